@@ -12,7 +12,7 @@ from tests.covering import cover
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
 # by --hypothesis-profile, and so for as many examples as a test's own settings allow.
 settings.register_profile("quick", max_examples=10, deadline=None)
-settings.register_profile("thorough", max_examples=60, deadline=None)
+settings.register_profile("thorough", max_examples=30, deadline=None)
 settings.load_profile("quick")
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.

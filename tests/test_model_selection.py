@@ -28,11 +28,11 @@ FRONT = results(
 @pytest.mark.parametrize(
     "bound, index", [(0.5, 0), (0.3, 0), (0.25, 1), (0.2, 1), (0.15, 2), (0.1, 2)]
 )
-def test_the_best_that_keeps_an_upper_bound(bound, index):
+def test_the_best_candidate_within_an_upper_bound_is_selected(bound, index):
     assert best_subject_to(PARITY, bound)(FRONT) == index
 
 
-def test_a_metric_of_which_more_is_better_has_a_lower_bound():
+def test_the_bound_of_a_metric_to_maximise_is_a_lower_bound():
     ratios = results(demographic_parity_ratio=[0.5, 0.8, 0.9], accuracy=[0.9, 0.8, 0.7])
     assert best_subject_to("demographic_parity_ratio", 0.8)(ratios) == 1
     assert best_subject_to("demographic_parity_ratio", 0.81)(ratios) == 2
@@ -76,7 +76,7 @@ def test_the_score_of_a_search_is_that_of_its_objective(objective):
         assert search.score(X, y) == search.best_estimator_.score(X, y)
 
 
-def test_if_no_candidate_keeps_the_bound_the_closest_is_taken():
+def test_without_a_candidate_within_the_bound_the_closest_is_selected():
     with pytest.warns(
         InfeasibleConstraintWarning,
         match="mean demographic_parity_difference of at most 0.05 .* closest, with 0.1, is",
@@ -92,7 +92,7 @@ def test_among_equally_close_candidates_the_objective_decides():
         assert best_subject_to("balance", 0.5)(equal) == 1
 
 
-def test_candidates_without_a_score_are_never_taken():
+def test_candidates_with_a_score_of_nan_are_never_selected():
     holes = results(accuracy=[np.nan, 0.9, 0.8, 0.7], **{PARITY: [0, np.nan, -0.4, -0.1]})
     assert best_subject_to(PARITY, 0.2)(holes) == 3
     with pytest.warns(InfeasibleConstraintWarning, match="closest, with 0.1"):
@@ -110,7 +110,7 @@ def test_candidates_without_a_score_are_never_taken():
         ("score", None, results(score=[1, 2]), "an objective"),
     ],
 )
-def test_scorers_that_the_search_has_not(metric, objective, scores, missing):
+def test_missing_scorers_are_named(metric, objective, scores, missing):
     with pytest.raises(ValueError, match=rf"must have the scorers .*{missing}.* but has \["):
         best_subject_to(metric, 0.1, objective=objective)(scores)
 
@@ -133,7 +133,7 @@ def test_a_bound_must_be_a_number(bound):
 
 @pytest.fixture
 def applicants():
-    """The more regularisation, the less weight on the feature that tells the groups apart."""
+    """The more regularisation, the less weight on the feature that depends on the group."""
     rng = np.random.default_rng(0)
     group = rng.integers(2, size=600)
     X = np.column_stack((rng.normal(size=600), 0.5 * group + 0.1 * rng.normal(size=600)))
@@ -183,31 +183,34 @@ def test_a_search_warns_where_no_candidate_is_fair_enough(applicants):
     assert search.best_index_ == search.cv_results_[f"mean_test_{PARITY}"].argmax()
 
 
-def test_confidence_asks_more_than_the_mean():
+def test_a_confidence_level_lowers_the_bound_on_the_mean():
     folds = np.array([[0.04, 0.02], [0.02, 0.02], [0.06, 0.03]])
-    found = {
+    cv_results = {
         "mean_test_accuracy": np.array([0.9, 0.8]),
         f"mean_test_{PARITY}": -folds.mean(axis=0),
-        **{f"split{k}_test_{PARITY}": -own for k, own in enumerate(folds)},
+        **{f"split{k}_test_{PARITY}": -fold for k, fold in enumerate(folds)},
     }
-    assert best_subject_to(PARITY, 0.05)(found) == 0
+    assert best_subject_to(PARITY, 0.05)(cv_results) == 0
     # Variances are .0004 and .0000333, in the mean .000217, with 4 degrees of freedom. Student's
     # quantile is 2.132 at .95, which is .9 divided between two candidates. Times the root of
     # 1/3 + 1/2 the limits are .04 + .0389 = .0789 and .0233 + .0287 = .0520.
-    assert best_subject_to(PARITY, 0.0525, confidence_level=0.9)(found) == 1
-    assert best_subject_to(PARITY, 0.0790, confidence_level=0.9)(found) == 0
+    assert best_subject_to(PARITY, 0.0525, confidence_level=0.9)(cv_results) == 1
+    assert best_subject_to(PARITY, 0.0790, confidence_level=0.9)(cv_results) == 0
     with pytest.warns(InfeasibleConstraintWarning, match=r"with a confidence of 0\.9"):
-        assert best_subject_to(PARITY, 0.0515, confidence_level=0.9)(found) == 1
+        assert best_subject_to(PARITY, 0.0515, confidence_level=0.9)(cv_results) == 1
 
 
-def test_confidence_of_one_candidate_is_that_of_its_own_limit():
+def test_confidence_of_one_candidate_is_that_of_its_limit():
     folds = np.array([0.02, 0.02, 0.03])
-    found = {"mean_test_accuracy": np.array([0.8]), f"mean_test_{PARITY}": -folds.mean(keepdims=1)}
-    found |= {f"split{k}_test_{PARITY}": np.array([-own]) for k, own in enumerate(folds)}
+    cv_results = {
+        "mean_test_accuracy": np.array([0.8]),
+        f"mean_test_{PARITY}": -folds.mean(keepdims=1),
+    }
+    cv_results |= {f"split{k}_test_{PARITY}": np.array([-fold]) for k, fold in enumerate(folds)}
     limit = folds.mean() + stats.t.ppf(0.9, 2) * folds.std(ddof=1) * np.sqrt(1 / 3 + 1 / 2)
-    best_subject_to(PARITY, limit + 1e-9, confidence_level=0.9)(found)
+    best_subject_to(PARITY, limit + 1e-9, confidence_level=0.9)(cv_results)
     with pytest.warns(InfeasibleConstraintWarning):
-        best_subject_to(PARITY, limit - 1e-9, confidence_level=0.9)(found)
+        best_subject_to(PARITY, limit - 1e-9, confidence_level=0.9)(cv_results)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
@@ -219,10 +222,10 @@ def test_confidence_holds_for_the_selected_candidate(correlation):
 
 
 def test_confidence_needs_several_folds():
-    found = {"mean_test_accuracy": np.array([0.8]), f"mean_test_{PARITY}": np.array([-0.02])}
-    found |= {f"split0_test_{PARITY}": np.array([-0.02])}
+    cv_results = {"mean_test_accuracy": np.array([0.8]), f"mean_test_{PARITY}": np.array([-0.02])}
+    cv_results |= {f"split0_test_{PARITY}": np.array([-0.02])}
     with pytest.raises(ValueError, match="at least 2 test folds, but the search has 1"):
-        best_subject_to(PARITY, 0.1, confidence_level=0.9)(found)
+        best_subject_to(PARITY, 0.1, confidence_level=0.9)(cv_results)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1, "high"])
@@ -231,6 +234,6 @@ def test_confidence_is_between_0_and_1(confidence):
         best_subject_to(PARITY, 0.1, confidence_level=confidence)
 
 
-def test_a_margin_and_a_confidence_are_too_much():
+def test_a_margin_and_a_confidence_level_exclude_each_other():
     with pytest.raises(ValueError, match="pass one of them"):
         best_subject_to(PARITY, 0.1, margin=1.0, confidence_level=0.9)

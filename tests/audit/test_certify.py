@@ -52,17 +52,21 @@ CERTIFIABLE |= {
 }
 
 
-def fresh(**settings):
+def certify_held_out(**settings):
     return certify(MODEL, *FRESH, **({"sensitive_features": FRESH_GROUP} | settings))
 
 
 @pytest.mark.parametrize("name", CERTIFIABLE)
 def test_every_constraint_can_be_certified(name):
-    certificate = fresh(constraint=CERTIFIABLE[name], tolerance=5.0 if "loss" in name else 0.9)
+    certificate = certify_held_out(
+        constraint=CERTIFIABLE[name], tolerance=5.0 if "loss" in name else 0.9
+    )
     assert certificate.certified and certificate.required_sample_size is None
     assert certificate.gap <= certificate.limit + 1e-12
-    kept = fresh(constraint=CERTIFIABLE[name], tolerance=certificate.limit * 0.9 + 1e-6)
-    assert not kept.certified
+    certificate_below = certify_held_out(
+        constraint=CERTIFIABLE[name], tolerance=certificate.limit * 0.9 + 1e-6
+    )
+    assert not certificate_below.certified
 
 
 @pytest.mark.parametrize("make", [DemographicParity, EqualizedOdds, ErrorRateParity])
@@ -129,11 +133,11 @@ def test_the_gap_is_that_of_the_public_metric(name):
     else:
         scorer = get_scorer("neg_" + constraint.metric)
         expected = -scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
-    assert fresh(constraint=constraint, tolerance=0.9).gap == pytest.approx(expected)
+    assert certify_held_out(constraint=constraint, tolerance=0.9).gap == pytest.approx(expected)
 
 
 def test_demographic_parity_is_the_gap_of_decisions():
-    certificate = fresh(tolerance=0.5)
+    certificate = certify_held_out(tolerance=0.5)
     decisions = MODEL.predict(FRESH[0])
     two_sided = gap_interval(decisions, sensitive_features=FRESH_GROUP, confidence_level=0.9)
     assert certificate.limit == pytest.approx(two_sided.high)
@@ -174,7 +178,7 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
     assert 0.0 < worst <= 0.05
 
 
-def test_the_people_needed_are_named_and_do():
+def test_the_required_sample_size_is_named_and_suffices():
     decisions, groups = _decided((40, 40), (200, 200))
     y = np.arange(400) % 2
     certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
@@ -187,7 +191,7 @@ def test_the_people_needed_are_named_and_do():
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
 
 
-def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
+def test_the_required_sample_size_is_per_group_and_not_per_cell():
     decisions, groups = _decided((50, 50), (100, 100))
     settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
     certificate = certify(FIXED, decisions, np.arange(200) % 2, **settings)
@@ -196,7 +200,7 @@ def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
     )
 
 
-def test_the_people_needed_are_exact_at_small_rates():
+def test_the_required_sample_size_is_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
     decisions, groups = _decided((0, 0), (50, 50))
     with pytest.warns(UserWarning, match="fewer than 59"):
@@ -211,7 +215,7 @@ def test_the_people_needed_are_exact_at_small_rates():
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
 
 
-def test_a_gap_above_the_tolerance_needs_no_more_people():
+def test_a_gap_above_the_tolerance_has_no_required_sample_size():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2
     certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
@@ -249,62 +253,62 @@ def test_regressors():
 
 def test_weights_and_overlapping_groups_are_asymptotic():
     weights = np.random.default_rng(1).uniform(0.5, 1.5, size=len(FRESH_GROUP))
-    assert not fresh(tolerance=0.3, sample_weight=weights).is_exact
+    assert not certify_held_out(tolerance=0.3, sample_weight=weights).is_exact
     overlapping = sparse.csr_array(np.column_stack((FRESH_GROUP == "a", FRESH_GROUP != "c")))
-    certificate = fresh(tolerance=0.3, sensitive_features=overlapping)
+    certificate = certify_held_out(tolerance=0.3, sensitive_features=overlapping)
     assert not certificate.is_exact and certificate.gap < certificate.limit
 
 
-def test_people_of_weight_zero_are_absent():
+def test_samples_of_weight_zero_are_absent():
     weights = (np.arange(len(FRESH_GROUP)) % 3 > 0).astype(float)
-    kept = weights > 0
+    certificate_below = weights > 0
     constraint = ConditionalDemographicParity(lambda X: X[:, 1] > 0)
-    certificate = fresh(tolerance=0.3, sample_weight=weights, constraint=constraint)
+    certificate = certify_held_out(tolerance=0.3, sample_weight=weights, constraint=constraint)
     alone = certify(
         MODEL,
-        FRESH[0][kept],
-        FRESH[1][kept],
-        sensitive_features=FRESH_GROUP[kept],
+        FRESH[0][certificate_below],
+        FRESH[1][certificate_below],
+        sensitive_features=FRESH_GROUP[certificate_below],
         tolerance=0.3,
         constraint=constraint,
     )
     assert certificate == alone
 
 
-def test_people_of_the_fit_are_refused():
+def test_training_samples_are_refused():
     with pytest.raises(ValueError, match="2700 of the 2700 rows of X are in X_fit"):
-        fresh(tolerance=0.3, X_fit=X)
+        certify_held_out(tolerance=0.3, X_fit=X)
     with pytest.warns(UserWarning, match="100 of the 2700 rows of X are in X_fit"):
-        fresh(tolerance=0.3, X_fit=X[:400])
-    assert fresh(tolerance=0.3, X_fit=X[:300]).certified
+        certify_held_out(tolerance=0.3, X_fit=X[:400])
+    assert certify_held_out(tolerance=0.3, X_fit=X[:300]).certified
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_confidence_is_a_probability(level):
     with pytest.raises(ValueError, match="confidence_level must be"):
-        fresh(tolerance=0.3, confidence_level=level)
+        certify_held_out(tolerance=0.3, confidence_level=level)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -0.1, np.nan])
 def test_a_tolerance_is_positive(tolerance):
     with pytest.raises(ValueError, match="tolerance must be positive"):
-        fresh(tolerance=tolerance)
+        certify_held_out(tolerance=tolerance)
 
 
-def test_what_cannot_be_certified_is_said():
+def test_constraints_that_cannot_be_certified_are_refused():
     with pytest.raises(ValueError, match='rank_within="class"'):
-        fresh(tolerance=0.3, constraint=PartialEqualOpportunity((0.0, 0.5)))
+        certify_held_out(tolerance=0.3, constraint=PartialEqualOpportunity((0.0, 0.5)))
     with pytest.raises(ValueError, match=r"for the interval \(0, 1\) only"):
-        fresh(tolerance=0.3, constraint=PartialGroupAUC((0.0, 0.5)))
+        certify_held_out(tolerance=0.3, constraint=PartialGroupAUC((0.0, 0.5)))
     with pytest.raises(ValueError, match="constraint must be one of"):
-        fresh(tolerance=0.3, constraint="parity")
+        certify_held_out(tolerance=0.3, constraint="parity")
     with pytest.raises(ValueError, match="rows"):
-        fresh(tolerance=0.3, sensitive_features=FRESH_GROUP[:-1])
+        certify_held_out(tolerance=0.3, sensitive_features=FRESH_GROUP[:-1])
 
 
 def test_partial_limits_hold():
-    """Exponential scores, one group's shifted: the gap is known."""
-    rng, interval, missed = np.random.default_rng(3), (0.2, 0.6), 0
+    """Exponential scores, shifted in one group: the gap is known."""
+    rng, interval, n_misses = np.random.default_rng(3), (0.2, 0.6), 0
     constraint = PartialStatisticalParity(interval)
     limit = limit_metric(constraint)
     group = np.repeat([0, 1], 300)
@@ -312,24 +316,26 @@ def test_partial_limits_hold():
     truth = 0.3
     for _ in range(200):
         scores = rng.exponential(size=600) + np.where(group == 1, np.log(1.25), 0.0)
-        missed += limit(scores, sensitive_features=group) < truth
-    assert missed <= stats.binom.isf(0.001, 200, 0.05)
+        n_misses += limit(scores, sensitive_features=group) < truth
+    assert n_misses <= stats.binom.isf(0.001, 200, 0.05)
 
 
 def test_limits_are_metrics_of_which_scorers_are_made():
     limit = limit_metric("equal_opportunity", confidence_level=0.9)
     scorer = get_scorer(limit)
     certificate = scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
-    expected = fresh(tolerance=0.3, constraint="equal_opportunity", confidence_level=0.9)
+    expected = certify_held_out(tolerance=0.3, constraint="equal_opportunity", confidence_level=0.9)
     assert certificate == pytest.approx(-expected.limit)
     assert -certificate > METRICS["equal_opportunity_difference"](
         FRESH[1], MODEL.predict(FRESH[0]), sensitive_features=FRESH_GROUP
     )
 
 
-def test_certificates_say_themselves_in_words():
-    assert str(fresh(tolerance=0.5)).startswith("Certified: the gap is at most 0.5 (50 percentage")
-    assert str(fresh(tolerance=0.01)).startswith("Not certified: these data do not show")
+def test_certificates_print_as_sentences():
+    assert str(certify_held_out(tolerance=0.5)).startswith(
+        "Certified: the gap is at most 0.5 (50 percentage"
+    )
+    assert str(certify_held_out(tolerance=0.01)).startswith("Not certified: these data do not show")
 
 
 def test_each_of_many_classes_is_certified_against_the_rest():
@@ -346,23 +352,23 @@ def test_each_of_many_classes_is_certified_against_the_rest():
     assert not certify(model, X[300:], three[300:], **settings).certified
 
 
-def test_models_of_another_kind_are_told_where_to_go():
+def test_the_error_about_other_models_names_the_function_for_them():
     with pytest.raises(TypeError, match="pass the predictions"):
         certify(object(), *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
 
 
-def test_what_an_exact_test_does_not_confirm_is_said():
-    certificate = fresh(tolerance=0.5)._replace(certified=False, limit=0.49)
+def test_certificates_name_a_gap_that_the_exact_test_does_not_confirm():
+    certificate = certify_held_out(tolerance=0.5)._replace(certified=False, limit=0.49)
     assert "which an exact test does not confirm" in str(certificate)
 
 
-def test_losses_too_skewed_for_their_number_are_said_to_be_uncertain():
-    few = slice(None, 90)
-    target = X[few, 0] + np.where(np.arange(90) == np.flatnonzero(GROUP[:90] == "b")[0], 50.0, 0.0)
+def test_losses_too_skewed_for_their_number_are_warned_of():
+    rows = slice(None, 90)
+    target = X[rows, 0] + np.where(np.arange(90) == np.flatnonzero(GROUP[:90] == "b")[0], 50.0, 0.0)
     model = LinearRegression().fit(X[300:], X[300:, 0])
-    given = {"sensitive_features": GROUP[few], "tolerance": 1.0, "loss": "squared"}
+    params = {"sensitive_features": GROUP[rows], "tolerance": 1.0, "loss": "squared"}
     with pytest.warns(UserWarning, match="too skewed for so few samples, or all equal: .*'b' "):
-        certify(model, X[few], target, constraint="loss_parity", **given)
+        certify(model, X[rows], target, constraint="loss_parity", **params)
 
 
 REGRESSOR = LinearRegression().fit(X[:300], 10 * X[:300, 0])
@@ -386,9 +392,9 @@ def test_constraints_on_classes_are_refused_of_regressors(name):
 
 def test_targets_of_a_regressor_are_numbers():
     words = np.where(TARGET > 0, "high", "low")
-    given = {"sensitive_features": FRESH_GROUP, "constraint": "loss_parity", "loss": "squared"}
+    params = {"sensitive_features": FRESH_GROUP, "constraint": "loss_parity", "loss": "squared"}
     with pytest.raises(ValueError, match="y must be numbers.* but holds"):
-        certify(REGRESSOR, FRESH[0], words, tolerance=0.1, **given)
+        certify(REGRESSOR, FRESH[0], words, tolerance=0.1, **params)
 
 
 def test_losses_of_a_regressor_are_those_that_are_named():
@@ -396,11 +402,11 @@ def test_losses_of_a_regressor_are_those_that_are_named():
     errors = REGRESSOR.predict(FRESH[0]) - TARGET
     for loss, values in {"squared": errors**2 / 2, "absolute": np.abs(errors)}.items():
         means = pd.Series(values).groupby(FRESH_GROUP).mean()
-        for given in ({"loss": loss}, {"constraint": LossParity(loss=loss)}):
+        for params in ({"loss": loss}, {"constraint": LossParity(loss=loss)}):
             certificate = certify_numbers(
-                **({"constraint": "loss_parity", "tolerance": 0.05} | given)
+                **({"constraint": "loss_parity", "tolerance": 0.05} | params)
             )
-            if loss == "squared" or "loss" in given:
+            if loss == "squared" or "loss" in params:
                 assert certificate.gap == pytest.approx(np.ptp(means))
             assert not certificate.certified
     with pytest.raises(ValueError, match="Pass loss='squared'"):
@@ -416,7 +422,7 @@ def test_losses_of_a_regressor_are_those_that_are_named():
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_a_regressor_of_this_package_is_judged_by_the_loss_of_its_fit(loss):
+def test_a_regressor_of_skfair_is_certified_by_the_loss_of_its_fit(loss):
     """On its own training data the gap is that of its report, in units of the target."""
     model = ConstrainedERMRegressor("loss_parity", loss=loss)
     model.fit(FRESH[0], TARGET, sensitive_features=FRESH_GROUP)
@@ -430,20 +436,20 @@ def test_a_regressor_of_this_package_is_judged_by_the_loss_of_its_fit(loss):
     assert certify_numbers(inside, constraint="loss_parity", tolerance=100.0) == certificate
 
 
-def test_a_certificate_says_its_units():
+def test_a_certificate_names_its_units():
     certificate = certify_numbers(constraint="mean_parity", tolerance=9.0)
     assert "at most 9 units of the target, with" in str(certificate)
-    assert "at most 0.5 (50 percentage points), with" in str(fresh(tolerance=0.5))
-    partial = fresh(tolerance=0.5, constraint="partial_statistical_parity")
+    assert "at most 0.5 (50 percentage points), with" in str(certify_held_out(tolerance=0.5))
+    partial = certify_held_out(tolerance=0.5, constraint="partial_statistical_parity")
     assert "50 percentage points of those ranked in the interval" in str(partial)
-    area = fresh(tolerance=0.4, constraint="partial_group_auc")
+    area = certify_held_out(tolerance=0.4, constraint="partial_group_auc")
     assert "0.4 units of the area under the ROC curve" in str(area)
-    probability = fresh(tolerance=0.5, constraint="mean_parity")
+    probability = certify_held_out(tolerance=0.5, constraint="mean_parity")
     assert "0.5 units of the predicted probability" in str(probability)
-    assert "units of LogisticLoss" in str(fresh(tolerance=5.0, constraint="loss_parity"))
+    assert "units of LogisticLoss" in str(certify_held_out(tolerance=5.0, constraint="loss_parity"))
 
 
-def test_a_classifier_of_this_package_is_judged_by_the_loss_of_its_fit():
+def test_a_classifier_of_skfair_is_certified_by_the_loss_of_its_fit():
     model = ConstrainedERMClassifier("loss_parity", loss="hinge")
     model.fit(*FRESH, sensitive_features=FRESH_GROUP)
     certificate = certify(
@@ -454,7 +460,7 @@ def test_a_classifier_of_this_package_is_judged_by_the_loss_of_its_fit():
 
 def test_losses_have_known_names():
     with pytest.raises(ValueError, match="loss must be one of .*'squared'"):
-        fresh(constraint="loss_parity", tolerance=1.0, loss="deviance")
+        certify_held_out(constraint="loss_parity", tolerance=1.0, loss="deviance")
 
 
 def test_models_without_the_scores_that_are_compared_are_refused():
@@ -483,11 +489,11 @@ class _HighScoreParity(Constraint):
 
 def test_a_constraint_without_a_public_metric_can_be_certified():
     high = pd.Series(MODEL.decision_function(FRESH[0]) > 0.5).groupby(FRESH_GROUP).mean()
-    certificate = fresh(constraint=_HighScoreParity(), tolerance=0.5)
+    certificate = certify_held_out(constraint=_HighScoreParity(), tolerance=0.5)
     assert certificate.gap == pytest.approx(np.ptp(high))
 
 
-def test_a_gap_within_the_tolerance_may_be_shown_by_more_people():
+def test_a_gap_within_the_tolerance_may_be_certified_on_more_samples():
     certificate = certify_numbers(constraint="mean_parity", tolerance=9.0)
     near = certify_numbers(
         constraint="mean_parity", tolerance=(certificate.gap + certificate.limit) / 2

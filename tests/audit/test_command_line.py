@@ -68,7 +68,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(path):
     assert run(path) == expected
 
 
-def test_unknown_columns_are_answered_with_those_that_there_are(path, capsys):
+def test_the_error_about_an_unknown_column_lists_the_columns(path, capsys):
     said = refused(path, capsys, "--weight", "w")
     assert "has no column 'w'; its 5 columns are 'y', 'p', 'score', 'sex', 'race'" in said
 
@@ -105,7 +105,7 @@ def test_missing_entries(path, capsys):
     assert "(missing)" in run(path)
 
 
-def test_words_need_the_positive_one(path, capsys):
+def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
     assert "Pass --positive, one of these labels" in refused(path, capsys)
@@ -132,7 +132,7 @@ def test_regressions_and_clusterings(path):
     assert "Share of cluster 1" in run(path, "--kind", "clustering", columns=columns)
 
 
-def test_confidence_outside_its_range(path, capsys):
+def test_a_confidence_outside_its_range_is_refused(path, capsys):
     assert "--confidence must be" in refused(path, capsys, "--confidence", "95")
 
 
@@ -216,7 +216,7 @@ def test_the_positive_class_as_it_is_written(path):
     assert run(path, "--positive", "1") == run(path, "--positive", "1.0")
 
 
-def test_whole_numbers_are_a_regression_if_it_is_said(path):
+def test_integers_are_a_regression_with_the_option_kind(path):
     TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
     assert "Mean error" in run(path, "--kind", "regression")
     TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)

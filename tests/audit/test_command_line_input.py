@@ -23,8 +23,8 @@ def arguments(path, more):
     columns = {name: value for name, value in TYPES.items() if name not in more}
     named = [word for pair in columns.items() for word in pair]
     out = [] if "--out" in more else ["--out", str(path.parent / "report.html")]
-    given = [word for pair in zip(more[::2], more[1::2], strict=True) if pair[1] for word in pair]
-    return ["report", str(path), *given, *named, *out]
+    passed = [word for pair in zip(more[::2], more[1::2], strict=True) if pair[1] for word in pair]
+    return ["report", str(path), *passed, *named, *out]
 
 
 def refuse(path, capsys, *more):

@@ -45,7 +45,7 @@ def test_decisions_are_those_of_cross_validation(data, constraint, metric):
     assert np.isnan(front["tolerance"])
 
 
-def test_intervals_hold_what_they_are_of(data):
+def test_intervals_contain_the_gap(data):
     X, y, groups = data
     front = fairness_front(
         ConstrainedERMClassifier(), X, y, sensitive_features=groups, tolerances=[0.3, 0.05], cv=3
@@ -120,7 +120,7 @@ def test_of_several_classes_the_widest_gap_counts(data):
     assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
 
 
-def test_what_is_refused_says_why(data):
+def test_errors_name_what_must_hold(data):
     X, y, groups = data
     options = {"sensitive_features": groups}
     with pytest.raises(ValueError, match="LossParity compares losses or ranks"):
@@ -130,8 +130,8 @@ def test_what_is_refused_says_why(data):
     with pytest.raises(ValueError, match="but 900 are in several"):
         twice = RepeatedStratifiedKFold(n_splits=2, n_repeats=2)
         fairness_front(LogisticRegression(), X, y, cv=twice, **options)
-    seen = [(np.arange(900), test) for _, test in KFold(3).split(X)]
+    overlapping = [(np.arange(900), test) for _, test in KFold(3).split(X)]
     with pytest.raises(ValueError, match="300 of the 300 test rows of fold 0 of cv are among its"):
-        fairness_front(LogisticRegression(), X, y, cv=seen, **options)
+        fairness_front(LogisticRegression(), X, y, cv=overlapping, **options)
     with pytest.raises(ValueError, match="confidence_level"):
         fairness_front(LogisticRegression(), X, y, confidence_level=1.5, **options)

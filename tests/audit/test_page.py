@@ -42,16 +42,16 @@ class Checker(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.seen, self.addresses, self.problems = [], [], [], []
+        self.open, self.elements, self.addresses, self.problems = [], [], [], []
 
     def handle_starttag(self, tag, attributes):
-        self.seen.append((tag, dict(attributes)))
+        self.elements.append((tag, dict(attributes)))
         self.addresses += [value for name, value in attributes if name in ("src", "href")]
         if tag not in ("meta",):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes):
-        self.seen.append((tag, dict(attributes)))
+        self.elements.append((tag, dict(attributes)))
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
@@ -71,7 +71,7 @@ def test_every_element_is_closed(checked):
 
 def test_nothing_is_loaded_or_run(checked, report):
     assert checked.addresses == []
-    assert not any(tag == "script" for tag, _ in checked.seen)
+    assert not any(tag == "script" for tag, _ in checked.elements)
     assert "url(" not in report.to_html() and "@import" not in report.to_html()
 
 
@@ -83,17 +83,19 @@ def test_user_text_is_shown_and_not_run(report):
 
 
 def test_tables_have_captions_and_scopes_and_take_the_keyboard(checked):
-    tags = [tag for tag, _ in checked.seen]
+    tags = [tag for tag, _ in checked.elements]
     assert tags.count("caption") == tags.count("table") > 10
-    assert all("scope" in found for tag, found in checked.seen if tag == "th")
-    frames = [found for tag, found in checked.seen if found.get("role") == "region"]
-    assert all(found["tabindex"] == "0" and found["aria-label"] for found in frames)
+    assert all("scope" in attributes for tag, attributes in checked.elements if tag == "th")
+    frames = [
+        attributes for tag, attributes in checked.elements if attributes.get("role") == "region"
+    ]
+    assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in frames)
 
 
-def test_pictures_are_beside_numbers(checked):
+def test_pictures_are_next_to_numbers(checked):
     """The strip of a row is decoration: its numbers stand in the cell before it."""
-    pictures = [found for tag, found in checked.seen if tag == "svg"]
-    assert pictures and all(found["aria-hidden"] == "true" for found in pictures)
+    pictures = [attributes for tag, attributes in checked.elements if tag == "svg"]
+    assert pictures and all(attributes["aria-hidden"] == "true" for attributes in pictures)
 
 
 def _luminance(color):
@@ -125,7 +127,7 @@ def test_contrast(report):
             assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
 
 
-def test_the_page_begins_with_what_was_found(report):
+def test_the_page_begins_with_the_findings(report):
     html = report.to_html()
     first = html.index('class="finding"')
     assert html.count('class="finding"') == 3 and first < html.index("<table")
@@ -191,8 +193,8 @@ def test_in_a_browser(report, tmp_path, mode, paper):
         (tmp_path / "frames.html").as_uri(),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    found = [json.loads(facts) for facts in re.findall(r"PROBE (\[.*?\])", done.stdout)]
-    assert len(found) == len(WIDTHS), done.stdout[-500:] + done.stderr[-500:]
-    for was_run, fits, background, tables, stroke in found:
+    attributes = [json.loads(facts) for facts in re.findall(r"PROBE (\[.*?\])", done.stdout)]
+    assert len(attributes) == len(WIDTHS), done.stdout[-500:] + done.stderr[-500:]
+    for was_run, fits, background, tables, stroke in attributes:
         assert not was_run and fits and tables > 10
         assert background == paper and stroke == "3px"

@@ -493,7 +493,7 @@ def impact_table(html, attribute):
         ((0.5, 0.3), 40, "undecided"),
     ],
 )
-def test_four_fifths_are_kept_only_if_the_interval_says_so(rates, n, verdict):
+def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
     decisions = np.concatenate([np.arange(n) < round(rate * n) for rate in rates]).astype(int)
     groups = np.repeat(["best", "other"], n)
     report = FairnessReport.from_predictions(

@@ -153,7 +153,7 @@ def test_decisions_keep_all_constraints_of_a_list(other, data):
     assert fitted.constraint_report_["constraint"].nunique() == 2
 
 
-def test_each_constraint_of_a_list_has_its_own_tolerance(data):
+def test_constraints_of_a_list_have_their_tolerances(data):
     X, y, groups = data
     specs = [DemographicParity(tolerance=0.1), EqualOpportunity()]
     fitted = model(specs, tolerance=0.01).fit(X, y, sensitive_features=groups)
@@ -345,7 +345,7 @@ def test_a_user_defined_constraint(data):
 # Settings -----------------------------------------------------------------------------
 
 
-def test_too_few_iterations_are_warned_of_and_the_tolerance_holds(data):
+def test_a_limit_of_iterations_is_warned_of_and_the_tolerance_holds(data):
     X, y, groups = data
     with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
         fitted = model(solver=SQP(max_iter=1)).fit(X, y, sensitive_features=groups)
@@ -490,7 +490,7 @@ def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
         bunch = fetch(sensitive=sensitive, download_if_missing=False)
     except OSError:
         pytest.skip("the data are not on this disk")
-    rows = np.random.default_rng(0).choice(len(bunch.target), 5000, replace=False)
+    rows = np.random.default_rng(0).choice(len(bunch.target), 2500, replace=False)
     X = pd.get_dummies(bunch.data.iloc[rows], dtype=float)
     y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
     success = np.unique(y)[1]  # as text, income above 50K, and "yes" to an offer

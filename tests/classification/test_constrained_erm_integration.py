@@ -76,8 +76,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(data):
     assert gap(pipeline, data) > 0.02
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_selects_the_most_accurate_candidate_within_the_bound(routing, data, n_jobs):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(routing, data):
     X, y, groups = data
     search = GridSearchCV(
         make_pipeline(StandardScaler(), model()),
@@ -85,7 +84,7 @@ def test_a_search_selects_the_most_accurate_candidate_within_the_bound(routing, 
         scoring={"accuracy": "accuracy", GAP: get_scorer(GAP)},
         refit=best_subject_to(GAP, 0.2),
         cv=CV,
-        n_jobs=n_jobs,
+        n_jobs=2,
         error_score="raise",
     )
     with joblib.parallel_config("threading"):

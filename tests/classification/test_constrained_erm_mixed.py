@@ -97,7 +97,7 @@ def test_each_group_can_have_its_coefficients(data):
     assert again.n_iter_ < first
 
 
-def test_an_inactive_constraint_adds_few_iterations():
+def test_an_inactive_constraint_does_not_double_the_iterations():
     """Rounding errors of its multipliers must not continue the search for a tolerance."""
     rng = np.random.default_rng(1)
     sex = rng.integers(2, size=1500)

@@ -122,7 +122,7 @@ def test_without_enforcement_the_status_is_the_solvers(data):
 
 def test_other_stochastic_solvers_keep_the_tolerance(data):
     X, y, groups = data
-    model = fit(data, solver=SSLALM(max_iter=100, tau=0.05))
+    model = fit(data, solver=SSLALM(max_iter=50, tau=0.05))
     assert model.constraint_violation_ == 0.0
 
 

@@ -131,8 +131,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(kind, data):
 
 
 @every_classifier
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, n_jobs, routing, data):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), make(kind))
     parameter = f"{kind.__name__.lower()}__tolerance"
@@ -142,7 +141,7 @@ def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, n_j
         scoring={"accuracy": ACCURACY, GAP: on_interval(GAP.removeprefix("neg_"))},
         refit=best_subject_to(GAP, 0.5),
         cv=CV,
-        n_jobs=n_jobs,
+        n_jobs=2,
         error_score="raise",
     )
     with joblib.parallel_config("threading"):

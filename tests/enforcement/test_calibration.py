@@ -179,7 +179,7 @@ def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
     assert min(task.tolerances) > 0.0
 
 
-def test_tolerances_below_one_that_no_model_keeps_are_not_tried():
+def test_the_search_stops_below_a_tolerance_that_no_model_keeps():
     """A narrower ramp confirms that no model keeps the tolerance."""
     task = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
     candidate = calibrate(task)

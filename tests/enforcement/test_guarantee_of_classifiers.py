@@ -136,7 +136,7 @@ def test_any_number_of_groups_and_weights():
     assert 0 < inner[1] < 0.15
 
 
-def test_the_warning_about_too_few_samples_names_the_required_number():
+def test_the_warning_about_a_small_sample_names_the_required_number():
     X, y, groups = draw(300, seed=3)
     groups = np.where(np.arange(300) < 12, "few", np.where(groups == 1, "b", "a"))
     model = ConstrainedERMClassifier(tolerance=0.05, confidence_level=0.95)
@@ -247,7 +247,7 @@ def test_a_guarantee_shifts_ranks_less_far_apart(criterion):
     assert np.ptp(certain.rates_) < np.ptp(plain.rates_)
 
 
-def test_too_few_samples_for_ranks_are_warned_of():
+def test_a_sample_too_small_for_ranks_is_warned_of():
     X, y, groups = draw(160, seed=15)
     model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
@@ -321,7 +321,7 @@ def test_copies_that_are_declared_add_no_certainty(model):
     )
 
 
-def test_features_of_few_values_repeat_by_chance():
+def test_repeated_rows_of_discrete_features_are_not_warned_of():
     rng = np.random.default_rng(17)
     X, sex = rng.integers(3, size=(1000, 3)).astype(float), rng.integers(2, size=1000)
     y = (X.sum(axis=1) + 3 * rng.logistic(size=1000) > 3).astype(int)

@@ -7,8 +7,8 @@ from skfair.inference._exact import _constrained_rate
 
 
 @pytest.mark.parametrize("n1, n2, difference", [(8, 8, 0.2), (14, 5, 0.1), (9, 12, 0.5)])
-def test_the_level_is_kept_at_every_rate(n1, n2, difference):
-    """By every count there is, and rates on a fine grid."""
+def test_the_error_is_at_most_the_level_at_every_rate(n1, n2, difference):
+    """For every pair of counts, at rates on a fine grid."""
     rejected = np.array(
         [
             [exact_pair_test((a, b), (n1, n2), difference) <= 0.05 for b in range(n2 + 1)]
@@ -17,15 +17,15 @@ def test_the_level_is_kept_at_every_rate(n1, n2, difference):
     )
     for second in np.linspace(0.0, 1.0 - difference, 101):
         for first in np.linspace(second + difference, 1.0, 5):
-            found = (
+            result = (
                 stats.binom.pmf(np.arange(n1 + 1), n1, first)
                 @ rejected
                 @ stats.binom.pmf(np.arange(n2 + 1), n2, second)
             )
-            assert found <= 0.05
+            assert result <= 0.05
 
 
-def test_it_says_more_than_two_exact_intervals():
+def test_the_test_has_more_power_than_two_exact_intervals():
     """Clopper and Pearson's limits at half of the error each."""
     (low1, low2), (high1, high2) = clopper_pearson([30, 28], [200, 200], 0.975)
     assert high1 - low2 > 0.1
@@ -53,8 +53,8 @@ def test_constrained_rates_maximise_the_likelihood():
         likelihood = stats.binom.logpmf(x1, n1, grid + difference) + stats.binom.logpmf(
             x2, n2, grid
         )
-        found = _constrained_rate(np.array([x1]), n1, np.array([x2]), n2, difference)
-        assert found == pytest.approx([grid[likelihood.argmax()]], abs=2e-5)
+        result = _constrained_rate(np.array([x1]), n1, np.array([x2]), n2, difference)
+        assert result == pytest.approx([grid[likelihood.argmax()]], abs=2e-5)
 
 
 def test_counts_beyond_the_hypothesis_are_no_evidence():
@@ -66,7 +66,7 @@ def test_groups_of_a_million_samples():
 
 
 @pytest.mark.parametrize("hits, n", [((3, 1), (2, 2)), ((-1, 1), (2, 2)), ((0, 0), (0, 2))])
-def test_counts_must_be_some(hits, n):
+def test_counts_must_not_be_zero(hits, n):
     with pytest.raises(ValueError, match="hits must be between 0 and n"):
         exact_pair_test(hits, n, 0.1)
 
@@ -74,7 +74,7 @@ def test_counts_must_be_some(hits, n):
 @pytest.mark.parametrize(
     "hits, n", [((5.7, 5), (10, 10)), ((5, 5), (10, 10.5)), ((np.nan, 5), (10, 10))]
 )
-def test_counts_must_be_whole(hits, n):
+def test_counts_must_be_integers(hits, n):
     with pytest.raises(ValueError, match="hits and n must be integers.*gap_interval"):
         exact_pair_test(hits, n, 0.1)
     converted = exact_pair_test((5.0, 5), (np.int64(10), 10), 0.1)
@@ -82,6 +82,6 @@ def test_counts_must_be_whole(hits, n):
 
 
 @pytest.mark.parametrize("difference", [0.0, 1.0])
-def test_the_difference_must_be_one(difference):
+def test_the_difference_must_be_between_0_and_1(difference):
     with pytest.raises(ValueError, match="difference must be a probability strictly between"):
         exact_pair_test((1, 1), (2, 2), difference)

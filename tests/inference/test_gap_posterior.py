@@ -24,24 +24,24 @@ from skfair.surrogates import Sigmoid
 
 def bound(constraint, target, groups, weights=None, tolerance=0.1):
     weights = np.ones(len(target)) if weights is None else weights
-    people = Samples(target, check_groups(groups, len(target)), weights)
-    return constraint.bind(people, Sigmoid(), LogisticLoss(), tolerance)
+    samples = Samples(target, check_groups(groups, len(target)), weights)
+    return constraint.bind(samples, Sigmoid(), LogisticLoss(), tolerance)
 
 
 @pytest.mark.parametrize("n_rates", [2, 3, 5])
 @pytest.mark.parametrize("width", [0.1, 0.4, 0.9])
 def test_uniform_posteriors_by_hand(n_rates, width):
-    # Half of one person is positive: Beta(1, 1), and the range of k uniform numbers is known.
-    found = range_probability(np.full(n_rates, 0.5), np.ones(n_rates), width)
+    # Half of one sample is positive: Beta(1, 1), and the range of k uniform numbers is known.
+    probabilities = range_probability(np.full(n_rates, 0.5), np.ones(n_rates), width)
     known = n_rates * width ** (n_rates - 1) - (n_rates - 1) * width**n_rates
-    assert found == pytest.approx(known, abs=2e-4)
+    assert probabilities == pytest.approx(known, abs=2e-4)
 
 
 @pytest.mark.parametrize("n_rates", [2, 4, 10])
 def test_many_equal_rates_have_the_range_of_normal_numbers(n_rates):
     error = np.sqrt(0.3 * 0.7 / 1e6)
-    found = range_probability(np.full(n_rates, 0.3), np.full(n_rates, 1e6), 3.0 * error)
-    assert found == pytest.approx(studentized_range.cdf(3.0, n_rates, np.inf), abs=1e-3)
+    probabilities = range_probability(np.full(n_rates, 0.3), np.full(n_rates, 1e6), 3.0 * error)
+    assert probabilities == pytest.approx(studentized_range.cdf(3.0, n_rates, np.inf), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_many_equal_rates_have_the_range_of_normal_numbers(n_rates):
         ([0.3, 0.35], [20, 100_000], 0.15),
     ],
 )
-def test_the_integral_is_what_draws_say(rates, sizes, width):
+def test_the_integral_agrees_with_draws(rates, sizes, width):
     rates, sizes, rng = np.array(rates), np.array(sizes), np.random.default_rng(0)
     drawn = beta.rvs(
         rates * sizes + 0.5, (1 - rates) * sizes + 0.5, size=(200_000, len(rates)), random_state=rng
@@ -66,7 +66,7 @@ def test_the_integral_is_what_draws_say(rates, sizes, width):
     assert range_probability(rates, sizes, 0.0, 0.7) == pytest.approx(share, abs=0.005)
 
 
-def test_one_rate_has_no_range_and_a_width_of_one_holds_everything():
+def test_one_rate_has_no_range_and_a_width_of_one_has_probability_one():
     assert range_probability(np.array([0.3]), np.array([10]), 0.0) == pytest.approx(1.0)
     assert range_probability(np.array([0.0, 1.0]), np.array([10, 10]), 1.0) == pytest.approx(1.0)
     assert range_probability(np.array([0.0, 1.0]), np.array([100, 100]), 0.5) < 1e-6
@@ -84,7 +84,7 @@ def test_wider_is_likelier(rates, size, width):
 
 
 @given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
-def test_more_people_and_smaller_gaps_are_more_certain(rate, gap, size):
+def test_more_samples_and_smaller_gaps_are_more_certain(rate, gap, size):
     parity = _of_rates([rate, min(1.0, rate + gap)], size)
     fewer, more = parity.probability(multiple=1.0), parity.probability(multiple=4.0)
     assert more >= fewer - 2e-3
@@ -92,14 +92,14 @@ def test_more_people_and_smaller_gaps_are_more_certain(rate, gap, size):
 
 
 def _of_rates(rates, size):
-    """Posterior of groups of whom so many were counted."""
+    """Posterior of groups of `size` samples with these rates."""
     groups = np.repeat(np.arange(len(rates)), size)
     place = np.tile(np.arange(size), len(rates))
     scores = np.where(place < np.repeat(np.round(np.array(rates) * size), size), 1.0, -1.0)
     return bound(DemographicParity(), np.ones(len(groups)), groups).posterior(scores)
 
 
-def test_cells_are_other_people_and_their_probabilities_multiply():
+def test_probabilities_of_disjoint_cells_multiply():
     rng = np.random.default_rng(0)
     target, groups = rng.choice([-1.0, 1.0], 600), rng.integers(2, size=600)
     scores = rng.normal(size=600) + 0.2 * groups
@@ -112,7 +112,7 @@ def test_cells_are_other_people_and_their_probabilities_multiply():
     assert odds.probability(0.7, 2.0) == pytest.approx(product)
 
 
-def test_people_of_weight_two_are_no_two_people():
+def test_a_constant_weight_does_not_change_the_posterior():
     rng = np.random.default_rng(1)
     groups, scores = rng.integers(2, size=400), rng.normal(size=400)
     once = bound(DemographicParity(), np.ones(400), groups).posterior(scores)
@@ -127,15 +127,17 @@ def test_drawn_rates_agree_with_the_integral(parity):
     exact = bound(parity, np.ones(900), groups).posterior(scores)
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
-    told = estimates_of(total.events, values)
-    drawn = MeanPosterior((told.values, None), told.sizes, None, exact.aggregate, exact.tolerance)
+    estimates = estimates_of(total.events, values)
+    drawn = MeanPosterior(
+        (estimates.values, None), estimates.sizes, None, exact.aggregate, exact.tolerance
+    )
     for factor in (0.0, 0.5, 1.0):
         assert drawn.probability(factor) == pytest.approx(exact.probability(factor), abs=0.02)
 
 
 @pytest.mark.parametrize("aggregate", ["max", "mean", "signed_mean"])
-def test_groups_against_everybody_overlap_and_are_drawn_together(aggregate):
-    # Of everybody's rate half is the group's own: the excess is half the groups' difference.
+def test_groups_against_all_samples_are_drawn_jointly(aggregate):
+    # Half of the overall rate is the group's: the excess is half the groups' difference.
     rng = np.random.default_rng(3)
     groups, scores = np.repeat([0, 1], 500), rng.normal(size=1000)
     against = DemographicParity(reference="overall", aggregate=aggregate)
@@ -146,7 +148,7 @@ def test_groups_against_everybody_overlap_and_are_drawn_together(aggregate):
     assert against.probability() >= between.probability() - 0.02
 
 
-def test_a_gap_of_losses_at_the_tolerance_is_as_often_certain_as_said():
+def test_claims_about_losses_hold_with_the_stated_probability():
     # Logistic losses are skewed. Where the tolerance is the population's gap, a probability of .9
     # is claimed in a tenth of the samples, and one of .5 in half.
     rng, target = np.random.default_rng(4), np.ones(400)
@@ -155,9 +157,11 @@ def test_a_gap_of_losses_at_the_tolerance_is_as_often_certain_as_said():
     density = np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi) * (grid[1] - grid[0])
     worse, better = (density @ np.log1p(np.exp(-(grid + one))) for one in (0.4, 1.0))
     parity = bound(LossParity(), target, groups, tolerance=worse - better)
-    found = [parity.posterior(rng.normal(size=400) + shift).probability() for _ in range(300)]
-    assert abs(np.mean(np.array(found) >= 0.9) - 0.1) <= 2.5 * np.sqrt(0.09 / 300)
-    assert abs(np.mean(np.array(found) >= 0.5) - 0.5) <= 2.5 * np.sqrt(0.25 / 300)
+    probabilities = [
+        parity.posterior(rng.normal(size=400) + shift).probability() for _ in range(300)
+    ]
+    assert abs(np.mean(np.array(probabilities) >= 0.9) - 0.1) <= 2.5 * np.sqrt(0.09 / 300)
+    assert abs(np.mean(np.array(probabilities) >= 0.5) - 0.5) <= 2.5 * np.sqrt(0.25 / 300)
 
 
 @pytest.mark.parametrize("criterion", [PartialStatisticalParity, PartialDemographicParity])
@@ -167,10 +171,10 @@ def test_curves_shrink_and_grow_certain(criterion):
     scores = rng.normal(size=2000) + 0.1 * groups
     partial = bound(criterion((0.2, 0.6), scale="raw"), np.ones(2000), groups, tolerance=0.06)
     posterior = partial.posterior(scores)
-    found = [posterior.probability(factor) for factor in (1.0, 0.5, 0.0)]
-    assert found == sorted(found)
+    probabilities = [posterior.probability(factor) for factor in (1.0, 0.5, 0.0)]
+    assert probabilities == sorted(probabilities)
     assert posterior.probability(1e-9, multiple=1e6) == 1.0
-    assert posterior.probability(0.0, multiple=10.0) >= found[-1]
+    assert posterior.probability(0.0, multiple=10.0) >= probabilities[-1]
 
 
 def test_many_thresholds_need_no_smaller_level_than_one():
@@ -183,7 +187,7 @@ def test_many_thresholds_need_no_smaller_level_than_one():
     assert posterior.probability(0.0) == pytest.approx(share.mean(), abs=0.01)
 
 
-def test_pairs_of_people_have_no_posterior():
+def test_pairs_of_samples_have_no_posterior():
     rng = np.random.default_rng(6)
     scores, groups = rng.normal(size=400), rng.integers(2, size=400)
     with pytest.raises(ValueError, match="PartialGroupAUC, which compares pairs"):
@@ -214,7 +218,7 @@ def test_clusters_of_independent_samples_change_little():
 
 
 def test_clusters_across_groups_correlate_their_means():
-    # Couples decide alike: the difference of the two groups has no error at all.
+    # Couples have equal decisions: the difference of the two groups has no error.
     rng = np.random.default_rng(9)
     couples, groups = np.tile(np.arange(500), 2), np.repeat([0, 1], 500)
     values = rng.normal(size=500)[couples]
@@ -222,10 +226,10 @@ def test_clusters_across_groups_correlate_their_means():
     effects, correlation = cluster_effects(events, values, couples)
     np.testing.assert_allclose(effects, 500 / 499)
     np.testing.assert_allclose(correlation, 1.0)
-    decided = np.where(values > 0, 1.0, -1.0)
+    decisions = np.where(values > 0, 1.0, -1.0)
     parity = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.01)
-    assert parity.posterior(decided).probability() < 0.5
-    assert parity.posterior(decided, couples).probability() > 0.9
+    assert parity.posterior(decisions).probability() < 0.5
+    assert parity.posterior(decisions, couples).probability() > 0.9
 
 
 def test_a_cluster_robust_variance_is_that_of_cluster_means():

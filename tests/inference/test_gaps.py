@@ -35,20 +35,20 @@ def zeros_and_ones(hits, n):
 )
 def test_two_rates_have_newcombes_interval(hits, n, low, high):
     values, groups = zeros_and_ones(hits, n)
-    found = gap_interval(values, sensitive_features=groups)
-    assert found.estimate == pytest.approx(hits[0] / n[0] - hits[1] / n[1])
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+    interval = gap_interval(values, sensitive_features=groups)
+    assert interval.estimate == pytest.approx(hits[0] / n[0] - hits[1] / n[1])
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_rates_of_few_successes_or_failures_have_exact_limits():
+def test_rates_near_0_or_1_have_exact_limits():
     """The upper limit of 9 of 10 and the lower one of 3 of 10, Newcombe's .1705 to .8090."""
     values, groups = zeros_and_ones((9, 3), (10, 10))
-    found = gap_interval(values, sensitive_features=groups)
+    interval = gap_interval(values, sensitive_features=groups)
     low = stats.beta.ppf(0.025, [9, 3], [2, 8])
     high = stats.beta.ppf(0.975, [10, 4], [1, 7])
-    assert found.high == pytest.approx(0.6 + np.hypot(high[0] - 0.9, 0.3 - low[1]))
-    assert found.low == pytest.approx(0.6 - np.hypot(0.9 - low[0], high[1] - 0.3))
-    assert found.low < 0.1705 and found.high > 0.8090
+    assert interval.high == pytest.approx(0.6 + np.hypot(high[0] - 0.9, 0.3 - low[1]))
+    assert interval.low == pytest.approx(0.6 - np.hypot(0.9 - low[0], high[1] - 0.3))
+    assert interval.low < 0.1705 and interval.high > 0.8090
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_rates_of_few_successes_or_failures_have_exact_limits():
     + [((1000, 1000), (0.3, 0.35)), ((100, 100), (0.5, 0.5))],
 )
 def test_coverage_of_unequal_groups_and_small_rates(n, rates):
-    """The probability of all pairs of counts whose interval holds the gap."""
+    """Probability of the pairs of counts whose interval contains the gap."""
     likely = [np.flatnonzero(stats.binom.pmf(np.arange(m + 1), m, p) > 1e-4) for m, p in
               zip(n, rates, strict=True)]  # fmt: skip
     first, second = (x.ravel() for x in np.meshgrid(*likely, indexing="ij"))
@@ -94,20 +94,23 @@ def test_the_limit_of_many_groups_is_the_largest_of_those_of_pairs():
 def test_two_means_of_symmetric_values_have_limits_made_of_students():
     values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.5, 2.0, 2.5])
     groups = [0, 0, 0, 0, 0, 1, 1, 1]
-    found = gap_interval(values, sensitive_features=groups)
-    reach = [stats.t.ppf(0.975, len(own) - 1) * stats.sem(own) for own in (values[:5], values[5:])]
-    assert found.high == pytest.approx(1.0 + np.hypot(*reach))
-    assert found.low == 0.0
+    interval = gap_interval(values, sensitive_features=groups)
+    reach = [
+        stats.t.ppf(0.975, len(sample) - 1) * stats.sem(sample)
+        for sample in (values[:5], values[5:])
+    ]
+    assert interval.high == pytest.approx(1.0 + np.hypot(*reach))
+    assert interval.low == 0.0
     welch = stats.ttest_ind(values[:5], values[5:], equal_var=False).confidence_interval(0.95)
-    assert found.high > welch.high
+    assert interval.high > welch.high
 
 
 def test_halls_limits_by_hand():
     x = np.array([0.0, 0.0, 1.0, 3.0])  # mean 1, variance 2, third moment (8 - 2) / 4 = 1.5
     means = Means(Events.disjoint(np.zeros(4, dtype=int), 1), x)
     t, error = stats.t.ppf(0.9, 3), np.sqrt(2.0 / 4)
-    seen = (1.5 / 4**2) / error**3
-    skewness = seen * (1.0 + 2.0 * seen)
+    naive = (1.5 / 4**2) / error**3
+    skewness = naive * (1.0 + 2.0 * naive)
 
     def studentised(distance):
         """Hall's transformation of the distance from the mean, in standard errors."""
@@ -148,8 +151,8 @@ def test_coverage_of_skewed_means(n):
     events = Events.disjoint(codes, 2)
     for _ in range(draws):
         drawn = rng.standard_gamma(0.1, size=len(codes))
-        found = contrast_interval(estimates_of(events, drawn), all_pairs(2), 0.95)
-        held += found.low <= 1e-12  # both groups have a mean of .1
+        interval = contrast_interval(estimates_of(events, drawn), all_pairs(2), 0.95)
+        held += interval.low <= 1e-12  # both groups have a mean of .1
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
 
@@ -166,18 +169,18 @@ def test_values_too_skewed_for_their_number_are_warned_of():
 
 
 def test_a_group_of_one_says_nothing_of_a_mean():
-    found = gap_interval([0.3, 0.5, 0.9], sensitive_features=["a", "a", "b"])
-    assert found.low == 0.0 and found.high == np.inf
+    interval = gap_interval([0.3, 0.5, 0.9], sensitive_features=["a", "a", "b"])
+    assert interval.low == 0.0 and interval.high == np.inf
 
 
 def test_ratio_by_hand():
     values, groups = zeros_and_ones((56, 48), (70, 80))
-    found = ratio_interval(values, sensitive_features=groups)
+    interval = ratio_interval(values, sensitive_features=groups)
     low, high = (np.log(end) for end in _wilson(np.array([0.8, 0.6]), np.array([70, 80])))
     first, second = np.log(0.8), np.log(0.6)
     up = first - second + np.hypot(high[0] - first, second - low[1])
     down = first - second - np.hypot(first - low[0], high[1] - second)
-    assert found == pytest.approx((0.75, np.exp(-up), np.exp(-down)), rel=1e-6)
+    assert interval == pytest.approx((0.75, np.exp(-up), np.exp(-down)), rel=1e-6)
 
 
 def _wilson(p, n):
@@ -189,8 +192,8 @@ def _wilson(p, n):
 def test_ratios_with_rates_of_0():
     assert ratio_interval([0, 0, 0, 0], sensitive_features=list("aabb")).estimate == 1.0
     values, groups = zeros_and_ones((0, 40), (50, 50))
-    found = ratio_interval(values, sensitive_features=groups)
-    assert found.estimate == found.low == 0.0 and 0.0 < found.high < 0.3
+    interval = ratio_interval(values, sensitive_features=groups)
+    assert interval.estimate == interval.low == 0.0 and 0.0 < interval.high < 0.3
 
 
 def test_equal_weights_are_no_weights():
@@ -214,13 +217,13 @@ def test_uneven_weights_widen_by_the_effective_size_and_warn():
 
 
 def test_overlapping_groups_use_their_correlation():
-    """A group beside one that holds it differs by what is outside: Newcombe's paired method."""
+    """A group and one that contains it differ by the rest: Newcombe's paired method."""
     rng = np.random.default_rng(1)
     values = (rng.random(4000) < 0.3).astype(float)
     inside = np.column_stack((np.ones(4000), rng.random(4000) < 0.9)).astype(bool)
     both = Rates(Events.overlapping(sparse.csr_array(inside)), values)
     reach = upper_limit(both, all_pairs(2), 0.975) - abs(np.diff(both.values)[0])
-    # mean of 10 % less than that of 90 %: the standard error of a difference of disjoint parts
+    # mean of 10 % less than that of 90 %: the standard error of a difference of disjoint groups
     error = 0.1 * np.sqrt(0.3 * 0.7 * (1 / 400 + 1 / 3600))
     assert reach == pytest.approx(1.96 * error, rel=0.1)
     means = Means(Events.overlapping(sparse.csr_array(inside)), values)
@@ -234,10 +237,10 @@ def test_overlapping_groups_use_their_correlation():
 )
 def test_limits_hold_the_gap_and_grow_with_the_level(hits, level):
     values, groups = zeros_and_ones(hits, [40] * len(hits))
-    found = gap_interval(values, sensitive_features=groups, confidence_level=level)
+    interval = gap_interval(values, sensitive_features=groups, confidence_level=level)
     wider = gap_interval(values, sensitive_features=groups, confidence_level=(1 + level) / 2)
-    assert 0.0 <= wider.low <= found.low <= found.estimate + 1e-12
-    assert found.estimate - 1e-12 <= found.high <= wider.high <= 1.0 + 1e-9
+    assert 0.0 <= wider.low <= interval.low <= interval.estimate + 1e-12
+    assert interval.estimate - 1e-12 <= interval.high <= wider.high <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("k", [2, 4, 10])
@@ -251,8 +254,8 @@ def test_coverage(k, apart):
     held = 0
     for _ in range(draws):
         drawn = rng.random(len(codes)) < rates[codes]
-        found = contrast_interval(estimates_of(events, drawn), pairs, 0.95)
-        held += found.low <= apart + 1e-12 <= found.high + 2e-12
+        interval = contrast_interval(estimates_of(events, drawn), pairs, 0.95)
+        held += interval.low <= apart + 1e-12 <= interval.high + 2e-12
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
 
@@ -281,9 +284,9 @@ def test_weighted_rates_of_1_and_0_are_not_certain(seed):
     """Weights whose shares add up to a little more or less than 1."""
     weights = np.random.default_rng(seed).exponential(size=1200)
     for rate in (0.0, 1.0):
-        found = estimates_of(
+        interval = estimates_of(
             Events.disjoint(np.zeros(1200, dtype=int), 1, weights), np.full(1200, rate)
         )
-        low, high = found.limits(0.95)
-        assert found.values == [rate] and 0 < found.sizes < 1200
+        low, high = interval.limits(0.95)
+        assert interval.values == [rate] and 0 < interval.sizes < 1200
         assert 0.0 < high - low < 0.01

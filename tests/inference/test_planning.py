@@ -39,7 +39,7 @@ def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
     n = required_sample_size(tolerance, n_groups=n_groups, rate=rate)
     assert n >= np.log(0.05) / np.log(1 - tolerance)
     assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78
-    # One step of the counts earlier it would not do.
+    # A smaller count has too little power.
     if n > smallest_certifiable(tolerance, 0.95):
         assert certificate_power(n - 1, tolerance, n_groups, rate, 0.95) < 0.81
 
@@ -66,9 +66,9 @@ def test_numbers_out_of_range_are_refused(wrong):
 
 def test_balance_limit_of_two_groups_is_the_exact_one():
     labels, group = np.zeros(50, dtype=int), np.repeat(["a", "b"], [20, 30])
-    found = balance_limit(labels, sensitive_features=group)
+    limits = balance_limit(labels, sensitive_features=group)
     share = stats.binomtest(20, 50).proportion_ci(0.9, method="exact").low
-    assert found == pytest.approx((2 / 3, share / (1 - share), 1.0))
+    assert limits == pytest.approx((2 / 3, share / (1 - share), 1.0))
 
 
 def test_weighted_balance_limits_hold():
@@ -78,8 +78,8 @@ def test_weighted_balance_limits_hold():
     for _ in range(400):
         cells = rng.choice(12, size=600, p=shares.ravel())
         weights = rng.gamma(1.0, 100.0, size=600) + 1e-6
-        found = balance_limit(cells // 3, sensitive_features=cells % 3, sample_weight=weights)
-        held.append(found.low <= 2 / 3)
+        limits = balance_limit(cells // 3, sensitive_features=cells % 3, sample_weight=weights)
+        held.append(limits.low <= 2 / 3)
     assert np.mean(held) >= 0.93
     plain, equal = (
         balance_limit(cells // 3, sensitive_features=cells % 3, sample_weight=weights)
@@ -90,13 +90,13 @@ def test_weighted_balance_limits_hold():
 
 def test_balance_limits_hold():
     """Three groups in two clusters; at most the number of misses that is likely at .95."""
-    rng, missed = np.random.default_rng(0), 0
+    rng, n_misses = np.random.default_rng(0), 0
     shares = np.array([[0.2, 0.15, 0.15], [0.1, 0.2, 0.2]])
     for _ in range(200):
         cells = rng.choice(6, size=300, p=shares.ravel())
         low = balance_limit(cells // 3, sensitive_features=cells % 3).low
-        missed += low > 0.5
-    assert missed <= stats.binom.isf(0.001, 200, 0.05)
+        n_misses += low > 0.5
+    assert n_misses <= stats.binom.isf(0.001, 200, 0.05)
 
 
 def test_a_missing_group_leaves_no_balance():
@@ -110,7 +110,7 @@ def _auc(positive, scores):
 
 
 def _jackknifed(positive, scores):
-    """Standard error by leaving each person out, class by class: DeLong's is that."""
+    """Jackknife standard error within each class, which is DeLong's."""
     variance = 0.0
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
         left = [_auc(np.delete(positive, i), np.delete(scores, i)) for i in rows]

@@ -70,26 +70,28 @@ def test_fairlearn_gives_the_same(peer, name, n_groups, weighted):
         y_true, y_pred = rng.integers(0, 2, (2, 200))
         group = rng.integers(0, n_groups, 200)
         weights = rng.random(200) if weighted else None
-        given = {"sensitive_features": group, "sample_weight": weights}
-        ours = CLASSIFICATION[name](y_true, y_pred, **given)
+        metadata = {"sensitive_features": group, "sample_weight": weights}
+        ours = CLASSIFICATION[name](y_true, y_pred, **metadata)
         assert 0 < ours < 1
-        theirs = value_of_fairlearn(peer, name, y_true, y_pred, **given)
+        theirs = value_of_fairlearn(peer, name, y_true, y_pred, **metadata)
         assert ours == pytest.approx(theirs, rel=1e-12)
 
 
-def test_where_fairlearn_gives_something_else(peer):
+def test_undefined_rates_differ_from_fairlearn(peer):
     group = list("aabb")
     # Group b has no positives: fairlearn takes the unknown rate to be zero.
     unknown = [1, 0, 0, 0], [1, 0, 1, 0]
-    given = {"sensitive_features": group}
-    assert value_of_fairlearn(peer, "equal_opportunity_difference", *unknown, **given) == 1
+    metadata = {"sensitive_features": group}
+    assert value_of_fairlearn(peer, "equal_opportunity_difference", *unknown, **metadata) == 1
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'b'"):
-        ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **given)
+        ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **metadata)
     assert np.isnan(ours)
     # No sample is selected: fairlearn's ratio is 0 / 0.
     none_selected = [1, 0, 1, 0], [0, 0, 0, 0]
-    assert np.isnan(value_of_fairlearn(peer, "demographic_parity_ratio", *none_selected, **given))
-    assert CLASSIFICATION["demographic_parity_ratio"](*none_selected, **given) == 1
+    assert np.isnan(
+        value_of_fairlearn(peer, "demographic_parity_ratio", *none_selected, **metadata)
+    )
+    assert CLASSIFICATION["demographic_parity_ratio"](*none_selected, **metadata) == 1
 
 
 # Properties ---------------------------------------------------------------------------
@@ -99,7 +101,7 @@ groups = hnp.arrays(np.intp, 15, elements=st.integers(0, 2))
 repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
 
 
-def quietly(metric, *args, **kwargs):
+def without_warnings(metric, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return metric(*args, **kwargs)
@@ -112,17 +114,19 @@ def same(expected):
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups, repeats=repeats)
 def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, group, repeats):
-    weighted = quietly(metric, y_true, y_pred, sensitive_features=group, sample_weight=repeats)
+    weighted = without_warnings(
+        metric, y_true, y_pred, sensitive_features=group, sample_weight=repeats
+    )
     y_true, y_pred, group = (np.repeat(a, repeats) for a in (y_true, y_pred, group))
-    assert weighted == same(quietly(metric, y_true, y_pred, sensitive_features=group))
+    assert weighted == same(without_warnings(metric, y_true, y_pred, sensitive_features=group))
 
 
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups, order=st.permutations(range(15)))
 def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
-    expected = quietly(metric, y_true, y_pred, sensitive_features=group)
+    expected = without_warnings(metric, y_true, y_pred, sensitive_features=group)
     words, names = np.array(["reject", "select"]), np.array([30.0, -1.0, 2.0])
-    renamed = quietly(
+    renamed = without_warnings(
         metric,
         words[y_true][order],
         words[y_pred][order],
@@ -136,14 +140,14 @@ def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
 @given(y_true=classes, y_pred=classes, group=groups)
 def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, group):
     members = sparse.csr_array(group[:, np.newaxis] == np.arange(3))
-    expected = quietly(metric, y_true, y_pred, sensitive_features=group)
-    assert quietly(metric, y_true, y_pred, sensitive_features=members) == same(expected)
+    expected = without_warnings(metric, y_true, y_pred, sensitive_features=group)
+    assert without_warnings(metric, y_true, y_pred, sensitive_features=members) == same(expected)
 
 
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups)
 def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, group):
-    value = quietly(metric, y_true, y_pred, sensitive_features=group)
+    value = without_warnings(metric, y_true, y_pred, sensitive_features=group)
     worst = 2 if metric.function.__name__ in ("separation_gap", "sufficiency_gap") else 1
     assert np.isnan(value) or 0 <= value <= worst
 
@@ -224,10 +228,10 @@ def test_excess_over_the_overall_rate_by_hand(name):
         "signed_mean": excesses.mean(),
     }
     for aggregate, value in expected.items():
-        found = CLASSIFICATION[name](
+        value = CLASSIFICATION[name](
             Y_TRUE, Y_PRED, sensitive_features=GROUP, reference="overall", aggregate=aggregate
         )
-        assert found == pytest.approx(value, rel=1e-12)
+        assert value == pytest.approx(value, rel=1e-12)
 
 
 def test_the_sum_over_rates_by_hand():
@@ -250,6 +254,6 @@ def test_one_group_does_not_exceed_the_overall_rate():
         ({"reference": "overall", "aggregate": "sum"}, "With reference='overall', aggregate must"),
     ],
 )
-def test_references_and_aggregates_that_do_not_exist(params, match):
+def test_unknown_references_and_aggregates_are_refused(params, match):
     with pytest.raises(ValueError, match=match):
         demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **params)

@@ -42,8 +42,8 @@ def test_share_ratios_by_hand():
         share_ratio_score(labels, sensitive_features=groups, aggregate="max")
 
 
-def test_a_group_that_is_common_in_a_cluster_is_seen_by_shares_alone():
-    """Balance is kept where a rare group fills a cluster; a person of it is there too often."""
+def test_share_ratios_detect_a_group_that_dominates_a_cluster():
+    """A rare group that fills half of a small cluster leaves the balance high."""
     labels, groups = [0] * 20 + [1] * 80, ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
     groups += ["other"] * 60
     assert balance_score(labels, sensitive_features=groups, relative=True) >= 0.77
@@ -172,7 +172,7 @@ def test_labels_in_any_container(container):
 
 @pytest.mark.parametrize("metric", [balance_score, additive_violation, cluster_composition])
 @pytest.mark.parametrize(
-    "labels, given, match",
+    "labels, params, match",
     [
         ([0, 1], {"sensitive_features": ["a"]}, "has 1 rows but there are 2 samples"),
         ([0, 1], {"sensitive_features": ["a", None]}, "missing value"),
@@ -189,9 +189,9 @@ def test_labels_in_any_container(container):
         ),
     ],
 )
-def test_refusals(metric, labels, given, match):
+def test_refusals(metric, labels, params, match):
     with pytest.raises(ValueError, match=match):
-        metric(labels, **given)
+        metric(labels, **params)
 
 
 def test_unknown_options():

@@ -19,8 +19,8 @@ Y_TRUE = [0, 1] * 5
 
 
 def gap(**changes):
-    given = {"sensitive_features": GROUP, "strata": STRATA} | changes
-    return conditional_demographic_parity_difference(Y_TRUE, Y_PRED, **given)
+    metadata = {"sensitive_features": GROUP, "strata": STRATA} | changes
+    return conditional_demographic_parity_difference(Y_TRUE, Y_PRED, **metadata)
 
 
 def test_by_hand():

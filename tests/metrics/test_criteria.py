@@ -16,27 +16,27 @@ Y_TRUE, Y_PRED = RNG.integers(0, 2, (2, 400))
 
 
 def test_gaps_are_made_of_the_rates_differences():
-    given = {"sensitive_features": GROUP}
-    assert METRICS["independence_gap"](Y_TRUE, Y_PRED, **given) == demographic_parity_difference(
-        Y_TRUE, Y_PRED, **given
+    metadata = {"sensitive_features": GROUP}
+    assert METRICS["independence_gap"](Y_TRUE, Y_PRED, **metadata) == demographic_parity_difference(
+        Y_TRUE, Y_PRED, **metadata
     )
-    assert separation_gap(Y_TRUE, Y_PRED, **given) == equal_opportunity_difference(
-        Y_TRUE, Y_PRED, **given
-    ) + false_positive_rate_difference(Y_TRUE, Y_PRED, **given)
+    assert separation_gap(Y_TRUE, Y_PRED, **metadata) == equal_opportunity_difference(
+        Y_TRUE, Y_PRED, **metadata
+    ) + false_positive_rate_difference(Y_TRUE, Y_PRED, **metadata)
 
 
 def test_sufficiency_is_separation_with_truth_and_prediction_exchanged():
-    given = {"sensitive_features": GROUP}
-    assert sufficiency_gap(Y_TRUE, Y_PRED, **given) == pytest.approx(
-        separation_gap(Y_PRED, Y_TRUE, **given), rel=1e-12
+    metadata = {"sensitive_features": GROUP}
+    assert sufficiency_gap(Y_TRUE, Y_PRED, **metadata) == pytest.approx(
+        separation_gap(Y_PRED, Y_TRUE, **metadata), rel=1e-12
     )
 
 
 def test_a_perfect_prediction_violates_independence_alone():
     y = np.array([1, 1, 0, 1, 0, 0])
-    given = {"sensitive_features": list("aaabbb")}
-    assert demographic_parity_difference(y, y, **given) == pytest.approx(1 / 3)
-    assert separation_gap(y, y, **given) == sufficiency_gap(y, y, **given) == 0
+    metadata = {"sensitive_features": list("aaabbb")}
+    assert demographic_parity_difference(y, y, **metadata) == pytest.approx(1 / 3)
+    assert separation_gap(y, y, **metadata) == sufficiency_gap(y, y, **metadata) == 0
 
 
 def test_the_worst_gaps_are_two():

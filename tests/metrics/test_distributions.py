@@ -49,8 +49,8 @@ def test_against_scipy_over_all_pairs(scores, groups, weights):
 
 def test_of_order_two_by_hand():
     """Quantiles 0, 3 and 1, 1, 4 are 1 apart on [0, 1/2], 2 up to 2/3, and 1 beyond."""
-    given = {"sensitive_features": list("aabbb")}
-    squared = wasserstein_distance_between_groups([0, 3, 1, 1, 4], **given, order=2) ** 2
+    metadata = {"sensitive_features": list("aabbb")}
+    squared = wasserstein_distance_between_groups([0, 3, 1, 1, 4], **metadata, order=2) ** 2
     assert squared == pytest.approx(1 / 2 + 4 / 6 + 1 / 3)
 
 
@@ -132,8 +132,8 @@ def test_refusals(scores, match):
 
 def test_means_of_groups():
     scores = [1.0, 3.0, 10.0, 4.0]
-    given = {"sensitive_features": list("aabb"), "sample_weight": [1, 3, 1, 1]}
-    assert mean_score_difference(scores, **given) == 4.5
-    overall = mean_score_difference(scores, **given, reference="overall")
+    metadata = {"sensitive_features": list("aabb"), "sample_weight": [1, 3, 1, 1]}
+    assert mean_score_difference(scores, **metadata) == 4.5
+    overall = mean_score_difference(scores, **metadata, reference="overall")
     assert overall == pytest.approx(7.0 - 24.0 / 6)
     assert mean_score_difference([1, 2], sensitive_features=list("aa")) == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from skfair.metrics import coverage, hypervolume, non_dominated
 
 points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=10)
-some_points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=10)
+point_lists = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=10)
 
 
 def columns(front):
@@ -51,7 +51,7 @@ def test_hypervolume_by_hand():
     assert isinstance(hypervolume([1], [1], reference=(2, 0)), float)
 
 
-@given(some_points, some_points)
+@given(point_lists, point_lists)
 def test_coverage_against_its_definition(front_a, front_b):
     covered = [any(a[0] <= b[0] and a[1] >= b[1] for a in front_a) for b in front_b]
     assert coverage(front_a, front_b) == pytest.approx(np.mean(covered))

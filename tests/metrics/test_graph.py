@@ -127,7 +127,7 @@ def test_the_objective_is_greatest_for_the_leading_eigenvectors():
 
 
 def definition_of_residual(H, affinity, groups):
-    """The part of H in the span of the group constraint, by least squares on all its columns."""
+    """Projection of H on the group constraint, by least squares on all its columns."""
     member = (np.unique(groups) == np.asarray(groups)[:, None]).astype(float)
     degrees = affinity.sum(axis=1)
     linked = degrees > 0
@@ -143,9 +143,9 @@ def test_the_residual_is_the_part_of_the_embedding_that_is_unfair(seed, n_groups
     K += K.T
     groups = rng.permutation(np.arange(11) % n_groups)
     H = np.linalg.qr(rng.normal(size=(11, 3)))[0]
-    found = group_constraint_residual(H, K, sensitive_features=groups)
-    assert found == pytest.approx(definition_of_residual(H, K, groups), abs=1e-9)
-    assert 0 <= found <= np.sqrt(min(n_groups - 1, 3)) + 1e-12
+    residual = group_constraint_residual(H, K, sensitive_features=groups)
+    assert residual == pytest.approx(definition_of_residual(H, K, groups), abs=1e-9)
+    assert 0 <= residual <= np.sqrt(min(n_groups - 1, 3)) + 1e-12
 
 
 def test_residual_by_hand():

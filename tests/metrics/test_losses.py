@@ -30,8 +30,8 @@ def test_it_is_what_the_constraint_bounds(loss, data):
     target = np.where(y == 1, 1.0, -1.0)
     those = Samples(target, check_groups(groups, 60), np.ones(60))
     bound = LossParity(loss=loss).bind(those, Sigmoid(), LogisticLoss(), 0.1)
-    found = loss_parity_difference(y, scores, sensitive_features=groups, loss=loss)
-    assert found == pytest.approx(bound.gap(scores), rel=1e-12)
+    difference = loss_parity_difference(y, scores, sensitive_features=groups, loss=loss)
+    assert difference == pytest.approx(bound.gap(scores), rel=1e-12)
 
 
 def test_integer_weights_repeat_rows_and_zero_weights_are_absent(data):
@@ -56,11 +56,11 @@ def test_one_group_and_wrong_names():
 def test_the_scorer_takes_the_decision_function(data):
     scores, y, groups = data
     model = LogisticRegression().fit(scores[:, np.newaxis], y)
-    found = get_scorer("neg_loss_parity_difference")(
+    difference = get_scorer("neg_loss_parity_difference")(
         model, scores[:, np.newaxis], y, sensitive_features=groups
     )
     decisions = model.decision_function(scores[:, np.newaxis])
-    assert -found == loss_parity_difference(y, decisions, sensitive_features=groups)
+    assert -difference == loss_parity_difference(y, decisions, sensitive_features=groups)
 
 
 GAPS = {
@@ -87,30 +87,30 @@ def test_every_reference_and_aggregate_is_that_of_the_constraint(
     target, weights = np.where(y == 1, 1.0, -1.0), np.arange(60) % 3 + 1.0
     those = Samples(target, check_groups(groups, 60), weights)
     bound = constraint(loss="hinge", **kind).bind(those, Sigmoid(), LogisticLoss(), 0.1)
-    found = GAPS[constraint](
+    difference = GAPS[constraint](
         y, scores, sensitive_features=groups, loss="hinge", sample_weight=weights, **kind
     )
-    assert found == pytest.approx(bound.gap(scores), rel=1e-12, abs=1e-14)
+    assert difference == pytest.approx(bound.gap(scores), rel=1e-12, abs=1e-14)
 
 
 def test_the_largest_group_loss_is_that_of_the_constraint(data):
     scores, y, groups = data
     those = Samples(np.where(y == 1, 1.0, -1.0), check_groups(groups, 60), np.ones(60))
     bound = BoundedGroupLoss(0.5).bind(those, Sigmoid(), LogisticLoss(), 0.1)
-    found = largest_group_loss(y, scores, sensitive_features=groups)
-    assert found == pytest.approx(bound.gap(scores), rel=1e-12)
+    difference = largest_group_loss(y, scores, sensitive_features=groups)
+    assert difference == pytest.approx(bound.gap(scores), rel=1e-12)
 
 
 def test_by_hand():
     # Squared hinge losses: a: positive (1 - 0)^2 = 1, negative (1 - 2)^2 = 0; b: 0 and 4.
     y, scores, group = [1, 0, 1, 0], [0.0, -2.0, 1.0, 1.0], list("aabb")
-    given = {"sensitive_features": group, "loss": "squared_hinge"}
-    scale = loss_parity_difference(y, scores, **given) / (4 / 2 - 1 / 2)  # 1, or 1/2 if halved
-    assert equal_opportunity_loss_difference(y, scores, **given) == pytest.approx(scale * 1)
-    assert equalized_odds_loss_difference(y, scores, **given) == pytest.approx(scale * 4)
-    summed = equalized_odds_loss_difference(y, scores, aggregate="sum", **given)
+    metadata = {"sensitive_features": group, "loss": "squared_hinge"}
+    scale = loss_parity_difference(y, scores, **metadata) / (4 / 2 - 1 / 2)  # 1, or 1/2 if halved
+    assert equal_opportunity_loss_difference(y, scores, **metadata) == pytest.approx(scale * 1)
+    assert equalized_odds_loss_difference(y, scores, **metadata) == pytest.approx(scale * 4)
+    summed = equalized_odds_loss_difference(y, scores, aggregate="sum", **metadata)
     assert summed == pytest.approx(scale * (1 + 4))
-    assert largest_group_loss(y, scores, **given) == pytest.approx(scale * 4 / 2)
+    assert largest_group_loss(y, scores, **metadata) == pytest.approx(scale * 4 / 2)
 
 
 def test_a_group_without_positives_is_named_and_left_out():

@@ -52,13 +52,13 @@ def partitioned(request, client, tmp_path_factory):
     return open_blocks(folder)
 
 
-def same(found, expected):
+def same(result, expected):
     if isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert result == pytest.approx(expected, abs=1e-12)
     else:
-        np.testing.assert_allclose(found.to_numpy(float), expected.to_numpy(float), atol=1e-12)
-        assert found.index.equals(expected.index)
-        assert found.index.names == expected.index.names
+        np.testing.assert_allclose(result.to_numpy(float), expected.to_numpy(float), atol=1e-12)
+        assert result.index.equals(expected.index)
+        assert result.index.names == expected.index.names
 
 
 @pytest.mark.covering(2)

@@ -310,14 +310,14 @@ def test_constant_scores_miss_an_interval_below_the_top(function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_group_that_is_missed_is_named_and_left_out(function):
+def test_a_group_outside_the_interval_is_named_and_excluded(function):
     score, group = [*SCORE, 3, 3], [*GROUP, "tied", "tied"]
     expected = function(SCORE, sensitive_features=GROUP, interval=(0.25, 0.75))
     with pytest.warns(UndefinedMetricWarning, match="1 of 3 groups .* 'tied'"):
         assert function(score, sensitive_features=group, interval=(0.25, 0.75)) == expected
 
 
-def test_raw_parity_is_known_wherever_some_group_reaches_the_interval():
+def test_raw_parity_is_finite_if_one_group_reaches_the_interval():
     score, group = [4, 3, 2, 1, 5, 5], list("aaaabb")
     value = partial_statistical_parity_difference(
         score, sensitive_features=group, interval=(0.25, 0.5), scale="raw"
@@ -357,7 +357,7 @@ def test_intervals_that_mean_nothing_are_refused(interval, message):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_scores_must_be_finite_numbers_one_per_person(function):
+def test_scores_must_be_finite_numbers_one_per_sample(function):
     with pytest.raises(ValueError, match="NaN"):
         function([1.0, np.nan], sensitive_features=["a", "b"], interval=(0, 1))
     with pytest.raises(ValueError, match="NaN|missing"):

@@ -31,7 +31,7 @@ GROUP = list("aaaabbbb")
 # The definitions, word by word ---------------------------------------------------------
 
 
-def random_people(rng):
+def draw_samples(rng):
     """Members of each group as (score, class), and the ends of the interval in twentieths."""
     sizes = rng.integers(5, 14, size=rng.integers(2, 4))
     spread = rng.integers(1, 6)
@@ -82,7 +82,7 @@ def test_both_equal_their_definitions_in_exact_fractions(rank_within):
     rng = np.random.default_rng(0)
     n_known = 0
     for repetition in range(400):
-        groups, *interval = random_people(rng)
+        groups, *interval = draw_samples(rng)
         score, y_true = np.concatenate(groups).T
         scale = ["normalized", "raw"][repetition % 2]
         values = [
@@ -166,25 +166,25 @@ def test_integer_weights_are_repeated_rows(function, rank_within, data):
 def test_classes_may_have_any_name(function, data):
     y_true, score, group = data
     expected = function(y_true, score, sensitive_features=group, interval=(0.1, 0.6))
-    given = {"sensitive_features": group, "interval": (0.1, 0.6)}
+    metadata = {"sensitive_features": group, "interval": (0.1, 0.6)}
     for labels in (np.array([-1, 1]), np.array([False, True])):
-        assert function(labels[y_true], score, **given) == expected
+        assert function(labels[y_true], score, **metadata) == expected
     words = np.array(["no", "yes"])[y_true]
-    assert function(words, score, **given, pos_label="yes") == expected
+    assert function(words, score, **metadata, pos_label="yes") == expected
     with pytest.raises(ValueError, match="Pass pos_label"):
-        function(words, score, **given)
+        function(words, score, **metadata)
 
 
 def test_opportunity_is_that_of_the_positive_class(data):
     y_true, score, group = data
-    given = {"sensitive_features": group, "interval": (0.1, 0.6)}
+    metadata = {"sensitive_features": group, "interval": (0.1, 0.6)}
     assert partial_equal_opportunity_difference(
-        y_true, score, **given, pos_label=0
-    ) == partial_equal_opportunity_difference(1 - y_true, score, **given)
+        y_true, score, **metadata, pos_label=0
+    ) == partial_equal_opportunity_difference(1 - y_true, score, **metadata)
     # Odds compare both classes.
     assert partial_equalized_odds_difference(
-        y_true, score, **given, pos_label=0
-    ) == partial_equalized_odds_difference(y_true, score, **given)
+        y_true, score, **metadata, pos_label=0
+    ) == partial_equalized_odds_difference(y_true, score, **metadata)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -199,7 +199,7 @@ def test_one_group_has_no_difference(function):
 def test_bad_input_is_refused(function):
     data = {"sensitive_features": GROUP, "interval": (0, 1)}
     with pytest.raises(ValueError, match='rank_within must be "group" or "class"'):
-        function(TRUE, SCORE, **data, rank_within="everybody")
+        function(TRUE, SCORE, **data, rank_within="all samples")
     with pytest.raises(ValueError, match='scale must be "normalized" or "raw"'):
         function(TRUE, SCORE, **data, scale=1)
     with pytest.raises(ValueError, match="two classes"):

@@ -27,10 +27,12 @@ def test_it_is_what_counting_pairs_gives(per_query, n_groups):
     rng = np.random.default_rng(n_groups)
     y, scores = rng.integers(3, size=60), rng.integers(8, size=60)  # with ties
     groups, query = rng.integers(n_groups, size=60), rng.integers(4, size=60)
-    found = ranking_parity_difference(
+    difference = ranking_parity_difference(
         y, scores, sensitive_features=groups, query_id=query, per_query=per_query, min_pairs=3
     )
-    assert found == pytest.approx(brute_force(y, scores, groups, query, per_query, 3), abs=1e-12)
+    assert difference == pytest.approx(
+        brute_force(y, scores, groups, query, per_query, 3), abs=1e-12
+    )
 
 
 def test_without_queries_all_documents_are_one():
@@ -44,5 +46,5 @@ def test_a_single_group_is_fair():
 
 def test_what_cannot_be_compared_is_unknown():
     with pytest.warns(UndefinedMetricWarning, match="No two groups have min_pairs=1"):
-        found = ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "b"])
-    assert np.isnan(found)
+        difference = ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "b"])
+    assert np.isnan(difference)

@@ -95,7 +95,7 @@ def test_a_group_of_unknown_rate_is_named_and_left_out():
 
 
 @pytest.mark.parametrize("compare", [difference, smallest_ratio])
-def test_too_few_known_rates_are_nan_and_never_fair(compare):
+def test_the_difference_of_fewer_than_two_known_rates_is_nan(compare):
     cells = matrices_of(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
     with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
         assert np.isnan(compare(cells, "true_positive_rate"))

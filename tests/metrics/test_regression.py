@@ -25,60 +25,62 @@ def predicted():
 
 
 def test_they_are_differences_of_the_errors_by_group(predicted):
-    y, found, groups = predicted
+    y, predictions, groups = predicted
     expected = {
         mean_error_difference: lambda truth, predicted: np.mean(predicted - truth),
         mean_squared_error_difference: mean_squared_error,
         mean_absolute_error_difference: mean_absolute_error,
     }
     for metric, error in expected.items():
-        errors = [error(y[groups == g], found[groups == g]) for g in range(3)]
-        assert_allclose(metric(y, found, sensitive_features=groups), np.ptp(errors), rtol=1e-12)
-        overall = max(errors) - error(y, found)
-        value = metric(y, found, sensitive_features=groups, reference="overall")
+        errors = [error(y[groups == g], predictions[groups == g]) for g in range(3)]
+        assert_allclose(
+            metric(y, predictions, sensitive_features=groups), np.ptp(errors), rtol=1e-12
+        )
+        overall = max(errors) - error(y, predictions)
+        value = metric(y, predictions, sensitive_features=groups, reference="overall")
         assert_allclose(value, overall, rtol=1e-12)
-    errors = [mean_squared_error(y[groups == g], found[groups == g]) for g in range(3)]
-    largest = largest_mean_squared_error(y, found, sensitive_features=groups)
+    errors = [mean_squared_error(y[groups == g], predictions[groups == g]) for g in range(3)]
+    largest = largest_mean_squared_error(y, predictions, sensitive_features=groups)
     assert_allclose(largest, max(errors), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_integer_weights_repeat_rows_and_zero_weights_are_absent(predicted, name):
-    y, found, groups = predicted
+    y, predictions, groups = predicted
     weights = np.arange(60) % 3
     rows = np.repeat(np.arange(60), weights)
     assert_allclose(
-        METRICS[name](y, found, sensitive_features=groups, sample_weight=weights),
-        METRICS[name](y[rows], found[rows], sensitive_features=groups[rows]),
+        METRICS[name](y, predictions, sensitive_features=groups, sample_weight=weights),
+        METRICS[name](y[rows], predictions[rows], sensitive_features=groups[rows]),
         rtol=1e-12,
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_overlapping_groups_count_each_member(predicted, name):
-    y, found, groups = predicted
+    y, predictions, groups = predicted
     members = sparse.csr_array(np.column_stack((groups == 0, groups > 0, groups < 9)))
-    value = METRICS[name](y, found, sensitive_features=members)
+    value = METRICS[name](y, predictions, sensitive_features=members)
     rows = np.concatenate([np.flatnonzero(column) for column in members.toarray().T])
-    own = np.repeat([0, 1, 2], members.toarray().sum(axis=0))
-    expected = METRICS[name](y[rows], found[rows], sensitive_features=own)
+    codes = np.repeat([0, 1, 2], members.toarray().sum(axis=0))
+    expected = METRICS[name](y[rows], predictions[rows], sensitive_features=codes)
     assert_allclose(value, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_perfect_predictions_and_one_group_are_fair(predicted, name):
-    y, found, groups = predicted
+    y, predictions, groups = predicted
     assert METRICS[name](y, y, sensitive_features=groups) == 0
     if "difference" in name:
-        assert METRICS[name](y, found, sensitive_features=np.zeros(60)) == 0
+        assert METRICS[name](y, predictions, sensitive_features=np.zeros(60)) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_number_is_refused(predicted, name):
-    y, found, groups = predicted
+    y, predictions, groups = predicted
     with pytest.raises(ValueError, match="y_pred"):
-        METRICS[name](y, np.where(groups, found, np.nan), sensitive_features=groups)
+        METRICS[name](y, np.where(groups, predictions, np.nan), sensitive_features=groups)
     with pytest.raises(ValueError, match="y_true"):
-        METRICS[name](np.where(groups, y, np.inf), found, sensitive_features=groups)
+        METRICS[name](np.where(groups, y, np.inf), predictions, sensitive_features=groups)
     with pytest.raises(ValueError, match="Did you mean 'overall'"):
-        mean_error_difference(y, found, sensitive_features=groups, reference="overal")
+        mean_error_difference(y, predictions, sensitive_features=groups, reference="overal")

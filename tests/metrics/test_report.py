@@ -62,10 +62,10 @@ def test_intervals_are_wilsons():
         assert distance.tolist() == pytest.approx([1.959964] * 3, abs=1e-6)
 
 
-def test_intervals_of_few_successes_or_failures_are_exact():
+def test_intervals_of_rates_near_0_or_1_are_exact():
     report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
-    found = report.loc[0, ["selection_rate_low", "selection_rate_high"]].tolist()
-    assert found == pytest.approx([stats.beta.ppf(0.025, 2, 4), stats.beta.ppf(0.975, 3, 3)])
+    limits = report.loc[0, ["selection_rate_low", "selection_rate_high"]].tolist()
+    assert limits == pytest.approx([stats.beta.ppf(0.025, 2, 4), stats.beta.ppf(0.975, 3, 3)])
 
 
 def test_two_of_two_are_not_certain():
@@ -86,11 +86,11 @@ def test_weighted_intervals_are_those_of_the_inference():
     report = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
     rates = estimates_of(Events.disjoint(groups, 2, weights), y_pred)
     assert report["n"].tolist() == [200, 200, 400]
-    found = report.iloc[:2].filter(regex="selection_rate")
+    limits = report.iloc[:2].filter(regex="selection_rate")
     low, high = rates.limits(0.975)
     errors = np.sqrt(rates.values * (1 - rates.values) / rates.sizes)
     expected = np.column_stack((rates.values, rates.sizes, errors, low, high))
-    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(limits.to_numpy(), expected, rtol=1e-12)
     positive = y_true == 1
     rates = estimates_of(Events.disjoint(groups[positive], 2, weights[positive]), y_pred[positive])
     np.testing.assert_allclose(report["true_positive_rate_n"].iloc[:2], rates.sizes)
@@ -129,12 +129,12 @@ def test_counted_rows_keep_effective_sizes(report):
     rng, n = np.random.default_rng(0), 2 * BLOCK
     y_true, y_pred, groups = rng.integers(2, size=(3, n))
     weights = rng.integers(5, size=n).astype(float)
-    given = {"sensitive_features": groups, "sample_weight": weights}
-    counted = report(y_true, y_pred, **given)
+    metadata = {"sensitive_features": groups, "sample_weight": weights}
+    counted = report(y_true, y_pred, **metadata)
     # Objects are not counted.
-    given["sensitive_features"] = groups.astype(object)
+    metadata["sensitive_features"] = groups.astype(object)
     pd.testing.assert_frame_equal(
-        counted, report(y_true, y_pred, **given), check_index_type=False, rtol=1e-9
+        counted, report(y_true, y_pred, **metadata), check_index_type=False, rtol=1e-9
     )
     assert (counted["accuracy_n"] < 0.7 * n).all() and (counted["n"] < n).all()
 
@@ -210,5 +210,5 @@ def test_intervals_are_as_wide_as_the_confidence_level_asks():
 
 def test_reports_by_class_take_the_confidence_level_too():
     by_class = class_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
-    own = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
-    pd.testing.assert_frame_equal(by_class.loc[1], own)
+    at_half = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
+    pd.testing.assert_frame_equal(by_class.loc[1], at_half)

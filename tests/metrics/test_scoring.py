@@ -297,13 +297,13 @@ def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, es
     scorer = get_scorer(name if METRICS[name].greater_is_better else f"neg_{name}")
     model = clone(estimator).fit(X[:, :1], y)
     other = clone(LOGISTIC).fit(-X[:, :1], np.where(y == "no", 1, 0))
-    given = {"sensitive_features": groups}
-    score = scorer(model, X[:, :1], y, **given)
+    metadata = {"sensitive_features": groups}
+    score = scorer(model, X[:, :1], y, **metadata)
     assert score == pytest.approx(
-        scorer(other, -X[:, :1], np.where(y == "no", 1, 0), **given), abs=0.03
+        scorer(other, -X[:, :1], np.where(y == "no", 1, 0), **metadata), abs=0.03
     )
     fixed = scorer.set_params(pos_label="no")(
-        clone(LOGISTIC).fit(X[:, :1], y), X[:, :1], y, **given
+        clone(LOGISTIC).fit(X[:, :1], y), X[:, :1], y, **metadata
     )
     assert score == pytest.approx(fixed, abs=0.03)
 
@@ -318,7 +318,7 @@ def test_labels_that_leave_the_positive_class_open_are_refused(hired):
         get_scorer("f1", pos_label="yes")
 
 
-def test_the_positive_class_may_be_given(hired):
+def test_pos_label_of_a_scorer(hired):
     X, y, groups = hired
     model = clone(LOGISTIC).fit(X, np.where(y == "yes", 2, 1))
     selected = np.flatnonzero(model.predict(X) == 2)
@@ -400,13 +400,13 @@ def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
     X, y, groups, model = graded
     metric, sign = METRICS[name], 1 if METRICS[name].greater_is_better else -1
     name = name if metric.greater_is_better else f"neg_{name}"
-    given = {"sensitive_features": groups}
+    metadata = {"sensitive_features": groups}
     y_pred = model.predict(X)
-    by_class = {c: sign * metric(y == c, y_pred == c, **given) for c in model.classes_}
+    by_class = {c: sign * metric(y == c, y_pred == c, **metadata) for c in model.classes_}
     assert len(set(by_class.values())) == 3
-    assert get_scorer(name)(model, X, y, **given) == min(by_class.values())
+    assert get_scorer(name)(model, X, y, **metadata) == min(by_class.values())
     for label, value in by_class.items():
-        assert get_scorer(name, pos_label=label)(model, X, y, **given) == value
+        assert get_scorer(name, pos_label=label)(model, X, y, **metadata) == value
 
 
 def test_scores_of_a_class_are_its_probabilities(graded):
@@ -439,18 +439,20 @@ def test_decisions_for_a_class_are_where_it_beats_the_others(graded):
     metric = replace(
         METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
     )
-    name, given = "neg_demographic_parity_difference", {"sensitive_features": groups}
+    name, metadata = "neg_demographic_parity_difference", {"sensitive_features": groups}
     for label in model.classes_:
         # All thresholds shift one cut-off: without a tolerance it is the plain gap of decisions.
-        decided = get_scorer(name, pos_label=label)(model, X, y, **given)
+        decided = get_scorer(name, pos_label=label)(model, X, y, **metadata)
         margins = model.decision_function(X)
         position = model.classes_.tolist().index(label)
         beaten = margins[:, position] - np.delete(margins, position, axis=1).max(axis=1)
-        expected = -metric(beaten, threshold=0.0, **given)
-        found = get_scorer(metric, pos_label=label)(model, X, y, **given)
-        assert found == pytest.approx(expected, rel=1e-12)
-        assert -demographic_parity_difference(y == label, beaten > 0, **given) == decided
-        by_probability = get_scorer(metric, pos_label=label)(WithoutMargins(model), X, y, **given)
+        expected = -metric(beaten, threshold=0.0, **metadata)
+        score = get_scorer(metric, pos_label=label)(model, X, y, **metadata)
+        assert score == pytest.approx(expected, rel=1e-12)
+        assert -demographic_parity_difference(y == label, beaten > 0, **metadata) == decided
+        by_probability = get_scorer(metric, pos_label=label)(
+            WithoutMargins(model), X, y, **metadata
+        )
         assert np.isfinite(by_probability)
 
 
@@ -503,12 +505,12 @@ def test_metrics_of_errors_score_regressors(data, name):
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "score"])
-def test_metrics_of_scores_are_given_the_predictions_of_regressors(data, name):
+def test_metrics_of_scores_use_the_predictions_of_regressors(data, name):
     X, groups = data
     model = LinearRegression().fit(X, X[:, 0] ** 2)
     expected = METRICS[name](model.predict(X), sensitive_features=groups)
-    found = get_scorer(f"neg_{name}")(model, X, sensitive_features=groups)
-    assert found == -expected < 0
+    score = get_scorer(f"neg_{name}")(model, X, sensitive_features=groups)
+    assert score == -expected < 0
 
 
 def test_a_fair_regressor_wins_a_search(routing, data):

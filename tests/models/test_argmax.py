@@ -10,7 +10,7 @@ from skfair.models import ArgmaxModel, Model
 @pytest.fixture
 def case():
     rng = np.random.default_rng(0)
-    columns = [rng.normal(size=(25, own)) for own in (2, 1, 3)]
+    columns = [rng.normal(size=(25, part_of_class)) for part_of_class in (2, 1, 3)]
     model = ArgmaxModel.from_features(columns, rng.random(25) + 0.1)
     return columns, model, rng.normal(size=model.n_parameters), rng
 
@@ -19,7 +19,10 @@ def test_just_the_class_of_the_largest_score_leads(case):
     columns, model, parameters, _ = case
     coef, intercept = model.coefficients(parameters)
     scores = np.column_stack(
-        [X @ own + b for X, own, b in zip(columns, coef, intercept, strict=True)]
+        [
+            X @ part_of_class + b
+            for X, part_of_class, b in zip(columns, coef, intercept, strict=True)
+        ]
     )
     np.testing.assert_allclose(model.class_scores(parameters), scores)
     leads = model.evaluate(parameters).scores.reshape(3, 25).T
@@ -55,26 +58,26 @@ def test_derivatives_are_those_of_the_margins(case):
     np.testing.assert_allclose(point.gram(weights), gram, atol=1e-5)
 
 
-def test_some_of_the_margins(case):
+def test_margins_of_a_subset(case):
     _, model, parameters, rng = case
     rows = np.array([70, 3, 3, 40])
-    taken, whole = model.take(rows).evaluate(parameters), model.evaluate(parameters)
-    np.testing.assert_array_equal(taken.scores, whole.scores[rows])
+    subset, at_once = model.take(rows).evaluate(parameters), model.evaluate(parameters)
+    np.testing.assert_array_equal(subset.scores, at_once.scores[rows])
     slopes = rng.normal(size=4)
     spread = np.bincount(rows, slopes, minlength=75)
-    np.testing.assert_allclose(taken.pull_back(slopes), whole.pull_back(spread), atol=1e-12)
+    np.testing.assert_allclose(subset.pull_back(slopes), at_once.pull_back(spread), atol=1e-12)
     again = model.take(rows).take(np.array([2, 0])).evaluate(parameters)
-    np.testing.assert_array_equal(again.scores, whole.scores[[3, 70]])
+    np.testing.assert_array_equal(again.scores, at_once.scores[[3, 70]])
 
 
-def test_a_line_of_one_class_tells_every_decision(case):
+def test_margins_along_a_line_predict_every_decision(case):
     _, model, parameters, rng = case
     scores = model.evaluate(parameters).scores
     for direction in model.lines(rng.normal(size=model.n_parameters)):
         start, slopes = model.orient_flips(scores, model.scores(direction))
         for length in (-3.0, -0.4, 0.0, 0.2, 1.7, 9.0):
-            found = model.evaluate(parameters + length * direction).scores
-            np.testing.assert_array_equal(start + length * slopes > 0, found > 0)
+            moved = model.evaluate(parameters + length * direction).scores
+            np.testing.assert_array_equal(start + length * slopes > 0, moved > 0)
     np.testing.assert_allclose(sum(model.lines(parameters)), parameters)
 
 
@@ -95,10 +98,10 @@ def test_parameters_and_penalty(case):
     assert isinstance(model, Model)
     coef, intercept = model.coefficients(parameters)
     np.testing.assert_allclose(model.parameters(coef, intercept), parameters, atol=1e-12)
-    squares = sum((own**2).sum() for own in coef)
+    squares = sum((part_of_class**2).sum() for part_of_class in coef)
     assert model.ridge(0.3) @ parameters**2 == pytest.approx(0.3 * squares)
     starts = model.coefficients(model.initial())[0]
-    assert [own.tolist() for own in starts] == [[1, 0], [1], [1, 0, 0]]
+    assert [part_of_class.tolist() for part_of_class in starts] == [[1, 0], [1], [1, 0, 0]]
     assert model.last_layer(parameters) is model
 
 

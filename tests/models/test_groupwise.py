@@ -15,7 +15,7 @@ def case(request):
     return X, codes, model, rng.normal(size=model.n_parameters), rng
 
 
-def test_scores_are_those_of_each_groups_own_model(case):
+def test_scores_are_those_of_one_linear_model_per_group(case):
     X, codes, model, parameters, _ = case
     coef, intercept = model.coefficients(parameters)
     assert coef.shape == ((2, 3) if isinstance(model, GroupwiseModel) else (3,))
@@ -46,12 +46,12 @@ def test_parameters_and_coefficients_are_inverse(case):
     np.testing.assert_allclose(again, parameters, atol=1e-12)
 
 
-def test_the_intercepts_direction_lifts_all_scores_alike(case):
+def test_the_intercept_direction_adds_a_constant_to_all_scores(case):
     X, codes, model, _, _ = case
     np.testing.assert_allclose(model.scores(model.intercept_direction()), np.ones(30))
 
 
-def test_without_intercepts_nothing_lifts_all_scores_alike():
+def test_without_intercepts_there_is_no_intercept_direction():
     X, codes = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
     without = GroupwiseModel.from_features(X, codes, np.ones(30), fit_intercept=False)
     assert without.intercept_direction() is None
@@ -59,7 +59,7 @@ def test_without_intercepts_nothing_lifts_all_scores_alike():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("rows", [[3, 1, 1, 28, 7], [2, 4, 6], []])
-def test_some_of_the_samples_have_their_scores(case, container, rows):
+def test_a_subset_has_the_scores_of_its_samples(case, container, rows):
     X, codes, made, parameters, rng = case
     model = type(made).from_features(container(X), codes, np.ones(30))
     rows = np.array(rows, dtype=int)

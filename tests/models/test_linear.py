@@ -82,7 +82,7 @@ def test_model_is_numpy_on_standardised_columns(container, X, fit_intercept):
 
 @containers
 @intercepts
-def test_coefficients_are_those_of_the_columns_given(container, fit_intercept):
+def test_coefficients_are_those_of_the_original_columns(container, fit_intercept):
     model = LinearModel.from_features(container(SPARSE), WEIGHTS, fit_intercept)
     parameters = np.random.default_rng(3).normal(size=model.n_parameters)
     coef, intercept = model.coefficients(parameters)
@@ -190,29 +190,29 @@ def test_numbers_that_differ_by_rounding_are_constant():
 
 
 def test_rows_in_chunks(monkeypatch):
-    whole = LinearModel.from_features(DENSE, WEIGHTS)
+    at_once = LinearModel.from_features(DENSE, WEIGHTS)
     monkeypatch.setattr("skfair.models._columns._CHUNK", 7)
     chunked = LinearModel.from_features(DENSE, WEIGHTS)
-    np.testing.assert_allclose(chunked.scale, whole.scale, rtol=1e-14)
+    np.testing.assert_allclose(chunked.scale, at_once.scale, rtol=1e-14)
     signed = WEIGHTS - 1
-    np.testing.assert_allclose(chunked.gram(signed), whole.gram(signed), atol=1e-11)
+    np.testing.assert_allclose(chunked.gram(signed), at_once.gram(signed), atol=1e-11)
 
 
-def test_many_rows_in_parts():
-    """Threads look at blocks of rows side by side, whose moments add up to the same bits."""
+def test_blocks_of_rows_give_the_same_bits():
+    """The moments of blocks that threads read add up to the same bits."""
     rows = np.tile(DENSE, (2000, 1))
     weights = np.tile(WEIGHTS, 2000)
     one, two = (LinearModel.from_features(rows, weights, n_jobs=n_jobs) for n_jobs in (1, 2))
-    whole = LinearModel.from_features(DENSE, WEIGHTS)
-    for found, same, expected in zip(
-        *((m.center, m.scale) for m in (one, two, whole)), strict=True
+    at_once = LinearModel.from_features(DENSE, WEIGHTS)
+    for result, same, expected in zip(
+        *((m.center, m.scale) for m in (one, two, at_once)), strict=True
     ):
-        np.testing.assert_array_equal(found, same)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_array_equal(result, same)
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 @intercepts
-def test_the_intercepts_direction_lifts_all_scores_alike(fit_intercept):
+def test_the_intercept_direction_adds_a_constant_to_all_scores(fit_intercept):
     model = LinearModel.from_features(DENSE, WEIGHTS, fit_intercept)
     direction = model.intercept_direction()
     if fit_intercept:
@@ -223,7 +223,7 @@ def test_the_intercepts_direction_lifts_all_scores_alike(fit_intercept):
 
 @matrices
 @intercepts
-def test_some_of_the_samples_have_their_scores(X, fit_intercept):
+def test_a_subset_has_the_scores_of_its_samples(X, fit_intercept):
     model = LinearModel.from_features(X, WEIGHTS, fit_intercept)
     rows = np.array([3, 1, 1, 49, 7])
     taken, parameters = model.take(rows), RNG.normal(size=model.n_parameters)

@@ -45,12 +45,12 @@ def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_chunks_give_what_all_rows_at_once_give(container, X, monkeypatch):
-    whole = model_of(X)
-    parameters, slopes = whole.initial(0), np.linspace(-1, 1, len(X))
+    at_once = model_of(X)
+    parameters, slopes = at_once.initial(0), np.linspace(-1, 1, len(X))
     monkeypatch.setattr(mlp, "_CHUNK", 7)
     chunked = model_of(container(X)).evaluate(parameters)
     assert isinstance(chunked, mlp.ChunkedPoint)
-    at = mlp.MLPPoint(whole, parameters)
+    at = mlp.MLPPoint(at_once, parameters)
     np.testing.assert_allclose(chunked.scores, at.scores, atol=1e-14)
     np.testing.assert_allclose(chunked.pull_back(slopes), at.pull_back(slopes), atol=1e-13)
     np.testing.assert_allclose(chunked.hidden, at.hidden, atol=1e-14)
@@ -64,7 +64,7 @@ def test_rows_of_a_jacobian_are_gradients(X):
     np.testing.assert_allclose(rows, [at.pull_back(cell) for cell in cells], atol=1e-14)
 
 
-def test_samples_taken_keep_their_scores(X):
+def test_a_subset_has_the_scores_of_its_samples(X):
     model = model_of(X)
     parameters, rows = model.initial(0), np.array([3, 3, 17])
     scores = model.evaluate(parameters).scores
@@ -80,8 +80,10 @@ def test_the_last_layer_is_linear_and_its_parameters_come_last(X):
     parameters = model.initial(0)
     last = model.last_layer(parameters)
     assert isinstance(last, LinearModel)
-    own = parameters[-last.n_parameters :]
-    np.testing.assert_allclose(last.scores(own), model.evaluate(parameters).scores, atol=1e-14)
+    last_layer = parameters[-last.n_parameters :]
+    np.testing.assert_allclose(
+        last.scores(last_layer), model.evaluate(parameters).scores, atol=1e-14
+    )
 
 
 def test_coefficients_are_those_of_the_columns_as_they_came(X):
@@ -141,7 +143,7 @@ def test_a_constant_column_changes_no_score(X):
         ({"hidden_layer_sizes": (3, 0)}, "Every hidden layer needs a unit"),
     ],
 )
-def test_what_is_no_network_is_refused(settings, message, X):
+def test_invalid_networks_are_refused(settings, message, X):
     with pytest.raises(ValueError, match=message):
         model_of(X, **settings)
 

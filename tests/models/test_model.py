@@ -1,4 +1,4 @@
-"""A network takes part in a problem as a linear model does."""
+"""A network is a model of a problem as a linear model is."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_solvers_without_gram_matrices_train_it(solver, problem):
     assert result.status == "optimal", result.message
 
 
-def test_step_sizes_given_as_numbers_need_no_linear_model(problem):
+def test_numeric_step_sizes_need_no_linear_model(problem):
     start = problem.initial_point(random_state=0)
     result = GDA(eta=0.2, max_iter=500).solve(problem, start)
     assert result.fun < problem.evaluate(start).fun
@@ -59,7 +59,7 @@ def test_step_sizes_given_as_numbers_need_no_linear_model(problem):
     ],
     ids=["sqp", "gda", "proxy"],
 )
-def test_what_is_lacking_is_said_with_the_remedy(solver, message, problem):
+def test_errors_about_missing_methods_name_the_remedy(solver, message, problem):
     with pytest.raises(ValueError, match=message):
         solver.solve(problem, problem.initial_point(random_state=0))
 
@@ -68,5 +68,5 @@ def test_the_last_layer_is_linear_and_its_parameters_come_last(problem):
     network = problem.model
     parameters = network.initial(0)
     last = network.last_layer(parameters)
-    own = parameters[-last.n_parameters :]
-    np.testing.assert_allclose(last.scores(own), network.evaluate(parameters).scores)
+    last_layer = parameters[-last.n_parameters :]
+    np.testing.assert_allclose(last.scores(last_layer), network.evaluate(parameters).scores)

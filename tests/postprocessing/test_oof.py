@@ -123,7 +123,7 @@ class Supervised(TransformerMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "how"),
+    ("estimator", "message"),
     [
         (forest_behind(SelectKBest(k=1)), "cannot be fitted without y"),
         (forest_behind(StandardScaler(), TargetEncoder()), "cannot be fitted without y"),
@@ -133,8 +133,8 @@ class Supervised(TransformerMixin, BaseEstimator):
         (make_pipeline(forest_behind(SelectKBest(k=1))), "cannot be fitted without y"),
     ],
 )
-def test_out_of_bag_scores_need_preprocessing_without_y(estimator, cv):
-    with pytest.raises(ValueError, match=f"cv='oob' needs preprocessing .*{cv}.*Pass cv=5"):
+def test_out_of_bag_scores_need_preprocessing_without_y(estimator, message):
+    with pytest.raises(ValueError, match=f"cv='oob' needs preprocessing .*{message}.*Pass cv=5"):
         cross_fit(estimator, X, Y, "oob")
 
 
