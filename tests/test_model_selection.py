@@ -115,7 +115,7 @@ def test_missing_scorers_are_named(metric, objective, scores, missing):
         best_subject_to(metric, 0.1, objective=objective)(scores)
 
 
-def test_it_can_be_pickled_compared_and_read():
+def test_the_refit_function_can_be_pickled_compared_and_printed():
     refit = best_subject_to(PARITY, 0.2, objective="recall")
     assert pickle.loads(pickle.dumps(refit)) == refit
     settings = "bound=0.2, objective='recall', margin=0.0, confidence_level=None"

@@ -167,7 +167,7 @@ def test_outside_of_searches_errors_are_ordinary():
             search.score(X, Y)
 
 
-def test_best_subject_to_never_sees_scores_of_nan():
+def test_an_error_stops_a_search_before_best_subject_to_gets_nan():
     scoring = {"accuracy": "accuracy", "neg_gap": PARITY}
     search = GridSearchCV(MODEL, GRID, scoring=scoring, refit=best_subject_to("neg_gap", 0.1), cv=2)
     with pytest.raises(SearchError, match="enable_metadata_routing"):

@@ -161,7 +161,7 @@ def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
 
 
-def test_groups_may_be_called_like_missing_values(path):
+def test_groups_may_have_names_of_missing_values(path):
     names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
     sex = np.resize([*names, ""], N)
     TABLE.assign(sex=sex).to_csv(path, index=False)
@@ -170,7 +170,7 @@ def test_groups_may_be_called_like_missing_values(path):
     assert f"{N} people in 10 groups" in html
 
 
-def test_a_class_may_be_called_none_if_both_columns_have_it(path):
+def test_a_class_may_be_named_none_in_both_columns(path):
     words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
     words.to_csv(path, index=False)
     assert "Selection rate" in run(path, "--positive", "some")
@@ -206,7 +206,7 @@ def test_booleans_are_read_as_such(path):
         assert run(path) == expected
 
 
-def test_the_positive_class_as_it_is_written(path):
+def test_the_positive_class_is_read_as_written_in_the_file(path):
     names = ["--positive", "true"]
     for words in [("false", "true"), ("true", "false")]:
         spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
@@ -262,7 +262,7 @@ def test_missing_groups_are_a_group_or_left_out(path):
     assert run(path, "--missing", "group") == run(path)
 
 
-def test_the_summary_of_a_bias_audit_names_what_is_missing(path, capsys):
+def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
     columns = ["--prediction", "p", "--sensitive", "sex", "race", "--summary", "ll144"]
     html = run(path, columns=columns)

@@ -114,7 +114,7 @@ def test_categories_below_two_percent_are_named_with_count_and_rate():
     assert rows[3] == ["Two or more", "113", "41", "36.3 %", "0.689"]
 
 
-def test_the_page_says_what_is_missing():
+def test_the_page_names_missing_fields():
     report = audit(provenance=None)
     missing = report.missing_fields()
     assert [text.partition(":")[0] for text in missing] == [
@@ -157,7 +157,7 @@ def test_halves_are_rounded_up_as_by_hand():
     assert rows[0] == ["a", "400", "325", "81.3 %", "0.813"]
 
 
-def test_reports_that_the_rules_do_not_know():
+def test_reports_outside_the_rules_are_refused():
     with pytest.raises(ValueError, match='make it with missing="exclude"'):
         audit(missing="group").to_html(summary="ll144")
     with pytest.raises(ValueError, match="needs selection rates .* report of a clustering"):

@@ -50,7 +50,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert "Rates in all batches" in page and "<script" not in page
 
 
-def test_outcomes_weights_and_other_periods(path, capsys):
+def test_options_for_outcomes_weights_and_periods(path, capsys):
     run(path, "--target", "y", "--by", "quarter", "--weight", "w", "--run-length", "50")
     assert "in 2 batches" in capsys.readouterr().out
     run(path, "--constraint", "demographic_parity", "--tolerance", "0.5")
@@ -67,7 +67,7 @@ def test_outcomes_weights_and_other_periods(path, capsys):
         (["--out", "page.pdf"], "--out must end"),
     ],
 )
-def test_wrong_options_are_one_sentence(path, capsys, more, match):
+def test_errors_about_options_are_one_sentence(path, capsys, more, match):
     with pytest.raises(SystemExit):
         run(path, *more)
     error = capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_every_element_is_closed(checked):
     assert checked.problems == [] and checked.open == []
 
 
-def test_nothing_is_loaded_or_run(checked, report):
+def test_the_page_loads_and_runs_nothing(checked, report):
     assert checked.addresses == []
     assert not any(tag == "script" for tag, _ in checked.elements)
     assert "url(" not in report.to_html() and "@import" not in report.to_html()

@@ -78,7 +78,7 @@ def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
     assert cell(report, "sex", "m", "selection_rate")["is_reference"]
 
 
-def test_differences_to_a_reference_chosen_from_the_data_hold_together():
+def test_differences_to_a_data_dependent_reference_have_simultaneous_intervals():
     """Bonferroni over all measures of all attributes, and over all pairs of groups of each."""
     report = make_report()
     n_tables = len(report.gaps)
@@ -353,7 +353,7 @@ def test_uneven_weights_warn_once():
     assert len(warned) == 1
 
 
-def test_one_group_has_nothing_to_compare():
+def test_a_report_of_one_group_has_no_gaps():
     report = make_report(sensitive_features=["all"] * N)
     assert "No two groups" in report.findings[1]
     report.to_html()
@@ -403,7 +403,7 @@ def test_a_million_groups_are_refused():
     [ATTRIBUTES["sex"], ATTRIBUTES[["sex"]], pl.Series("sex", ATTRIBUTES["sex"].to_numpy())],
     ids=["Series", "one column", "polars Series"],
 )
-def test_one_attribute_is_called_by_its_name(one):
+def test_a_single_attribute_keeps_its_name(one):
     report = make_report(sensitive_features=one, reference={"sex": "f"})
     assert report.attributes == ["sex"] and "by sex" in report.findings[1]
     assert cell(report, "sex", "f", "selection_rate")["is_reference"]

@@ -111,7 +111,7 @@ def test_other_text_is_refused(change, message):
         FairnessReport.from_json(change(text))
 
 
-def test_markdown_has_all_tables_and_shows_names_as_they_are_written(tmp_path):
+def test_markdown_has_all_tables_and_escapes_names(tmp_path):
     groups = pd.Series(np.resize(["a|b", "*c*", "<d>"], N), name="my_group")
     report = FairnessReport.from_predictions(
         None, np.arange(N) % 2, sensitive_features=groups, title="Loans\n2025"

@@ -169,7 +169,7 @@ def test_complete_groups_are_the_same_under_all_settings():
     assert report_of(members, missing="exclude").n_missing == {}
 
 
-def test_a_group_called_like_the_missing_ones():
+def test_a_group_may_have_the_name_of_missing_groups():
     table = with_missing()
     table.loc[30, "sex"] = "(missing)"
     with pytest.raises(ValueError, match="also has a group of this name; rename it"):

@@ -282,7 +282,7 @@ def test_the_positive_class_may_be_the_first(data):
 # Out-of-fold scores -------------------------------------------------------------------
 
 
-def test_a_frozen_classifier_stays_as_it_is(data, new_data):
+def test_a_frozen_classifier_is_not_changed(data, new_data):
     boosting = HistGradientBoostingClassifier(max_iter=5).fit(*new_data[:2])
     model = fit(data, estimator=FrozenEstimator(boosting), cv=5)
     assert model.estimators_[0].estimator is boosting

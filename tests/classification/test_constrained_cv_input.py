@@ -99,7 +99,7 @@ def test_labels_alone_cannot_be_shifted(data):
     ],
     ids=str,
 )
-def test_parameters_that_mean_nothing(data, params, message):
+def test_invalid_parameters_are_refused(data, params, message):
     with pytest.raises(ValueError, match=message):
         fit(data, **params)
 
@@ -225,7 +225,7 @@ def test_every_fold_needs_every_group_that_is_compared(data):
         fit((X, y, sparse_groups), constraint=DemographicParity(min_group_size=5))
 
 
-def test_a_frozen_classifier_must_know_the_classes(data):
+def test_a_frozen_classifier_must_have_the_same_classes(data):
     X, y, sex = data
     frozen = FrozenEstimator(GaussianNB().fit(X, y + 1))
     with pytest.raises(ValueError, match=r"those of y are \[0, 1\] and those of .* \[1, 2\]"):
@@ -486,7 +486,7 @@ class Tasks:
 
 @pytest.mark.callbacks
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_callbacks_see_every_fold(data, ensemble):
+def test_callbacks_get_every_fold(data, ensemble):
     X, y, sex = data
     tasks, monitor = Tasks(), FairnessMonitor()
     model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble, group_estimator=NB).set_callbacks(
@@ -503,7 +503,7 @@ def test_callbacks_see_every_fold(data, ensemble):
 
 
 @pytest.mark.callbacks
-def test_callbacks_see_folds_that_are_fitted_in_parallel(data):
+def test_callbacks_get_folds_that_are_fitted_in_parallel(data):
     X, y, sex = data
     monitor = FairnessMonitor()
     model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2, group_estimator=NB).set_callbacks(monitor)

@@ -72,7 +72,7 @@ def test_storage_does_not_matter(data, tmp_path):
         assert keeps_tolerance(fitted, rows, y, groups)
 
 
-def test_a_fit_leaves_its_input_as_it_was(data):
+def test_a_fit_does_not_change_its_input(data):
     X, y, groups = data
     X, weights = X.copy(), np.ones(len(y))
     for array in (X, y, groups, weights):

@@ -124,7 +124,7 @@ def test_cross_validation_indexes_the_groups(routing, data):
     assert [fold.groups_.counts.sum() for fold in scores["estimator"]] == [200] * 3
 
 
-def test_calibration_and_a_tuned_threshold_pass_groups_on(routing, data):
+def test_calibration_and_a_tuned_threshold_route_groups(routing, data):
     X, y, groups = data
     calibrated = CalibratedClassifierCV(model(), cv=CV).fit(X, y, sensitive_features=groups)
     for one in calibrated.calibrated_classifiers_:
@@ -209,7 +209,7 @@ class AfterIterations:
 
 
 @pytest.mark.callbacks
-def test_a_monitor_sees_every_iteration(data):
+def test_a_monitor_logs_every_iteration(data):
     X, y, groups = data
     monitor = FairnessMonitor()
     fitted = model().set_callbacks(monitor).fit(X, y, sensitive_features=groups)
@@ -223,7 +223,7 @@ def test_a_monitor_sees_every_iteration(data):
 
 
 @pytest.mark.callbacks
-def test_a_progress_bar_leaves_the_fit_as_it_is(data, capsys):
+def test_a_progress_bar_does_not_change_the_fit(data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, y, groups = data
     shown = model().set_callbacks(callback.ProgressBar()).fit(X, y, sensitive_features=groups)

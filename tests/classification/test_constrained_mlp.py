@@ -84,7 +84,7 @@ def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
     assert fit(data, None).score(X, y) >= plain.score(X, y) - 0.02
 
 
-def test_its_layers_are_those_of_scikit_learn(data):
+def test_layers_have_the_shapes_of_scikit_learn(data):
     X, y, groups = data
     model = fit(data)
     assert [coef.shape for coef in model.coefs_] == [(4, 16), (16, 8), (8, 1)]

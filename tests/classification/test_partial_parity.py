@@ -194,7 +194,7 @@ def test_names_of_groups_do_not_matter(data):
     np.testing.assert_allclose(model.coef_, renamed.coef_, rtol=1e-3)
 
 
-def test_unscaled_columns_change_nothing(data):
+def test_the_scale_of_columns_does_not_matter(data):
     X, y, sex = data
     factors = np.array([1.0, 1000.0, 1e-3, 1.0])
     model = fitted(data, alpha=0.0)

@@ -285,7 +285,7 @@ def test_a_postprocessor_needs_scores(scorer, data):
 
 
 @pytest.mark.parametrize("scorer", [LinearSVC(), LogisticRegression()], ids=str)
-def test_a_frozen_classifier_must_know_the_same_two_classes(scorer, data):
+def test_a_frozen_classifier_must_have_the_same_two_classes(scorer, data):
     X, y, groups = data
     for other in (np.arange(len(y)) % 3, np.where(y > 0, "no", "yes")):
         frozen = FrozenEstimator(clone(scorer).fit(X, other))
@@ -323,7 +323,7 @@ def test_a_real_target_must_be_finite(data):
 
 @every_linear
 @pytest.mark.parametrize("interactions", [False, True])
-def test_unscaled_columns_change_nothing(estimator, interactions, data):
+def test_the_scale_of_columns_does_not_matter(estimator, interactions, data):
     X, y, groups = data
     scale = np.array([1e-6, 1.0, 1e6])
     expected = fit(make(estimator, alpha=0.0, group_interactions=interactions), *data)
@@ -350,7 +350,7 @@ def test_storage_does_not_matter(estimator, data):
 
 
 @every
-def test_a_fit_leaves_its_input_as_it_was(estimator, data):
+def test_a_fit_does_not_change_its_input(estimator, data):
     X, y, groups = (part.copy() for part in data)
     weights = np.ones(len(y))
     for array in (X, y, groups, weights):

@@ -281,7 +281,7 @@ def test_a_postprocessor_of_a_frozen_classifier_fits_the_rates_alone(scorer, dat
     assert pickle.dumps(fitted) == before
 
 
-def test_calibration_passes_groups_on(routing, data):
+def test_calibration_routes_groups(routing, data):
     X, y, groups = data
     model = make(PartialParityClassifier, tolerance=0.3)
     calibrated = CalibratedClassifierCV(model, cv=CV).fit(X, y, sensitive_features=groups)
@@ -290,7 +290,7 @@ def test_calibration_passes_groups_on(routing, data):
     assert calibrated.score(X, y) > 0.6
 
 
-def test_ensembles_pass_groups_on(routing, data):
+def test_ensembles_route_groups(routing, data):
     X, y, groups = data
     model = make(PartialParityClassifier, tolerance=0.3)
     bag = BaggingClassifier(model, n_estimators=2, random_state=0)
@@ -312,7 +312,7 @@ def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
         assert gap(one.decision_function(X), groups) <= 0.3
 
 
-def test_a_transformed_target_passes_groups_on(routing, data):
+def test_a_transformed_target_routes_groups(routing, data):
     X, _, groups = data
     y = np.exp(X.sum(axis=1) / 3)
     model = TransformedTargetRegressor(

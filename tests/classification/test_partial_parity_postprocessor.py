@@ -189,7 +189,7 @@ def test_the_base_may_be_any_classifier_with_scores(estimator):
     assert not hasattr(estimator, "classes_")
 
 
-def test_a_frozen_classifier_stays_as_it_is():
+def test_a_frozen_classifier_is_not_changed():
     X, y, groups = population()
     fitted = LogisticRegression().fit(X[:400], y[:400])
     model = PartialParityPostprocessor(FrozenEstimator(fitted)).fit(
@@ -201,7 +201,7 @@ def test_a_frozen_classifier_stays_as_it_is():
     assert again.estimator_ is not fitted
 
 
-def test_a_fitted_classifier_is_taken_as_it_is():
+def test_a_prefit_classifier_is_not_refitted():
     X, y, groups = population()
     fitted = LogisticRegression().fit(X[:400], y[:400])
     prefit = PartialParityPostprocessor(fitted, cv="prefit")

@@ -102,7 +102,7 @@ def test_a_plain_fit_within_the_tolerance_is_returned():
     assert not task.tolerances
 
 
-def test_a_rough_fit_is_polished_before_it_counts():
+def test_a_rough_fit_is_polished_before_it_is_returned():
     for rough in (0.04, 0.055):
         task = Curve(lambda t, width: t, 0.05, plain=0.045, rough=rough)
         assert calibrate(task).gaps == 0.045
@@ -164,7 +164,7 @@ def test_a_metric_of_nan_counts_as_a_violation():
     assert len(task.tolerances) <= MAX_SOLVES
 
 
-def test_a_ramp_that_sees_no_difference_is_made_narrower():
+def test_a_ramp_without_a_difference_is_made_narrower():
     task = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
     candidate = calibrate(task)
     assert 0.09 <= candidate.gaps <= 0.1

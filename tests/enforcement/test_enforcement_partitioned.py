@@ -142,7 +142,7 @@ def test_weighted_decisions_keep_the_tolerance(partitioned_fits):
 @pytest.mark.parametrize(
     "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
 )
-def test_what_is_no_sum_over_samples_is_fitted_as_one_block(
+def test_settings_that_are_no_sum_over_samples_are_fitted_as_one_block(
     settings, partitioned_fits, monkeypatch
 ):
     monkeypatch.delattr(PartitionedProblem, "from_problem")  # not called

@@ -332,7 +332,7 @@ def test_repeated_rows_of_discrete_features_are_not_warned_of():
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, pd.DataFrame], ids=str)
-def test_an_oversampled_class_is_noticed_in_any_container(convert):
+def test_an_oversampled_class_is_detected_in_any_container(convert):
     X, y, sex = draw(600, seed=18)
     rows = np.concatenate((np.arange(600), np.flatnonzero(y == 1)[:100]))
     model = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.8)

@@ -126,7 +126,7 @@ def test_halls_limits_by_hand():
 
 
 @pytest.mark.parametrize("level", [0.9, 0.975, 0.999])
-def test_limits_of_means_do_not_come_nearer_with_skewness(level):
+def test_skewness_widens_limits_of_means(level):
     t = stats.norm.ppf(level)
     reach = _hall_quantile(np.full(400, t), np.linspace(0.0, 4.0, 400))
     assert reach[0] == pytest.approx(t) and (np.diff(reach) >= -1e-9).all()
@@ -168,7 +168,7 @@ def test_values_too_skewed_for_their_number_are_warned_of():
         gap_interval(np.tile(values[:30], 2), sensitive_features=groups)
 
 
-def test_a_group_of_one_says_nothing_of_a_mean():
+def test_a_group_of_one_has_infinite_limits_of_its_mean():
     interval = gap_interval([0.3, 0.5, 0.9], sensitive_features=["a", "a", "b"])
     assert interval.low == 0.0 and interval.high == np.inf
 
@@ -235,7 +235,7 @@ def test_overlapping_groups_use_their_correlation():
     hits=st.lists(st.integers(0, 40), min_size=2, max_size=5),
     level=st.floats(0.5, 0.99),
 )
-def test_limits_hold_the_gap_and_grow_with_the_level(hits, level):
+def test_limits_contain_the_gap_and_widen_with_the_level(hits, level):
     values, groups = zeros_and_ones(hits, [40] * len(hits))
     interval = gap_interval(values, sensitive_features=groups, confidence_level=level)
     wider = gap_interval(values, sensitive_features=groups, confidence_level=(1 + level) / 2)
@@ -259,7 +259,7 @@ def test_coverage(k, apart):
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
 
-def test_nothing_to_compare():
+def test_the_gap_of_one_group_is_zero():
     assert gap_interval([0, 1], sensitive_features=["a", "a"]) == Interval(0.0, 0.0, 0.0)
 
 

@@ -15,7 +15,7 @@ TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
 
 
 @pytest.mark.parametrize("n_groups", TABLE)
-def test_known_answers(n_groups):
+def test_sample_sizes_equal_the_table(n_groups):
     """The table is rounded to the nearest, and sample sizes are rounded up."""
     for tolerance, n in TABLE[n_groups].items():
         assert 0 <= required_sample_size(tolerance, n_groups=n_groups, rate=0.2) - n <= 1

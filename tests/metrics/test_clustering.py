@@ -73,7 +73,7 @@ def test_composition_by_hand():
     np.testing.assert_allclose(columns, [[0.5, 1 / 3, 0.2], [0.5, 2 / 3, 0.8]])
 
 
-def test_composition_names_what_it_counts():
+def test_the_composition_has_named_rows_and_columns():
     groups = pd.DataFrame({"sex": list("fmfm"), "age": [1, 2, 2, 1]})
     table = cluster_composition(["x", "x", "y", "y"], sensitive_features=groups)
     assert table.index.tolist() == ["x", "y"]
@@ -150,7 +150,7 @@ def test_the_best_value_is_reached(metric):
 
 
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
-def test_less_fair_scores_worse(metric):
+def test_a_less_fair_clustering_has_a_worse_value(metric):
     fair = metric([0, 0, 0, 1, 1, 1], sensitive_features=list("aabaab"))
     unfair = metric([0, 0, 1, 0, 1, 1], sensitive_features=list("aabaab"))
     assert (fair > unfair) == metric.greater_is_better
@@ -194,7 +194,7 @@ def test_refusals(metric, labels, params, match):
         metric(labels, **params)
 
 
-def test_unknown_options():
+def test_unknown_options_are_refused():
     with pytest.raises(ValueError, match="aggregate must be .* got 'max'"):
         balance_score([0], sensitive_features=["a"], aggregate="max")
     with pytest.raises(ValueError, match="normalize must be .* got 'all'"):

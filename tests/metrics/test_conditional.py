@@ -54,7 +54,7 @@ def test_one_stratum_is_no_condition():
     assert gap(strata=["all"] * 10) == expected
 
 
-def test_a_stratum_of_one_group_has_nothing_to_compare():
+def test_a_stratum_of_one_group_is_ignored():
     with pytest.warns(UndefinedMetricWarning, match=r"2 of 6 .*: 'b' in 1, 'a' in 7\."):
         assert gap(strata=STRATA[:9] + [7]) == pytest.approx(1 / 4)
     assert gap(sensitive_features=["a"] * 10) == 0

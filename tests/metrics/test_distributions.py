@@ -55,7 +55,7 @@ def test_of_order_two_by_hand():
 
 
 @given(hnp.arrays(np.float64, (2, 4), elements=st.integers(-3, 3)), st.floats(1, 4))
-def test_of_any_order_it_is_the_cheapest_matching(scores, order):
+def test_the_distance_of_any_order_is_the_cost_of_the_optimal_matching(scores, order):
     """Of groups of equal size: brute force over all matchings of the one with the other."""
     cheapest = min(
         np.mean(np.abs(scores[0] - scores[1][list(matching)]) ** order)
@@ -94,7 +94,7 @@ def test_order_and_names_and_shifts_do_not_matter(scores, groups, order, shift):
     assert ours == pytest.approx(expected, abs=1e-12)
 
 
-def test_it_is_the_mean_parity_difference_over_all_thresholds():
+def test_the_distance_is_the_mean_parity_difference_over_all_thresholds():
     rng = np.random.default_rng(0)
     scores, group = rng.integers(0, 101, 300) / 100, rng.integers(0, 2, 300)
     thresholds = np.arange(100) / 100 + 0.005

@@ -36,7 +36,7 @@ def test_hypervolume_in_a_box_clips_to_it(front):
 
 
 @given(points, st.tuples(st.integers(0, 8), st.integers(0, 8)))
-def test_a_point_more_never_lowers_the_hypervolume(front, point):
+def test_another_point_never_lowers_the_hypervolume(front, point):
     before = hypervolume(*columns(front), reference=(7, 1))
     assert hypervolume(*columns([*front, point]), reference=(7, 1)) >= before
 

@@ -34,7 +34,7 @@ def test_one_known_rate_is_unknown_and_a_single_group_is_fair():
     assert gap([(np.array([0.5]), 0.5)]) == 0
 
 
-def test_groups_below_the_overall_rate_exceed_by_nothing():
+def test_groups_below_the_overall_rate_have_no_excess():
     assert gap([(np.array([0.1, 0.2]), 0.3)], "overall") == 0
 
 

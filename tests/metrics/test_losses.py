@@ -25,7 +25,7 @@ def data():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_it_is_what_the_constraint_bounds(loss, data):
+def test_the_metric_equals_the_gap_of_the_constraint(loss, data):
     scores, y, groups = data
     target = np.where(y == 1, 1.0, -1.0)
     those = Samples(target, check_groups(groups, 60), np.ones(60))

@@ -351,7 +351,7 @@ def test_raw_parity_is_finite_if_one_group_reaches_the_interval():
         ({"a": (0, 0.5)}, r"\['b'\] have none"),
     ],
 )
-def test_intervals_that_mean_nothing_are_refused(interval, message):
+def test_invalid_intervals_are_refused(interval, message):
     with pytest.raises(ValueError, match=message):
         partial_statistical_parity_difference(SCORE, sensitive_features=GROUP, interval=interval)
 

@@ -219,9 +219,7 @@ def test_bad_input_is_refused(function):
         (DecisionTreeClassifier(max_depth=4, random_state=0), "predict_proba", 0.5),
     ],
 )
-def test_scorers_judge_scores_at_the_threshold_of_the_estimator(
-    data, name, estimator, method, threshold
-):
+def test_scorers_use_the_threshold_of_the_estimator(data, name, estimator, method, threshold):
     y_true, score, group = data
     y_true = np.array(["no", "yes"])[y_true]
     X = score[:, np.newaxis]

@@ -23,7 +23,7 @@ def brute_force(y, scores, groups, query, per_query, min_pairs):
 
 @pytest.mark.parametrize("per_query", [False, True])
 @pytest.mark.parametrize("n_groups", [2, 3])
-def test_it_is_what_counting_pairs_gives(per_query, n_groups):
+def test_the_metric_equals_counts_of_pairs(per_query, n_groups):
     rng = np.random.default_rng(n_groups)
     y, scores = rng.integers(3, size=60), rng.integers(8, size=60)  # with ties
     groups, query = rng.integers(n_groups, size=60), rng.integers(4, size=60)
@@ -44,7 +44,7 @@ def test_a_single_group_is_fair():
     assert ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "a"]) == 0.0
 
 
-def test_what_cannot_be_compared_is_unknown():
+def test_groups_without_pairs_give_nan():
     with pytest.warns(UndefinedMetricWarning, match="No two groups have min_pairs=1"):
         difference = ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "b"])
     assert np.isnan(difference)

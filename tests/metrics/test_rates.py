@@ -83,7 +83,7 @@ def test_a_single_group_is_treated_like_itself():
         assert smallest_ratio(alone, "true_positive_rate") == 1
 
 
-def test_a_group_of_unknown_rate_is_named_and_left_out():
+def test_a_group_of_unknown_rate_is_named_and_excluded():
     without_positives = [[5.0, 1], [0, 0]]
     cells = matrices_of(["a", "b", "c"], np.array([*TABLE, without_positives]))
     with pytest.warns(
@@ -124,7 +124,7 @@ def test_other_labels_leave_the_positive_class_open(labels):
 
 
 @pytest.mark.parametrize("only, expected", [(1, 3), (0, 0), (-1, 0), (True, 3), (False, 0)])
-def test_a_single_label_that_says_what_it_is(only, expected):
+def test_a_single_label_of_a_known_class(only, expected):
     assert outcomes([only], [only]) == [expected]
 
 

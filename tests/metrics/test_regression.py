@@ -76,7 +76,7 @@ def test_perfect_predictions_and_one_group_are_fair(predicted, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_no_number_is_refused(predicted, name):
+def test_values_that_are_no_numbers_are_refused(predicted, name):
     y, predictions, groups = predicted
     with pytest.raises(ValueError, match="y_pred"):
         METRICS[name](y, np.where(groups, predictions, np.nan), sensitive_features=groups)

@@ -208,7 +208,7 @@ def test_intervals_are_as_wide_as_the_confidence_level_asks():
         group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=95)
 
 
-def test_reports_by_class_take_the_confidence_level_too():
+def test_reports_by_class_take_a_confidence_level():
     by_class = class_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
     at_half = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
     pd.testing.assert_frame_equal(by_class.loc[1], at_half)

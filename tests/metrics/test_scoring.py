@@ -185,7 +185,7 @@ def test_a_search_of_clusterings_without_routing_stops(data, scoring, weights):
         cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
 
 
-def test_forgotten_groups_stop_a_search_with_routing_too(routing, data):
+def test_missing_groups_stop_a_search_with_routing(routing, data):
     search = GridSearchCV(PLAIN, {"n_clusters": [2, 3]}, scoring=SINGLE, cv=CV, error_score="raise")
     with pytest.raises(MissingSensitiveFeaturesError, match="sensitive_features is missing"):
         search.fit(data[0])
@@ -376,7 +376,7 @@ def test_overlapping_groups_are_split_with_the_samples(routing, hired):
     assert scores.tolist() == expected
 
 
-def test_a_classifier_in_a_search_without_routing_stops_and_says_why(hired):
+def test_a_search_without_routing_raises_an_error_that_names_it(hired):
     X, y, _ = hired
     search = GridSearchCV(LOGISTIC, {"C": [0.1, 1]}, scoring=PARITY, cv=CV, error_score="raise")
     with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
@@ -434,7 +434,7 @@ class WithoutMargins(ClassifierMixin, BaseEstimator):
         return self.model.predict_proba(X)
 
 
-def test_decisions_for_a_class_are_where_it_beats_the_others(graded):
+def test_decisions_for_a_class_are_those_of_argmax(graded):
     X, y, groups, model = graded
     metric = replace(
         METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
@@ -476,7 +476,7 @@ def test_several_classes_are_scored_in_searches(routing, graded):
     assert (search.cv_results_["mean_test_score"] < 0).all()
 
 
-def test_what_several_classes_do_not_have_is_said(graded):
+def test_scorers_of_two_classes_refuse_several(graded):
     X, y, groups, model = graded
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes 'high', 'low'"):
         get_scorer("neg_demographic_parity_difference", pos_label="top")(
@@ -564,12 +564,12 @@ def test_a_classifier_trained_on_one_class_has_no_gap(data, label):
         PARITY(model, X, [label] * 48, sensitive_features=groups)
 
 
-def test_unknown_kinds():
+def test_unknown_kinds_are_refused():
     with pytest.raises(ValueError, match="one of .*'clustering'.* got 'ranking of dogs'"):
         get_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
 
 
-def test_unknown_names():
+def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="'balance'.*got 'additive_violation'"):
         get_scorer("additive_violation")
     assert "additive_violation" in METRICS
@@ -615,7 +615,7 @@ def test_scorers_of_scikit_learn_hand_groups_on_to_predict(routing):
     )
 
 
-def test_scorers_of_scikit_learn_are_themselves_for_others(data):
+def test_scorers_equal_those_of_scikit_learn_for_other_estimators(data):
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
     model = LogisticRegression().fit(X, y)
     for name in ("accuracy", "roc_auc", "neg_log_loss"):

@@ -31,7 +31,7 @@ def test_just_the_class_of_the_largest_score_leads(case):
     np.testing.assert_array_equal(leads > 0, np.eye(3, dtype=bool)[scores.argmax(axis=1)])
 
 
-def test_of_equal_classes_the_first_is_decided_for(case):
+def test_ties_between_classes_give_the_first(case):
     _, model, _, _ = case
     leads = model.evaluate(np.zeros(model.n_parameters)).scores.reshape(3, 25)
     assert (leads[0] > 0).all()

@@ -71,7 +71,7 @@ def test_a_subset_has_the_scores_of_its_samples(case, container, rows):
     np.testing.assert_allclose(taken.gram(slopes), model.gram(spread), atol=1e-12)
 
 
-def test_it_is_a_model_that_is_linear_in_its_parameters(case):
+def test_scores_are_linear_in_the_parameters(case):
     _, _, model, parameters, rng = case
     assert isinstance(model, Model)
     assert model.last_layer(parameters) is model

@@ -118,7 +118,7 @@ def test_columns_of_mostly_zeros_are_stored_sparse():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_other_numbers_become_doubles(dtype, container):
+def test_other_dtypes_become_float64(dtype, container):
     X = SPARSE.astype(dtype)
     model = LinearModel.from_features(container(X), WEIGHTS)
     assert model.X.dtype == np.float64
@@ -156,7 +156,7 @@ def test_columns_far_from_zero_keep_their_digits(container):
     np.testing.assert_allclose(decisions, Z @ parameters, atol=rounding)
 
 
-def test_far_columns_with_a_zero_are_left_as_they_are():
+def test_columns_far_from_zero_that_have_a_zero_are_not_shifted():
     X = np.column_stack((np.full(N_SAMPLES, 1e5), DENSE[:, 0] + 1e6)) + DENSE[:, [1, 2]]
     weights = WEIGHTS.copy()
     X[7, 0], weights[7] = 0.0, 1e-9

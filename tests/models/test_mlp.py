@@ -26,7 +26,7 @@ def model_of(X, **settings):
 SHAPES = [(), (3,), (5, 3), (4, 3, 2)]
 
 
-def test_it_has_the_protocol(X):
+def test_the_model_implements_the_protocol(X):
     assert isinstance(model_of(X), Model)
 
 
@@ -44,7 +44,7 @@ def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_chunks_give_what_all_rows_at_once_give(container, X, monkeypatch):
+def test_chunks_of_rows_give_the_same_scores(container, X, monkeypatch):
     at_once = model_of(X)
     parameters, slopes = at_once.initial(0), np.linspace(-1, 1, len(X))
     monkeypatch.setattr(mlp, "_CHUNK", 7)
@@ -86,7 +86,7 @@ def test_the_last_layer_is_linear_and_its_parameters_come_last(X):
     )
 
 
-def test_coefficients_are_those_of_the_columns_as_they_came(X):
+def test_coefficients_are_those_of_the_original_columns(X):
     model = model_of(X)
     parameters = model.initial(0)
     coefs, intercepts = model.coefficients(parameters)
@@ -98,7 +98,7 @@ def test_coefficients_are_those_of_the_columns_as_they_came(X):
     np.testing.assert_allclose(model.parameters(coefs, intercepts), parameters, atol=1e-12)
 
 
-def test_it_starts_where_scikit_learn_starts(X):
+def test_initial_parameters_are_those_of_scikit_learn(X):
     plain = MLPClassifier((5, 3), max_iter=1, learning_rate_init=1e-12, random_state=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

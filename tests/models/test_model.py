@@ -13,12 +13,12 @@ def problem():
     return network_problem()
 
 
-def test_it_has_the_protocol(problem):
+def test_the_model_implements_the_protocol(problem):
     assert isinstance(problem.model, Model)
     assert not isinstance(object(), Model)
 
 
-def test_derivatives_are_those_of_the_network_where_it_stands(problem):
+def test_derivatives_are_those_of_the_network_at_its_parameters(problem):
     x = problem.initial_point(random_state=1)
     here, rng = problem.evaluate(x), np.random.default_rng(2)
     for _ in range(5):

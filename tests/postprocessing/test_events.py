@@ -66,7 +66,7 @@ def test_weights_count():
     assert first / second == pytest.approx(-12.0 / 3.0)
 
 
-def test_features_of_several_constraints_come_once():
+def test_features_shared_by_constraints_are_not_repeated():
     constraints = [DemographicParity(), PartialStatisticalParity()]
     events = find_events([training()], constraints)
     assert events.table.shape == (1, 1, 2, 1)
@@ -92,7 +92,7 @@ def test_one_group_has_no_features():
     assert events.subsets == []
 
 
-def test_classes_share_what_they_can():
+def test_classes_share_models_of_events():
     codes = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
     data = training(list("ababab"))
     data = data._replace(samples=data.samples._replace(target=codes), classes=np.arange(3))
@@ -108,7 +108,7 @@ def test_classes_share_what_they_can():
     assert events.table[[0, 1, 2], [0, 1, 2]].all()
 
 
-def test_a_fold_without_a_group():
+def test_a_fold_without_a_group_is_refused():
     data = training(list("aaabbb"))
     events = find_events([data], [EqualOpportunity()])
     rows = np.arange(6)

@@ -114,7 +114,7 @@ def test_queries_are_routed_through_a_pipeline_and_a_search(documents):
     assert gap(search.best_estimator_, documents) <= 0.1
 
 
-def test_without_groups_nothing_is_constrained(documents):
+def test_without_groups_the_fit_is_unconstrained(documents):
     X, y, metadata = documents
     with pytest.warns(MissingSensitiveFeaturesWarning, match="got no sensitive_features"):
         ranker = ConstrainedRanker().fit(X, y, query_id=metadata["query_id"])

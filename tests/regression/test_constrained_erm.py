@@ -63,7 +63,7 @@ def test_the_plain_fit_is_that_of_scikit_learn(data):
     np.testing.assert_allclose(fit(data, None, alpha=0.1).coef_, ridge.coef_, rtol=1e-5)
 
 
-def test_no_other_fit_that_keeps_the_bound_is_better(data):
+def test_the_fit_is_the_constrained_optimum(data):
     """With equality of two means the answer is that of linear algebra."""
     X, y, group = data
     two = group != "c"
@@ -131,7 +131,7 @@ def test_weights_overlapping_groups_and_interactions(data):
     assert difference <= 0.05001 * aware.target_scale_
 
 
-def test_unknown_names(data):
+def test_unknown_names_are_refused(data):
     with pytest.raises(ValueError, match="'constraint' parameter of ConstrainedERMRegressor"):
         fit(data, "bounded")
 

@@ -37,7 +37,7 @@ def with_dropout():
     return nn.Sequential(*hidden, nn.Linear(5, 1))
 
 
-def test_it_has_the_protocol(X):
+def test_the_model_implements_the_protocol(X):
     assert isinstance(TorchModel(nn.Linear(4, 1), X), Model)
 
 
@@ -91,7 +91,7 @@ def test_evaluations_keep_their_parameters(X):
     np.testing.assert_array_equal(first.pull_back(slopes), gradient)
 
 
-def test_chunks_give_what_all_rows_at_once_give(X, monkeypatch):
+def test_chunks_of_rows_give_the_same_scores(X, monkeypatch):
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
     at_once = model.evaluate(parameters)
@@ -231,7 +231,7 @@ def test_modules_without_scores_are_refused(module, message, X):
 
 
 @pytest.mark.parametrize("device", ["no such device", "cuda:97"])
-def test_a_device_that_is_not_there_is_refused(device, X):
+def test_a_missing_device_is_refused(device, X):
     with pytest.raises(ValueError, match="cannot be used here .*Pass device='cpu'"):
         TorchModel(nn.Linear(4, 1), X, device=device)
 
