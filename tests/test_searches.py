@@ -99,7 +99,7 @@ def test_missing_groups_stop_every_search(run, scoring, routing):
 @pytest.mark.parametrize(
     ("name", "backend"),
     [
-        # Each error ends the worker processes; those of loky import everything anew.
+        # Each error ends the worker processes; those of loky import all packages again.
         pytest.param("grid, one", "loky", marks=pytest.mark.slow),
         ("grid, one", "threading"),
         ("grid, several", "multiprocessing"),

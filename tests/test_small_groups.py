@@ -107,23 +107,23 @@ def test_min_group_size_of_estimators_and_constraints(data):
     rare = groups.astype(object)
     rare[np.flatnonzero(groups == "b")[:25]] = "rare"
 
-    def compared(constraint="demographic_parity", **settings):
+    def compared_groups(constraint="demographic_parity", **settings):
         model = ConstrainedERMClassifier(constraint, tolerance=0.2, **settings)
         report = fit(model, X, y, rare)[0].constraint_report_
         return set(report.dropna(subset="tolerance")["group"])
 
-    assert compared() == {"a", "b"}
-    assert compared(min_group_size=20) == {"a", "b", "rare"}
-    assert compared(min_group_size=1) == {"a", "b", "rare", "tiny"}
-    assert compared(DemographicParity(min_group_size=20)) == {"a", "b", "rare"}
-    assert compared(DemographicParity(min_group_size="auto"), min_group_size=1) == {"a", "b"}
+    assert compared_groups() == {"a", "b"}
+    assert compared_groups(min_group_size=20) == {"a", "b", "rare"}
+    assert compared_groups(min_group_size=1) == {"a", "b", "rare", "tiny"}
+    assert compared_groups(DemographicParity(min_group_size=20)) == {"a", "b", "rare"}
+    assert compared_groups(DemographicParity(min_group_size="auto"), min_group_size=1) == {"a", "b"}
     both = [DemographicParity(min_group_size=20), EqualOpportunity()]
     _, messages = fit(ConstrainedERMClassifier(both, tolerance=0.2), X, y, rare)
     assert len(messages) == 2  # two limits, two reasons
     with pytest.raises(ValueError, match="min_group_size=5000 leaves no group"):
-        compared(min_group_size=5000)
+        compared_groups(min_group_size=5000)
     with pytest.raises(ValueError, match="'min_group_size' parameter"):
-        compared(min_group_size=0)
+        compared_groups(min_group_size=0)
 
 
 def test_samples_without_weight_do_not_count(data):
@@ -208,7 +208,7 @@ def test_an_age_is_no_group(model, data):
         model.fit(X, y, sensitive_features=np.column_stack((y, age + 0.5)))
 
 
-def test_few_ages_that_are_large_enough_may_be_groups(data):
+def test_ages_of_many_samples_may_be_groups(data):
     X, y, _ = data
     age = np.where(np.arange(len(y)) % 3, np.arange(len(y)) % 70, 5)
     model = ConstrainedERMClassifier(tolerance=0.5, min_group_size=100)

@@ -144,7 +144,7 @@ def test_demographic_parity_is_the_gap_of_decisions():
     assert certificate.is_exact
 
 
-def _decided(hits, n):
+def _decisions(hits, n):
     """A model's decisions, of which so many of each group are positive."""
     decisions = np.concatenate([np.arange(of) < x for x, of in zip(hits, n, strict=True)])
     return decisions.astype(float)[:, np.newaxis], np.repeat(np.arange(len(n)), n)
@@ -164,7 +164,7 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
     monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined
     certified = np.zeros((n[0] + 1, n[1] + 1))
     for hits in np.ndindex(certified.shape):
-        decisions, groups = _decided(hits, n)
+        decisions, groups = _decisions(hits, n)
         y = np.arange(len(groups)) % 2
         certified[hits] = certify(
             FIXED, decisions, y, sensitive_features=groups, tolerance=difference
@@ -179,20 +179,20 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
 
 
 def test_the_required_sample_size_is_named_and_suffices():
-    decisions, groups = _decided((40, 40), (200, 200))
+    decisions, groups = _decisions((40, 40), (200, 200))
     y = np.arange(400) % 2
     certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
     assert not certificate.certified
     assert certificate.required_sample_size == required_sample_size(0.05, rate=0.2)
     assert f"{certificate.required_sample_size} people of each group suffice" in str(certificate)
     n = 4 * certificate.required_sample_size
-    decisions, groups = _decided((n // 5, n // 5), (n, n))
+    decisions, groups = _decisions((n // 5, n // 5), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
 
 
 def test_the_required_sample_size_is_per_group_and_not_per_cell():
-    decisions, groups = _decided((50, 50), (100, 100))
+    decisions, groups = _decisions((50, 50), (100, 100))
     settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
     certificate = certify(FIXED, decisions, np.arange(200) % 2, **settings)
     assert certificate.gap == 0.0 and certificate.required_sample_size == required_sample_size(
@@ -202,7 +202,7 @@ def test_the_required_sample_size_is_per_group_and_not_per_cell():
 
 def test_the_required_sample_size_is_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
-    decisions, groups = _decided((0, 0), (50, 50))
+    decisions, groups = _decisions((0, 0), (50, 50))
     with pytest.warns(UserWarning, match="fewer than 59"):
         certificate = certify(
             FIXED, decisions, np.arange(100) % 2, sensitive_features=groups, tolerance=0.05
@@ -210,13 +210,13 @@ def test_the_required_sample_size_is_exact_at_small_rates():
     assert not certificate.certified
     assert certificate.required_sample_size == required_sample_size(0.05, rate=0.5 / 51) >= 59
     n = certificate.required_sample_size
-    decisions, groups = _decided((0, 0), (n, n))
+    decisions, groups = _decisions((0, 0), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
 
 
 def test_a_gap_above_the_tolerance_has_no_required_sample_size():
-    decisions, groups = _decided((60, 20), (100, 100))
+    decisions, groups = _decisions((60, 20), (100, 100))
     y = np.arange(200) % 2
     certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
     assert certificate.required_sample_size is None and "no sample size suffices" in str(
@@ -225,7 +225,7 @@ def test_a_gap_above_the_tolerance_has_no_required_sample_size():
 
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():
-    decisions, groups = _decided((10, 10, 1), (100, 100, 20))
+    decisions, groups = _decisions((10, 10, 1), (100, 100, 20))
     with pytest.warns(UserWarning, match=r"fewer than 59 people.*: 2 \(20\)"):
         certificate = certify(
             FIXED, decisions, np.arange(220) % 2, sensitive_features=groups, tolerance=0.05

@@ -40,7 +40,7 @@ def path(tmp_path):
     return tmp_path / "predictions.csv"
 
 
-def refused(path, capsys, *more, columns=COLUMNS):
+def error_of(path, capsys, *more, columns=COLUMNS):
     with pytest.raises(SystemExit):
         run(path, *more, columns=columns)
     return " ".join(capsys.readouterr().err.split())
@@ -69,36 +69,36 @@ def test_a_byte_order_mark_is_no_part_of_a_name(path):
 
 
 def test_the_error_about_an_unknown_column_lists_the_columns(path, capsys):
-    said = refused(path, capsys, "--weight", "w")
+    said = error_of(path, capsys, "--weight", "w")
     assert "has no column 'w'; its 5 columns are 'y', 'p', 'score', 'sex', 'race'" in said
 
 
 def test_a_missing_header_is_named(path, capsys):
     TABLE.to_csv(path, index=False, header=False)
-    assert "must begin with a line of column names" in refused(path, capsys)
+    assert "must begin with a line of column names" in error_of(path, capsys)
 
 
 def test_latin_1_is_named(path, capsys):
     path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
-    said = refused(path, capsys)
+    said = error_of(path, capsys)
     assert "must be text in UTF-8, but line 2" in said and "iconv -f latin1 -t utf-8" in said
 
 
 def test_an_empty_file_and_none_at_all(path, capsys):
     path.write_text("")
-    assert "is empty" in refused(path, capsys)
+    assert "is empty" in error_of(path, capsys)
     path.unlink()
-    assert "There is no file" in refused(path, capsys)
+    assert "There is no file" in error_of(path, capsys)
 
 
 def test_rows_of_several_lengths(path, capsys):
     path.write_text("y,p,sex,race\n1,1,f,a\n1,1,f,a,extra,more\n")
-    assert "line 3 has 6" in refused(path, capsys)
+    assert "line 3 has 6" in error_of(path, capsys)
 
 
 def test_missing_entries(path, capsys):
     TABLE.assign(p=TABLE["p"].where(TABLE.index > 2)).to_csv(path, index=False)
-    assert "column 'p' must be complete, but 3 of its 400 entries are missing" in refused(
+    assert "column 'p' must be complete, but 3 of its 400 entries are missing" in error_of(
         path, capsys
     )
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
@@ -108,8 +108,8 @@ def test_missing_entries(path, capsys):
 def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
-    assert "Pass --positive, one of these labels" in refused(path, capsys)
-    assert "--positive must be one of the classes" in refused(path, capsys, "--positive", "maybe")
+    assert "Pass --positive, one of these labels" in error_of(path, capsys)
+    assert "--positive must be one of the classes" in error_of(path, capsys, "--positive", "maybe")
     assert "Selection rate" in run(path, "--positive", "yes")
 
 
@@ -121,7 +121,7 @@ def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
     assert run(path, "--threshold", "0.5", columns=columns) == html
     assert run(path, "--threshold", "0.9", columns=columns) != html
     TABLE.assign(score=TABLE["score"] * 10).to_csv(path, index=False)
-    assert "pass --threshold" in refused(path, capsys, columns=columns)
+    assert "pass --threshold" in error_of(path, capsys, columns=columns)
 
 
 def test_regressions_and_clusterings(path):
@@ -133,7 +133,7 @@ def test_regressions_and_clusterings(path):
 
 
 def test_a_confidence_outside_its_range_is_refused(path, capsys):
-    assert "--confidence must be" in refused(path, capsys, "--confidence", "95")
+    assert "--confidence must be" in error_of(path, capsys, "--confidence", "95")
 
 
 def test_parquet(path):
@@ -158,7 +158,7 @@ def test_a_folder_of_parquet(path):
 def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path.with_suffix(".parquet").write_bytes(b"PAR1")
-    assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
+    assert "Parquet needs pyarrow" in error_of(path.with_suffix(".parquet"), capsys)
 
 
 def test_groups_may_have_names_of_missing_values(path):

@@ -59,19 +59,19 @@ class Checker(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def checked(report):
+def page_elements(report):
     checker = Checker()
     checker.feed(report.to_html())
     return checker
 
 
-def test_every_element_is_closed(checked):
-    assert checked.problems == [] and checked.open == []
+def test_every_element_is_closed(page_elements):
+    assert page_elements.problems == [] and page_elements.open == []
 
 
-def test_the_page_loads_and_runs_nothing(checked, report):
-    assert checked.addresses == []
-    assert not any(tag == "script" for tag, _ in checked.elements)
+def test_the_page_loads_and_runs_nothing(page_elements, report):
+    assert page_elements.addresses == []
+    assert not any(tag == "script" for tag, _ in page_elements.elements)
     assert "url(" not in report.to_html() and "@import" not in report.to_html()
 
 
@@ -82,19 +82,21 @@ def test_user_text_is_shown_and_not_run(report):
     assert 'aria-label="Base rate by sex × &lt;script&gt;' in html
 
 
-def test_tables_have_captions_and_scopes_and_take_the_keyboard(checked):
-    tags = [tag for tag, _ in checked.elements]
+def test_tables_have_captions_and_scopes_and_take_the_keyboard(page_elements):
+    tags = [tag for tag, _ in page_elements.elements]
     assert tags.count("caption") == tags.count("table") > 10
-    assert all("scope" in attributes for tag, attributes in checked.elements if tag == "th")
+    assert all("scope" in attributes for tag, attributes in page_elements.elements if tag == "th")
     frames = [
-        attributes for tag, attributes in checked.elements if attributes.get("role") == "region"
+        attributes
+        for tag, attributes in page_elements.elements
+        if attributes.get("role") == "region"
     ]
     assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in frames)
 
 
-def test_pictures_are_next_to_numbers(checked):
+def test_pictures_are_next_to_numbers(page_elements):
     """The strip of a row is decoration: its numbers stand in the cell before it."""
-    pictures = [attributes for tag, attributes in checked.elements if tag == "svg"]
+    pictures = [attributes for tag, attributes in page_elements.elements if tag == "svg"]
     assert pictures and all(attributes["aria-hidden"] == "true" for attributes in pictures)
 
 

@@ -105,7 +105,7 @@ def test_models_without_outcomes():
     assert report.kind == "regression"
 
 
-def with_missing():
+def make_missing():
     """Two attributes; sex is missing in rows 0 to 9 and race in rows 5 to 24."""
     race = pd.Series(RNG.choice(["a", "b"], size=N), dtype=object)
     table = pd.DataFrame({"sex": SEX.astype(object), "race": race})
@@ -119,14 +119,14 @@ def report_of(table, **settings):
 
 def test_missing_groups_are_refused_by_default():
     with pytest.raises(ValueError, match="'sex' of sensitive_features has 10 missing"):
-        report_of(with_missing())
+        report_of(make_missing())
     with pytest.raises(ValueError, match='missing must be "error", "group" or "exclude"'):
-        report_of(with_missing(), missing="drop")
+        report_of(make_missing(), missing="drop")
 
 
 def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
     """Excluding by sex equals dropping these rows; the overall row has all samples."""
-    table = with_missing()
+    table = make_missing()
     report = report_of(table, missing="exclude", reference={"sex": "m", "race": "a"})
     assert report.n_missing == {"sex": 10, "race": 20, "sex × race": 25}
     assert rows(report, "overall")["n"].tolist() == [N]
@@ -147,7 +147,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
 
 
 def test_missing_groups_as_a_group():
-    report = report_of(with_missing(), missing="group")
+    report = report_of(make_missing(), missing="group")
     row = rows(report).loc[("selection_rate", "(missing)")]
     assert row["n"] == 10 and row["value"] == DECISIONS[:10].mean()
     assert report.n_missing["sex × race"] == 25
@@ -170,7 +170,7 @@ def test_complete_groups_are_the_same_under_all_settings():
 
 
 def test_a_group_may_have_the_name_of_missing_groups():
-    table = with_missing()
+    table = make_missing()
     table.loc[30, "sex"] = "(missing)"
     with pytest.raises(ValueError, match="also has a group of this name; rename it"):
         report_of(table, missing="exclude")
@@ -179,7 +179,7 @@ def test_a_group_may_have_the_name_of_missing_groups():
 
 
 def test_the_balance_of_a_clustering_leaves_missing_groups_out():
-    table, settings = with_missing(), {"kind": "clustering", "missing": "exclude"}
+    table, settings = make_missing(), {"kind": "clustering", "missing": "exclude"}
     is_known = table.notna().all(axis=1).to_numpy()
     expected = balance_limit(
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()

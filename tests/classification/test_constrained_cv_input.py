@@ -42,7 +42,7 @@ def data():
 
 
 @pytest.fixture
-def routing():
+def enable_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
 
@@ -340,7 +340,7 @@ def test_sparse_features(data):
     assert model.predict(words).shape == (400,)
 
 
-def test_metadata_is_routed_through_a_pipeline(data, routing):
+def test_metadata_is_routed_through_a_pipeline(data, enable_routing):
     X, y, sex = data
     weights = np.where(np.arange(400) % 2, 1.0, 3.0)
     fold_weights = []
@@ -361,26 +361,26 @@ def test_metadata_is_routed_through_a_pipeline(data, routing):
 
 
 @pytest.mark.timeout(60)
-def test_a_fit_without_metadata_returns_while_routing_is_on(data, routing):
+def test_a_fit_without_metadata_returns_while_routing_is_on(data, enable_routing):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
     assert model.status_ == "unconstrained"
 
 
-def test_folds_may_come_from_a_generator(data, routing):
+def test_folds_may_come_from_a_generator(data, enable_routing):
     X = data[0]
     assert gap(data, fit(data, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
 
 
-def test_splits_by_a_third_party(data, routing):
+def test_splits_by_a_third_party(data, enable_routing):
     X, y, sex = data
     model = ConstrainedClassifierCV(NB, tolerance=0.05, cv=LeaveOneGroupOut(), group_estimator=NB)
     model.fit(X, y, sensitive_features=sex, groups=np.arange(400) % 3)
     assert len(model.estimators_) == 3
 
 
-def test_a_search_over_tolerances(data, routing):
+def test_a_search_over_tolerances(data, enable_routing):
     X, y, sex = data
     scorer = get_scorer("neg_demographic_parity_difference")
     search = GridSearchCV(
@@ -393,7 +393,7 @@ def test_a_search_over_tolerances(data, routing):
     assert search.best_params_ == {"tolerance": 0.02}
 
 
-def test_the_classifier_may_be_a_step_of_a_pipeline(data, routing):
+def test_the_classifier_may_be_a_step_of_a_pipeline(data, enable_routing):
     X, y, sex = data
     model = make_pipeline(
         StandardScaler(),

@@ -32,7 +32,7 @@ CV = StratifiedKFold(3)
 
 
 @pytest.fixture
-def routing():
+def enable_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
 
@@ -58,7 +58,7 @@ def gap(fitted, data):
 # Pipelines, searches, ensembles -------------------------------------------------------
 
 
-def test_groups_are_routed_through_a_pipeline(routing, data):
+def test_groups_are_routed_through_a_pipeline(enable_routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), model()).fit(X, y, sensitive_features=groups)
     alone = model().fit(StandardScaler().fit_transform(X), y, sensitive_features=groups)
@@ -76,7 +76,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(data):
     assert gap(pipeline, data) > 0.02
 
 
-def test_a_search_selects_the_most_accurate_candidate_within_the_bound(routing, data):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(enable_routing, data):
     X, y, groups = data
     search = GridSearchCV(
         make_pipeline(StandardScaler(), model()),
@@ -108,7 +108,7 @@ def test_without_routing_a_fairness_search_stops(data):
         search.fit(X, y)
 
 
-def test_cross_validation_indexes_the_groups(routing, data):
+def test_cross_validation_indexes_the_groups(enable_routing, data):
     X, y, groups = data
     scores = cross_validate(
         model(),
@@ -124,7 +124,7 @@ def test_cross_validation_indexes_the_groups(routing, data):
     assert [fold.groups_.counts.sum() for fold in scores["estimator"]] == [200] * 3
 
 
-def test_calibration_and_a_tuned_threshold_route_groups(routing, data):
+def test_calibration_and_a_tuned_threshold_route_groups(enable_routing, data):
     X, y, groups = data
     calibrated = CalibratedClassifierCV(model(), cv=CV).fit(X, y, sensitive_features=groups)
     for one in calibrated.calibrated_classifiers_:
@@ -134,7 +134,7 @@ def test_calibration_and_a_tuned_threshold_route_groups(routing, data):
     assert tuned.score(X, y) > 0.5
 
 
-def test_ensembles(routing, data):
+def test_ensembles(enable_routing, data):
     X, y, groups = data
     bag = BaggingClassifier(model(), n_estimators=3, random_state=0)
     bag.fit(X, y, sensitive_features=groups)
@@ -146,7 +146,7 @@ def test_ensembles(routing, data):
     assert vote.predict_proba(X).shape == (300, 2)
 
 
-def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
+def test_one_vs_rest_keeps_the_tolerance_of_each_class(enable_routing, data):
     X, y, groups = data
     classes = np.array(["no", "yes", "maybe"])[np.where(X[:, 2] > 0.8, 2, y)]
     rest = OneVsRestClassifier(model(tolerance=0.05)).fit(X, classes, sensitive_features=groups)

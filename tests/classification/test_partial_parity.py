@@ -42,7 +42,7 @@ def data():
     return X, y, np.where(sex == 1, "man", "woman")
 
 
-def fitted(data, criterion="statistical_parity", **settings):
+def fit_model(data, criterion="statistical_parity", **settings):
     X, y, sex = data
     interval = INTERVAL if isinstance(criterion, str) else None
     settings = {"interval": interval, "tolerance": 0.1} | settings
@@ -71,7 +71,7 @@ def difference(model, data, interval=INTERVAL, **settings):
 @pytest.mark.parametrize("tolerance", [0.1, 0.2])
 @pytest.mark.parametrize("interactions", [False, True])
 def test_the_difference_is_just_below_the_tolerance(data, tolerance, interactions):
-    model = fitted(data, tolerance=tolerance, group_interactions=interactions)
+    model = fit_model(data, tolerance=tolerance, group_interactions=interactions)
     assert tolerance - 0.01 <= difference(model, data) <= tolerance
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
@@ -89,7 +89,7 @@ def test_the_difference_is_just_below_the_tolerance(data, tolerance, interaction
     ],
 )
 def test_every_criterion_keeps_its_tolerance(data, criterion, settings):
-    model = fitted(data, criterion)
+    model = fit_model(data, criterion)
     assert difference(model, data, **settings) <= 0.1
     assert model.constraint_violation_ == 0.0
 
@@ -100,23 +100,23 @@ def test_every_criterion_keeps_its_tolerance(data, criterion, settings):
     ids=["union", "by group", "all ranks"],
 )
 def test_intervals_of_every_shape(data, interval):
-    model = fitted(data, interval=interval)
+    model = fit_model(data, interval=interval)
     assert difference(model, data, interval=interval) <= 0.1
 
 
 def test_raw_tolerances_are_of_the_raw_difference(data):
-    model = fitted(data, PartialStatisticalParity(INTERVAL, scale="raw"), tolerance=0.05)
+    model = fit_model(data, PartialStatisticalParity(INTERVAL, scale="raw"), tolerance=0.05)
     assert 0.04 <= difference(model, data, scale="raw") <= 0.05
 
 
 def test_a_looser_tolerance_costs_less(data):
-    objectives = [fitted(data, tolerance=t).objective_ for t in (0.05, 0.1, 0.2, 0.4)]
+    objectives = [fit_model(data, tolerance=t).objective_ for t in (0.05, 0.1, 0.2, 0.4)]
     assert (np.diff(objectives) < 0).all()
 
 
 def test_a_plain_fit_within_the_tolerance_is_returned(data):
     X, y, _ = data
-    model = fitted(data, tolerance=1.0)
+    model = fit_model(data, tolerance=1.0)
     plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-4)
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3)
@@ -125,7 +125,7 @@ def test_a_plain_fit_within_the_tolerance_is_returned(data):
 
 def test_without_enforcement_the_ramp_keeps_the_tolerance(data):
     X, y, sex = data
-    model = fitted(
+    model = fit_model(
         data, PartialStatisticalParity(INTERVAL, width=1.0), enforcement=None, tolerance=0.2
     )
     scores, tau = model.decision_function(X), 0.2 * 0.4
@@ -148,13 +148,13 @@ def test_from_paper_starts_feasible_and_the_default_solver_ends_no_worse(data):
     assert (
         difference(default, data, scale="raw")
         < 0.1
-        < difference(fitted(data, tolerance=1.0), data, scale="raw")
+        < difference(fit_model(data, tolerance=1.0), data, scale="raw")
     )
 
 
 def test_interactions_are_one_model_per_group(data):
     X, y, sex = data
-    model = fitted(data, tolerance=1.0, group_interactions=True)
+    model = fit_model(data, tolerance=1.0, group_interactions=True)
     for g, group in enumerate(("man", "woman")):
         inside = sex == group
         # The loss is a mean over all samples, so the penalty of each group has its share.
@@ -164,7 +164,7 @@ def test_interactions_are_one_model_per_group(data):
 
 @pytest.mark.parametrize("loss", ["squared", "hinge"])
 def test_other_losses_keep_the_tolerance_and_have_no_probabilities(data, loss):
-    model = fitted(data, loss=loss)
+    model = fit_model(data, loss=loss)
     assert difference(model, data) <= 0.1
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(data[0])
@@ -172,7 +172,7 @@ def test_other_losses_keep_the_tolerance_and_have_no_probabilities(data, loss):
 
 def test_predictions_without_interactions_ignore_the_group(data):
     X, _, sex = data
-    model = fitted(data)
+    model = fit_model(data)
     np.testing.assert_array_equal(model.predict(X), model.predict(X, sensitive_features=sex))
 
 
@@ -189,7 +189,7 @@ def test_integer_weights_equal_repeated_samples(data):
 def test_names_of_groups_do_not_matter(data):
     X, y, sex = data
     other = np.where(sex == "man", 1, 2)  # the order of the groups is the other one
-    model = fitted(data)
+    model = fit_model(data)
     renamed = clone(model).fit(X, y, sensitive_features=other)
     np.testing.assert_allclose(model.coef_, renamed.coef_, rtol=1e-3)
 
@@ -197,7 +197,7 @@ def test_names_of_groups_do_not_matter(data):
 def test_the_scale_of_columns_does_not_matter(data):
     X, y, sex = data
     factors = np.array([1.0, 1000.0, 1e-3, 1.0])
-    model = fitted(data, alpha=0.0)
+    model = fit_model(data, alpha=0.0)
     scaled = clone(model).fit(X * factors, y, sensitive_features=sex)
     np.testing.assert_allclose(scaled.coef_ * factors, model.coef_, rtol=1e-4)
 
@@ -206,8 +206,8 @@ def test_one_hot_csr_and_dense_agree(data):
     X, y, sex = data
     wide = (X[:, :, np.newaxis] > np.array([-0.5, 0.5])).reshape(len(X), -1).astype(float)
     # Solved to the end: rounding then changes the steps, not where they lead.
-    dense = fitted((wide, y, sex), solver=SQP(tol=1e-8))
-    stored = fitted((sparse.csr_array(wide), y, sex), solver=SQP(tol=1e-8))
+    dense = fit_model((wide, y, sex), solver=SQP(tol=1e-8))
+    stored = fit_model((sparse.csr_array(wide), y, sex), solver=SQP(tol=1e-8))
     np.testing.assert_allclose(dense.coef_, stored.coef_, rtol=1e-6)
 
 
@@ -229,7 +229,7 @@ def test_overlapping_groups(data):
     "solver", ["sqp", IDCA(tol=1e-3), AugmentedLagrangian(tol=1e-3), SQP(tol=1e-3)], ids=str
 )
 def test_every_solver_ends_just_below_the_tolerance(data, solver, criterion):
-    model = fitted(data, criterion, solver=solver)
+    model = fit_model(data, criterion, solver=solver)
     assert 0.09 <= difference(model, data) <= 0.1
     assert model.status_ == "optimal"
 
@@ -237,15 +237,15 @@ def test_every_solver_ends_just_below_the_tolerance(data, solver, criterion):
 def test_switching_subgradients_end_near_the_tolerance(data):
     solver = SwitchingSubgradient(max_iter=1000, tol=5e-3)
     with pytest.warns(ConvergenceWarning, match="try solver='sqp'"):
-        model = fitted(data, "demographic_parity", enforcement=None, solver=solver)
-    exact = fitted(data, "demographic_parity", enforcement=None)
+        model = fit_model(data, "demographic_parity", enforcement=None, solver=solver)
+    exact = fit_model(data, "demographic_parity", enforcement=None)
     assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
     assert difference(model, data) == pytest.approx(difference(exact, data), abs=0.05)
 
 
 def test_the_report_shows_the_difference(data):
     X, y, sex = data
-    model = fitted(data, PartialStatisticalParity(INTERVAL, n_percentiles=25))
+    model = fit_model(data, PartialStatisticalParity(INTERVAL, n_percentiles=25))
     report = model.constraint_report_
     assert report["n"].unique().tolist() == np.unique(sex, return_counts=True)[1].tolist()
     assert report["gap"].unique().tolist() == [difference(model, data)]
@@ -261,7 +261,7 @@ def test_the_report_shows_the_difference(data):
 
 
 def test_the_report_of_odds_has_both_classes_at_the_one_threshold(data):
-    model = fitted(data, "equalized_odds")
+    model = fit_model(data, "equalized_odds")
     report = model.constraint_report_
     assert report["threshold"].tolist() == [0.0] * 4
     rates = report.pivot(index="cell", columns="group", values="rate")
@@ -281,12 +281,12 @@ def test_the_report_names_combinations_of_attributes(data):
 
 def test_an_iteration_limit_is_reported(data):
     with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
-        model = fitted(data, solver=SQP(max_iter=1))
+        model = fit_model(data, solver=SQP(max_iter=1))
     assert model.status_ in ("max_iter", "infeasible")
 
 
 def test_verbose_prints_iterations(data, capsys):
-    model = fitted(data, verbose=1)
+    model = fit_model(data, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("problem 1, iteration 1: objective 0.")
@@ -352,7 +352,7 @@ def test_a_callback_stops_the_fit(data):
 )
 def test_a_wrong_interval_is_refused(data, interval, message):
     with pytest.raises(ValueError, match=message):
-        fitted(data, interval=interval)
+        fit_model(data, interval=interval)
 
 
 def test_small_groups_are_refused_by_name(data):
@@ -411,14 +411,14 @@ def test_nearly_equal_scores_are_warned_of(data):
 def test_equal_scores_cannot_be_measured(data):
     X, y, sex = data
     with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):
-        model = fitted((np.ones((len(y), 1)), y, sex))
+        model = fit_model((np.ones((len(y), 1)), y, sex))
     assert model.status_ == "infeasible"
     assert np.isnan(model.constraint_violation_)
 
 
 def test_predictions_with_interactions_need_groups_of_the_fit(data):
     X, _, sex = data
-    model = fitted(data, group_interactions=True)
+    model = fit_model(data, group_interactions=True)
     with pytest.raises(ValueError, match="need sensitive_features"):
         model.predict(X)
     with pytest.raises(ValueError, match="not seen at fit: 'child'"):
@@ -429,9 +429,9 @@ def test_predictions_with_interactions_need_groups_of_the_fit(data):
 def test_one_class_and_missing_values_are_refused(data):
     X, y, sex = data
     with pytest.raises(ValueError, match="one class"):
-        fitted((X, np.ones(len(y)), sex))
+        fit_model((X, np.ones(len(y)), sex))
     with pytest.raises(ValueError, match="NaN"):
-        fitted((np.where(X > 2, np.nan, X), y, sex))
+        fit_model((np.where(X > 2, np.nan, X), y, sex))
     with pytest.raises(NotFittedError):
         PartialParityClassifier().predict(X)
 
@@ -439,7 +439,7 @@ def test_one_class_and_missing_values_are_refused(data):
 def test_another_pandas_index_is_refused(data):
     X, y, sex = data
     with pytest.raises(ValueError, match="same pandas index"):
-        fitted((pd.DataFrame(X), y, pd.Series(sex, index=np.arange(len(y))[::-1])))
+        fit_model((pd.DataFrame(X), y, pd.Series(sex, index=np.arange(len(y))[::-1])))
 
 
 def test_without_groups_the_fit_is_unconstrained_and_warns(data):
@@ -452,7 +452,7 @@ def test_without_groups_the_fit_is_unconstrained_and_warns(data):
 
 def test_a_failed_fit_leaves_the_earlier_one_unchanged(data):
     X, y, sex = data
-    model = fitted(data)
+    model = fit_model(data)
     before = model.predict(X)
     with pytest.raises(ValueError, match="interval"):
         model.set_params(interval=(0.5, 0.2)).fit(X[:, :2], y, sensitive_features=sex)

@@ -36,11 +36,11 @@ GAP = "neg_partial_statistical_parity_difference"
 CLASSIFIERS = (PartialParityClassifier, PartialParityPostprocessor)
 PARTIAL = [name for name in METRICS if name.startswith("partial_")]
 
-every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.__name__)
+every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda one: one.__name__)
 
 
 @pytest.fixture
-def routing():
+def enable_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
 
@@ -82,7 +82,7 @@ def gap(scores, groups):
 
 
 @every_classifier
-def test_groups_are_routed_through_a_pipeline(kind, routing, data):
+def test_groups_are_routed_through_a_pipeline(kind, enable_routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), make(kind)).fit(X, y, sensitive_features=groups)
     alone = make(kind).fit(StandardScaler().fit_transform(X), y, sensitive_features=groups)
@@ -93,7 +93,7 @@ def test_groups_are_routed_through_a_pipeline(kind, routing, data):
     assert gap(scores, groups) <= 0.15
 
 
-def test_groups_are_routed_to_a_regressor(routing, data):
+def test_groups_are_routed_to_a_regressor(enable_routing, data):
     X, _, groups = data
     y = X @ [1.0, 2.0, 3.0]
     model = make(PartialParityRegressor, tolerance=0.2, group_interactions=True)
@@ -103,7 +103,7 @@ def test_groups_are_routed_to_a_regressor(routing, data):
         pipeline.predict(X)
 
 
-def test_columns_of_text_are_encoded_in_a_pipeline(routing, data):
+def test_columns_of_text_are_encoded_in_a_pipeline(enable_routing, data):
     X, y, groups = data
     frame = pd.DataFrame(X, columns=[*"abc"]).assign(kind=np.where(X[:, 2] > 0, "x", "y"))
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
@@ -131,7 +131,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(kind, data):
 
 
 @every_classifier
-def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, routing, data):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, enable_routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), make(kind))
     parameter = f"{kind.__name__.lower()}__tolerance"
@@ -160,7 +160,7 @@ def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, rou
 
 
 @every_classifier
-def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, routing, data):
+def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, enable_routing, data):
     X, y, groups = data
     search = GridSearchCV(
         make(kind),
@@ -177,7 +177,7 @@ def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, rout
 
 @every_classifier
 @pytest.mark.parametrize("name", PARTIAL)
-def test_every_partial_metric_scores_on_an_interval(kind, name, routing, data):
+def test_every_partial_metric_scores_on_an_interval(kind, name, enable_routing, data):
     X, y, groups = data
     scores = cross_validate(
         make(kind, tolerance=0.4),
@@ -207,7 +207,7 @@ def test_without_routing_a_fairness_search_stops(kind, data):
         search.fit(X, y)
 
 
-def test_cross_val_predict_refuses_predictions_that_need_groups(routing, data):
+def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, data):
     X, y, groups = data
     # scikit-learn hands cross_val_predict's params to fit alone.
     settings = {"params": {"sensitive_features": groups}, "cv": CV}
@@ -281,7 +281,7 @@ def test_a_postprocessor_of_a_frozen_classifier_fits_the_rates_alone(scorer, dat
     assert pickle.dumps(fitted) == before
 
 
-def test_calibration_routes_groups(routing, data):
+def test_calibration_routes_groups(enable_routing, data):
     X, y, groups = data
     model = make(PartialParityClassifier, tolerance=0.3)
     calibrated = CalibratedClassifierCV(model, cv=CV).fit(X, y, sensitive_features=groups)
@@ -290,7 +290,7 @@ def test_calibration_routes_groups(routing, data):
     assert calibrated.score(X, y) > 0.6
 
 
-def test_ensembles_route_groups(routing, data):
+def test_ensembles_route_groups(enable_routing, data):
     X, y, groups = data
     model = make(PartialParityClassifier, tolerance=0.3)
     bag = BaggingClassifier(model, n_estimators=2, random_state=0)
@@ -302,7 +302,7 @@ def test_ensembles_route_groups(routing, data):
     assert fair <= 0.3 < plain
 
 
-def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
+def test_one_vs_rest_keeps_the_tolerance_of_each_class(enable_routing, data):
     X, y, groups = data
     classes = np.array(["no", "yes", "maybe"])[np.where(X[:, 2] > 0.8, 2, y)]
     model = make(PartialParityClassifier, tolerance=0.3)
@@ -312,7 +312,7 @@ def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
         assert gap(one.decision_function(X), groups) <= 0.3
 
 
-def test_a_transformed_target_routes_groups(routing, data):
+def test_a_transformed_target_routes_groups(enable_routing, data):
     X, _, groups = data
     y = np.exp(X.sum(axis=1) / 3)
     model = TransformedTargetRegressor(

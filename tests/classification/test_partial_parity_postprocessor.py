@@ -52,7 +52,7 @@ def population(seed=0, n_samples=800, n_groups=2):
     return X, y, groups
 
 
-def on_known(X, y, **params):
+def make_prefit(X, y, **params):
     """A postprocessor of a classifier that is fitted to the same samples."""
     return PartialParityPostprocessor(LogisticRegression().fit(X, y), cv="prefit", **params)
 
@@ -75,7 +75,7 @@ def difference(criterion, y, scores, groups, **params):
 def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n_groups):
     X, y, groups = population(n_groups=n_groups)
     constraint = PARTIAL_CRITERIA[criterion](INTERVAL, scale=scale)
-    model = on_known(X, y, criterion=constraint, tolerance=tolerance)
+    model = make_prefit(X, y, criterion=constraint, tolerance=tolerance)
     model.fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     reached = difference(criterion, y, scores, groups, interval=INTERVAL, scale=scale)
@@ -90,7 +90,7 @@ def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "group_auc"])
 def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
     X, y, groups = population()
-    model = on_known(X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance)
+    model = make_prefit(X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
@@ -100,7 +100,7 @@ def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
 @pytest.mark.parametrize("interval", [[(0.05, 0.2), (0.4, 0.7)], {0: (0.1, 0.5), 1: (0.2, 0.6)}])
 def test_intervals_may_be_unions_and_differ_by_group(interval):
     X, y, groups = population()
-    model = on_known(X, y, interval=interval, tolerance=0.1)
+    model = make_prefit(X, y, interval=interval, tolerance=0.1)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
@@ -112,12 +112,14 @@ def test_intervals_may_be_unions_and_differ_by_group(interval):
 
 def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     X, y, groups = population()
-    model = on_known(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)
+    model = make_prefit(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)
     scores = LogisticRegression().fit(X, y).decision_function(X)
     for group in (0, 1):
-        own, truth = scores[groups == group], y[groups == group]
-        thresholds = np.append(own, np.inf)
-        best_accuracy = max(accuracy_score(truth, own >= threshold) for threshold in thresholds)
+        group_scores, truth = scores[groups == group], y[groups == group]
+        thresholds = np.append(group_scores, np.inf)
+        best_accuracy = max(
+            accuracy_score(truth, group_scores >= threshold) for threshold in thresholds
+        )
         decisions = model.predict(X[groups == group], sensitive_features=groups[groups == group])
         assert accuracy_score(truth, decisions) == pytest.approx(best_accuracy)
     assert model.n_iter_ == 1
@@ -138,7 +140,7 @@ def test_accuracy_grows_with_the_tolerance():
 
 def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
     X, y, groups = population()
-    model = on_known(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
+    model = make_prefit(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
     decisions = model.predict(X, sensitive_features=groups)
     shares = [decisions[groups == group].mean() for group in (0, 1)]
     np.testing.assert_allclose(model.rates_, shares)
@@ -152,8 +154,8 @@ def test_the_order_within_a_group_does_not_change():
     before = model.estimator_.decision_function(X)
     after = model.decision_function(X, sensitive_features=groups)
     for group in (0, 1):
-        own = np.argsort(before[groups == group])
-        assert np.all(np.diff(after[groups == group][own]) > 0)
+        group_scores = np.argsort(before[groups == group])
+        assert np.all(np.diff(after[groups == group][group_scores]) > 0)
 
 
 def test_rates_outside_the_interval_may_differ():
@@ -251,7 +253,7 @@ def test_equal_samples_get_equal_scores():
     X, groups = features[index], rng.integers(2, size=600)
     y = X.sum(axis=1) + rng.logistic(size=600) > 0
     for cv in (5, "prefit"):
-        model = on_known(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
+        model = make_prefit(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InfeasibleConstraintWarning)
             warnings.filterwarnings("ignore", "The LogisticRegression is fitted already")
@@ -302,7 +304,7 @@ def test_callbacks_get_every_gap_and_may_end_the_search():
 def test_the_report_names_groups_and_their_rates():
     X, y, groups = population()
     names = np.array(["men", "women"])[groups]
-    model = on_known(X, y, criterion="demographic_parity", interval=INTERVAL, tolerance=0.1)
+    model = make_prefit(X, y, criterion="demographic_parity", interval=INTERVAL, tolerance=0.1)
     report = model.fit(X, y, sensitive_features=names).constraint_report_
     assert report["group"].tolist() == ["men", "women"]
     assert report["tolerance"].tolist() == [0.1, 0.1]
@@ -389,7 +391,7 @@ def test_integer_weights_equal_repeated_rows():
 def test_groups_reach_fit_and_predict_through_a_pipeline():
     X, y, groups = population()
     with config_context(enable_metadata_routing=True):
-        prefit = on_known(StandardScaler().fit_transform(X), y, tolerance=0.1)
+        prefit = make_prefit(StandardScaler().fit_transform(X), y, tolerance=0.1)
         pipeline = make_pipeline(StandardScaler(), prefit)
         pipeline.fit(X, y, sensitive_features=groups)
         decisions = pipeline.predict(X, sensitive_features=groups)
@@ -444,7 +446,7 @@ def test_groups_are_needed_to_predict_and_must_be_known():
 def test_without_groups_there_is_a_warning_and_one_group():
     X, y, _ = population()
     with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
-        model = on_known(X, y).fit(X, y)
+        model = make_prefit(X, y).fit(X, y)
     assert model.rates_.shape == (1,)
     assert model.score(X, y) == pytest.approx(1 - model.objective_)
     assert model.status_ == "unconstrained"
@@ -478,7 +480,7 @@ def test_constant_scores_have_no_sample_in_the_interval():
     _, y, groups = population()
     with pytest.raises(ValueError, match="fewer ties"):
         X = np.zeros((len(y), 1))
-        on_known(X, y, interval=(0.2, 0.6)).fit(X, y, sensitive_features=groups)
+        make_prefit(X, y, interval=(0.2, 0.6)).fit(X, y, sensitive_features=groups)
 
 
 def test_ties_that_no_shift_separates_are_warned_of():
@@ -486,7 +488,7 @@ def test_ties_that_no_shift_separates_are_warned_of():
     groups = np.repeat([0, 1], 200)
     X = (rng.random(400) < 0.3 + 0.4 * groups)[:, np.newaxis].astype(float)
     y = rng.random(400) < 0.2 + 0.6 * X[:, 0]
-    model = on_known(X, y, tolerance=0.05)
+    model = make_prefit(X, y, tolerance=0.05)
     with pytest.warns(InfeasibleConstraintWarning, match=r"exceeds the tolerance of 0\.05 by"):
         model.fit(X, y, sensitive_features=groups)
     reached = partial_statistical_parity_difference(

@@ -1,4 +1,4 @@
-"""Promises to new people: folds, margins, and what is said where there are too few people."""
+"""Guarantees on new data: folds, margins, and reports about samples that are too small."""
 
 from typing import NamedTuple
 
@@ -15,226 +15,224 @@ from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
 
-class Found(NamedTuple):
-    """What a fit of no model finds."""
+class FittedScores(NamedTuple):
+    """Scores of a fit without a model."""
 
     scores: np.ndarray
     is_plain: bool = False
 
 
-def joint(*constraints, target, groups, tolerance=0.1):
-    people = Samples(target, check_groups(groups, len(target)), np.ones(len(target)))
-    parts = (one.bind(people, Sigmoid(), LogisticLoss(), tolerance) for one in constraints)
-    return ConstraintSystem(tuple(parts))
+def bind_all(*constraints, target, groups, tolerance=0.1):
+    samples = Samples(target, check_groups(groups, len(target)), np.ones(len(target)))
+    bound = (one.bind(samples, Sigmoid(), LogisticLoss(), tolerance) for one in constraints)
+    return ConstraintSystem(tuple(bound))
 
 
 def decisions(groups, gap, rate=0.4):
     """Scores, positive for so many of each of two groups: the rates differ by exactly the gap."""
     scores = np.full(len(groups), -1.0)
     for group, share in ((0, rate - gap / 2), (1, rate + gap / 2)):
-        own = np.flatnonzero(groups == group)
-        scores[own[: round(share * len(own))]] = 1.0
+        members = np.flatnonzero(groups == group)
+        scores[members[: round(share * len(members))]] = 1.0
     return scores
 
 
-def keeps_to_the_letter(groups, gained=0.0):
-    """A fit that is at its tolerance on its own people, and beyond it among others."""
+def make_exact_fit(groups, optimism=0.0):
+    """A fit that is at its tolerance on its training samples, and above it on the others."""
 
     def make_fit(rows, start):
-        return lambda tolerances: found_at(groups, min(tolerances), rows, gained)
+        return lambda tolerances: scores_at(groups, min(tolerances), rows, optimism)
 
     return make_fit
 
 
-def found_at(groups, gap, rows=None, gained=0.0):
+def scores_at(groups, gap, rows=None, optimism=0.0):
     """Decisions of a gap on the rows of a fit, and of a larger one on the others."""
     inside = np.ones(len(groups), dtype=bool)
     if rows is not None:
         inside = np.isin(np.arange(len(groups)), rows)
     scores = np.empty(len(groups))
-    for where, own_gap in ((inside, gap), (~inside, gap + gained)):
-        scores[where] = decisions(groups[where], own_gap)
-    return Found(scores)
+    for where, rate_gap in ((inside, gap), (~inside, gap + optimism)):
+        scores[where] = decisions(groups[where], rate_gap)
+    return FittedScores(scores)
 
 
-def test_decisions_that_gain_nothing_need_the_margin_of_chance_alone():
+def test_without_optimism_the_margin_is_that_of_sampling_noise():
     groups = np.repeat([0, 1], 2000)
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
-    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
+    result = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
     error = np.sqrt(2 * 0.4 * 0.6 / 2000)
-    assert found.tolerances[0] == pytest.approx(0.1 - 1.645 * error, abs=0.003)
-    assert found.probability == pytest.approx(0.95, abs=0.01)
-    assert found.probability >= 0.95
-    assert found.size_factor == 1.0
+    assert result.tolerances[0] == pytest.approx(0.1 - 1.645 * error, abs=0.003)
+    assert result.probability == pytest.approx(0.95, abs=0.01)
+    assert result.probability >= 0.95
+    assert result.size_factor == 1.0
 
 
 @pytest.mark.parametrize("optimism", [0.01, 0.02, 0.04])
 def test_the_optimism_of_the_training_data_is_subtracted_in_full(optimism):
     # It does not shrink with the tolerance, so the tolerance is lower by all of it.
     groups = np.repeat([0, 1], 2000)
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
-    plain = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
-    optimistic = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups, gained=optimism))
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
+    plain = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
+    optimistic = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups, optimism=optimism))
     lower = plain.tolerances[0] - optimistic.tolerances[0]
     assert lower == pytest.approx(optimism, abs=0.003)
     assert optimistic.probability == pytest.approx(0.95, abs=0.015)
 
 
-def test_a_fit_that_is_far_from_its_tolerance_stays_as_it_is():
+def test_a_fit_far_below_its_tolerance_is_not_repeated():
     groups, calls = np.repeat([0, 1], 2000), []
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows, start):
         def fit(tolerances):
             calls.append(rows)
-            return found_at(groups, 0.01)
+            return scores_at(groups, 0.01)
 
         return fit
 
-    found = fit_with_guarantee(constraint, 0.95, make_fit)
-    assert found.tolerances == [0.1]
-    assert found.probability > 0.99
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    assert result.tolerances == [0.1]
+    assert result.probability > 0.99
     assert len(calls) == 1 + N_FOLDS  # no second round, no last fit
 
 
 def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     groups, calls = np.repeat([0, 1], 2000), []
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows, start):
         def fit(tolerances):
             calls.append((rows is None, tolerances[0]))
-            return found_at(groups, tolerances[0], rows, 0.02)
+            return scores_at(groups, tolerances[0], rows, 0.02)
 
         return fit
 
-    found = fit_with_guarantee(constraint, 0.95, make_fit)
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[-1] < rounds[0] - 0.015
-    assert found.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
-    assert calls[-1] == (True, found.tolerances[0])
+    assert result.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
+    assert calls[-1] == (True, result.tolerances[0])
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
 def test_a_plain_fit_needs_one_round_of_folds_at_the_requested_tolerance(is_plain):
     # Its gap is .09 without a constraint: certain only at a lower tolerance.
     groups, calls = np.repeat([0, 1], 2000), []
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows, start):
         def fit(tolerances):
             calls.append((rows is None, tolerances[0]))
-            found = found_at(groups, min(0.09, tolerances[0]), rows, 0.02)
-            return found._replace(is_plain=is_plain)
+            result = scores_at(groups, min(0.09, tolerances[0]), rows, 0.02)
+            return result._replace(is_plain=is_plain)
 
         return fit
 
-    found = fit_with_guarantee(constraint, 0.95, make_fit)
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == (1 if is_plain else 2) * N_FOLDS
     assert (rounds[0] == 0.1) == is_plain
     # Less the optimism of .02 and a margin of 1.645 standard errors of .0155.
-    assert found.tolerances[0] == pytest.approx(0.1 - 0.02 - 1.645 * 0.0155, abs=0.004)
-    assert found.probability == pytest.approx(0.95, abs=0.015)
-    assert found.probability >= 0.95 or not is_plain
+    assert result.tolerances[0] == pytest.approx(0.1 - 0.02 - 1.645 * 0.0155, abs=0.004)
+    assert result.probability == pytest.approx(0.95, abs=0.015)
+    assert result.probability >= 0.95 or not is_plain
 
 
-def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_reached():
+def test_a_last_fit_above_its_tolerance_gets_the_probability_of_its_gap():
     groups = np.repeat([0, 1], 2000)
-    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     calls = []
 
     def make_fit(rows, start):
         def fit(tolerances):
             calls.append(rows)
-            return found_at(groups, max(tolerances[0], 0.09))
+            return scores_at(groups, max(tolerances[0], 0.09))
 
         return fit
 
     assert fit_with_guarantee(constraint, 0.95, make_fit).probability < 0.9
-    assert len(calls) == 1 + N_FOLDS + 1  # less is not asked for
+    assert len(calls) == 1 + N_FOLDS + 1  # no fit at a smaller tolerance
 
 
 @settings(max_examples=10)
 @given(st.floats(0.5, 0.9), st.integers(200, 1000))
-def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n):
-    found = []
+def test_higher_confidence_and_smaller_samples_lower_the_tolerance(confidence, n):
+    result = []
     for size, level in ((n, confidence), (n, (1 + confidence) / 2), (4 * n, confidence)):
         groups = np.repeat([0, 1], size)
-        constraint = joint(DemographicParity(), target=np.ones(2 * size), groups=groups)
-        found.append(
-            fit_with_guarantee(constraint, level, keeps_to_the_letter(groups)).tolerances[0]
-        )
-    one_person = 1.0 / n
-    assert found[1] <= found[0] + one_person
-    assert found[2] >= found[0] - one_person
+        constraint = bind_all(DemographicParity(), target=np.ones(2 * size), groups=groups)
+        result.append(fit_with_guarantee(constraint, level, make_exact_fit(groups)).tolerances[0])
+    resolution = 1.0 / n
+    assert result[1] <= result[0] + resolution
+    assert result[2] >= result[0] - resolution
 
 
-def test_too_few_people_are_told_how_many_would_do():
+def test_a_small_sample_gets_the_factor_of_the_required_size():
     groups = np.repeat([0, 1], 50)
-    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups)
-    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
-    assert found.probability < 0.95
+    constraint = bind_all(DemographicParity(), target=np.ones(100), groups=groups)
+    result = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
+    assert result.probability < 0.95
     # Gaps of nearly 0, of which both signs count: errors of 1.96 standard deviations.
     error = np.sqrt(2 * 0.4 * 0.6 / 50)
     low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
-    assert low < found.size_factor < high
-    assert found.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one person
+    assert low < result.size_factor < high
+    assert result.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one sample
 
 
-def test_a_tolerance_of_nothing_is_kept_by_nobody():
+def test_a_tolerance_of_0_has_no_guarantee():
     groups = np.repeat([0, 1], 50)
-    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups, tolerance=0.0)
-    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
-    assert found.probability == 0.0
-    assert found.size_factor == np.inf
+    constraint = bind_all(DemographicParity(), target=np.ones(100), groups=groups, tolerance=0.0)
+    result = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
+    assert result.probability == 0.0
+    assert result.size_factor == np.inf
 
 
-def test_a_cell_of_one_person_cannot_be_left_out():
+def test_a_cell_of_one_sample_cannot_be_held_out():
     groups, target = np.repeat([0, 1], [99, 1]), np.ones(100)
-    constraint = joint(DemographicParity(), target=target, groups=groups, tolerance=0.3)
-    rows_seen = []
+    constraint = bind_all(DemographicParity(), target=target, groups=groups, tolerance=0.3)
+    fitted_rows = []
 
     def make_fit(rows, start):
-        rows_seen.append(rows)
-        return lambda tolerances: Found(np.ones(100))
+        fitted_rows.append(rows)
+        return lambda tolerances: FittedScores(np.ones(100))
 
-    found = fit_with_guarantee(constraint, 0.95, make_fit)
-    assert rows_seen == [None]
-    assert found.probability < 0.95
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    assert fitted_rows == [None]
+    assert result.probability < 0.95
 
 
-def test_without_constraints_everything_is_kept():
-    fit = Found(np.ones(10))
-    found = fit_with_guarantee(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
-    assert found.probability == 1.0
+def test_without_constraints_the_probability_is_one():
+    fit = FittedScores(np.ones(10))
+    result = fit_with_guarantee(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
+    assert result.probability == 1.0
 
 
 def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
     rng = np.random.default_rng(0)
     groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
-    both = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    both = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
     fold = _assign_folds(both, 624)
     sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
     assert (np.ptp(sizes, axis=1) <= 1).all()
     positives = np.bincount(fold[target > 0], minlength=N_FOLDS)
     assert np.ptp(positives) > 1
     # Where only the positives are compared, they are dealt out evenly.
-    fold = _assign_folds(joint(EqualOpportunity(), target=target, groups=groups), 624)
+    fold = _assign_folds(bind_all(EqualOpportunity(), target=target, groups=groups), 624)
     for group in range(3):
-        own = (groups == group) & (target > 0)
-        assert np.ptp(np.bincount(fold[own], minlength=N_FOLDS)) <= 1
+        members = (groups == group) & (target > 0)
+        assert np.ptp(np.bincount(fold[members], minlength=N_FOLDS)) <= 1
 
 
 def test_several_constraints_share_the_risk():
     rng = np.random.default_rng(1)
     groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
-    one = joint(DemographicParity(), target=target, groups=groups)
-    two = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
-    single = fit_with_guarantee(one, 0.9, keeps_to_the_letter(groups)).tolerances[0]
-    shared = fit_with_guarantee(two, 0.9, keeps_to_the_letter(groups))
+    one = bind_all(DemographicParity(), target=target, groups=groups)
+    two = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    single = fit_with_guarantee(one, 0.9, make_exact_fit(groups)).tolerances[0]
+    shared = fit_with_guarantee(two, 0.9, make_exact_fit(groups))
     assert shared.tolerances[0] < single
     assert shared.probability >= 0.9
 
@@ -243,26 +241,26 @@ def test_folds_divide_no_cluster():
     rng = np.random.default_rng(2)
     clusters = rng.integers(150, size=600) * 7  # codes may have gaps
     groups = clusters % 2
-    constraint = joint(DemographicParity(), target=np.ones(600), groups=groups)
+    constraint = bind_all(DemographicParity(), target=np.ones(600), groups=groups)
     fold = _assign_folds(constraint, 600, clusters)
     for cluster in np.unique(clusters):
         assert len(set(fold[clusters == cluster])) == 1
     assert len(set(fold)) == N_FOLDS
 
 
-def test_copies_that_are_declared_are_worth_nothing():
+def test_declared_copies_do_not_add_certainty():
     groups = np.repeat([0, 1], 1000)
-    once = joint(DemographicParity(), target=np.ones(2000), groups=groups)
-    single = fit_with_guarantee(once, 0.95, keeps_to_the_letter(groups))
+    once = bind_all(DemographicParity(), target=np.ones(2000), groups=groups)
+    single = fit_with_guarantee(once, 0.95, make_exact_fit(groups))
     copies = np.repeat(np.arange(2000), 3)
-    thrice = joint(DemographicParity(), target=np.ones(6000), groups=groups[copies])
+    thrice = bind_all(DemographicParity(), target=np.ones(6000), groups=groups[copies])
 
     def make_fit(rows, start):
-        fit = keeps_to_the_letter(groups)(rows, start)
+        fit = make_exact_fit(groups)(rows, start)
 
         def fit_copies(tolerances):
-            found = fit(tolerances)
-            return found._replace(scores=found.scores[copies])
+            result = fit(tolerances)
+            return result._replace(scores=result.scores[copies])
 
         return fit_copies
 

@@ -85,13 +85,13 @@ def test_wider_is_likelier(rates, size, width):
 
 @given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
 def test_more_samples_and_smaller_gaps_are_more_certain(rate, gap, size):
-    parity = _of_rates([rate, min(1.0, rate + gap)], size)
+    parity = _posterior_of_rates([rate, min(1.0, rate + gap)], size)
     fewer, more = parity.probability(multiple=1.0), parity.probability(multiple=4.0)
     assert more >= fewer - 2e-3
     assert parity.probability(factor=0.5) >= fewer - 2e-3
 
 
-def _of_rates(rates, size):
+def _posterior_of_rates(rates, size):
     """Posterior of groups of `size` samples with these rates."""
     groups = np.repeat(np.arange(len(rates)), size)
     place = np.tile(np.arange(size), len(rates))

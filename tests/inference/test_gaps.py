@@ -112,13 +112,13 @@ def test_halls_limits_by_hand():
     naive = (1.5 / 4**2) / error**3
     skewness = naive * (1.0 + 2.0 * naive)
 
-    def studentised(distance):
+    def studentise(distance):
         """Hall's transformation of the distance from the mean, in standard errors."""
         g = skewness
         return distance + g * distance**2 / 3 + g**2 * distance**3 / 27 + g / 6
 
     low, high = means.limits(0.9)
-    assert studentised((1.0 - high[0]) / error) == pytest.approx(-t)
+    assert studentise((1.0 - high[0]) / error) == pytest.approx(-t)
     assert high[0] > 1.0 + t * error
     assert low == pytest.approx([1.0 - t * error])  # Hall's is nearer, so that Student's stays
     lowest, highest = Means(Events.disjoint(np.zeros(4, dtype=int), 1), -x).limits(0.9)

@@ -109,7 +109,7 @@ def _auc(positive, scores):
     return np.mean((above > 0) + (above == 0) / 2)
 
 
-def _jackknifed(positive, scores):
+def _jackknife_error(positive, scores):
     """Jackknife standard error within each class, which is DeLong's."""
     variance = 0.0
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
@@ -128,7 +128,7 @@ def test_areas_have_delongs_errors():
     for k, rows in enumerate(members):
         assert areas.values[k] == pytest.approx(_auc(positive[rows], scores[rows]))
         # fewer than 100 of a class: symmetric limits
-        error = _jackknifed(positive[rows], scores[rows])
+        error = _jackknife_error(positive[rows], scores[rows])
         assert high[k] - low[k] == pytest.approx(2 * 1.959964 * error, rel=1e-6)
 
 

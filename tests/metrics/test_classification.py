@@ -101,7 +101,7 @@ groups = hnp.arrays(np.intp, 15, elements=st.integers(0, 2))
 repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
 
 
-def without_warnings(metric, *args, **kwargs):
+def ignore_warnings(metric, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return metric(*args, **kwargs)
@@ -114,19 +114,19 @@ def same(expected):
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups, repeats=repeats)
 def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, group, repeats):
-    weighted = without_warnings(
+    weighted = ignore_warnings(
         metric, y_true, y_pred, sensitive_features=group, sample_weight=repeats
     )
     y_true, y_pred, group = (np.repeat(a, repeats) for a in (y_true, y_pred, group))
-    assert weighted == same(without_warnings(metric, y_true, y_pred, sensitive_features=group))
+    assert weighted == same(ignore_warnings(metric, y_true, y_pred, sensitive_features=group))
 
 
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups, order=st.permutations(range(15)))
 def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
-    expected = without_warnings(metric, y_true, y_pred, sensitive_features=group)
+    expected = ignore_warnings(metric, y_true, y_pred, sensitive_features=group)
     words, names = np.array(["reject", "select"]), np.array([30.0, -1.0, 2.0])
-    renamed = without_warnings(
+    renamed = ignore_warnings(
         metric,
         words[y_true][order],
         words[y_pred][order],
@@ -140,14 +140,14 @@ def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
 @given(y_true=classes, y_pred=classes, group=groups)
 def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, group):
     members = sparse.csr_array(group[:, np.newaxis] == np.arange(3))
-    expected = without_warnings(metric, y_true, y_pred, sensitive_features=group)
-    assert without_warnings(metric, y_true, y_pred, sensitive_features=members) == same(expected)
+    expected = ignore_warnings(metric, y_true, y_pred, sensitive_features=group)
+    assert ignore_warnings(metric, y_true, y_pred, sensitive_features=members) == same(expected)
 
 
 @every_metric
 @given(y_true=classes, y_pred=classes, group=groups)
 def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, group):
-    value = without_warnings(metric, y_true, y_pred, sensitive_features=group)
+    value = ignore_warnings(metric, y_true, y_pred, sensitive_features=group)
     worst = 2 if metric.function.__name__ in ("separation_gap", "sufficiency_gap") else 1
     assert np.isnan(value) or 0 <= value <= worst
 

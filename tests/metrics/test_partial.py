@@ -66,7 +66,7 @@ def rank(score, members):
     return share(sum(other > score for other in members), len(members))
 
 
-def in_interval(score, members, pairs):
+def is_in_interval(score, members, pairs):
     n_higher = sum(other > score for other in members)
     return any(
         ceil(Fraction(alpha * len(members), 20)) <= n_higher
@@ -75,8 +75,10 @@ def in_interval(score, members, pairs):
     )
 
 
-def selected(case):
-    return [[s for s in members if in_interval(s, members, case.pairs)] for members in case.scores]
+def select_members(case):
+    return [
+        [s for s in members if is_in_interval(s, members, case.pairs)] for members in case.scores
+    ]
 
 
 def thresholds(case):
@@ -92,7 +94,7 @@ def largest(gaps):
 
 
 def statistical_parity(case):
-    known = [chosen for chosen in selected(case) if chosen]
+    known = [chosen for chosen in select_members(case) if chosen]
     return largest(
         abs(rank(theta, a) - rank(theta, b))
         for a, b in combinations(known, 2)
@@ -105,26 +107,26 @@ def raw_statistical_parity(case):
         abs(rank(theta, a) - rank(theta, b))
         for a, b in combinations(case.scores, 2)
         for theta in thresholds(case)
-        if in_interval(theta, a, case.pairs) or in_interval(theta, b, case.pairs)
+        if is_in_interval(theta, a, case.pairs) or is_in_interval(theta, b, case.pairs)
     )
 
 
 def demographic_parity(case):
-    known = [chosen for chosen in selected(case) if chosen]
+    known = [chosen for chosen in select_members(case) if chosen]
     return largest(abs(rank(0, a) - rank(0, b)) for a, b in combinations(known, 2))
 
 
 def raw_demographic_parity(case):
     rates = [
         share(sum(s > 0 for s in chosen), len(members))
-        for chosen, members in zip(selected(case), case.scores, strict=True)
+        for chosen, members in zip(select_members(case), case.scores, strict=True)
         if chosen
     ]
     return largest(abs(a - b) for a, b in combinations(rates, 2))
 
 
 def group_auc(case, tie=Fraction(1, 2)):
-    known = [chosen for chosen in selected(case) if chosen]
+    known = [chosen for chosen in select_members(case) if chosen]
     return largest(
         abs(Fraction(sum((s > t) + tie * (s == t) for s in a for t in b), len(a) * len(b)) - half)
         for half in [Fraction(1, 2)]

@@ -50,7 +50,7 @@ def draw_samples(rng):
     return groups, alpha, beta
 
 
-def in_interval(score, peers, alpha, beta):
+def is_in_interval(score, peers, alpha, beta):
     n_higher = sum(other > score for other, _ in peers)
     first, last = (ceil(Fraction(end * len(peers), 20)) for end in (alpha, beta))
     return first <= n_higher and (n_higher < last or beta == 20)
@@ -60,7 +60,7 @@ def rate(members, label, rank_within, scale, interval):
     """Positive rate of a group in a class, None if no sample is selected."""
     of_class = [member for member in members if member[1] == label]
     peers = of_class if rank_within == "class" else members
-    chosen = [score for score, _ in of_class if in_interval(score, peers, *interval)]
+    chosen = [score for score, _ in of_class if is_in_interval(score, peers, *interval)]
     total = len(chosen) if scale == "normalized" else len(of_class)
     return Fraction(sum(score > 0 for score in chosen), total) if chosen else None
 

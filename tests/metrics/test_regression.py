@@ -18,16 +18,16 @@ NAMES = [name for name, metric in METRICS.items() if metric.kind == "regression"
 
 
 @pytest.fixture
-def predicted():
+def outcomes():
     rng = np.random.default_rng(0)
     y, groups = rng.normal(size=60), rng.integers(3, size=60)
     return y, y + (1 + groups) * rng.normal(size=60) + groups, groups
 
 
-def test_they_are_differences_of_the_errors_by_group(predicted):
-    y, predictions, groups = predicted
+def test_they_are_differences_of_the_errors_by_group(outcomes):
+    y, predictions, groups = outcomes
     expected = {
-        mean_error_difference: lambda truth, predicted: np.mean(predicted - truth),
+        mean_error_difference: lambda truth, outcomes: np.mean(outcomes - truth),
         mean_squared_error_difference: mean_squared_error,
         mean_absolute_error_difference: mean_absolute_error,
     }
@@ -45,8 +45,8 @@ def test_they_are_differences_of_the_errors_by_group(predicted):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_integer_weights_repeat_rows_and_zero_weights_are_absent(predicted, name):
-    y, predictions, groups = predicted
+def test_integer_weights_repeat_rows_and_zero_weights_are_absent(outcomes, name):
+    y, predictions, groups = outcomes
     weights = np.arange(60) % 3
     rows = np.repeat(np.arange(60), weights)
     assert_allclose(
@@ -57,8 +57,8 @@ def test_integer_weights_repeat_rows_and_zero_weights_are_absent(predicted, name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_overlapping_groups_count_each_member(predicted, name):
-    y, predictions, groups = predicted
+def test_overlapping_groups_count_each_member(outcomes, name):
+    y, predictions, groups = outcomes
     members = sparse.csr_array(np.column_stack((groups == 0, groups > 0, groups < 9)))
     value = METRICS[name](y, predictions, sensitive_features=members)
     rows = np.concatenate([np.flatnonzero(column) for column in members.toarray().T])
@@ -68,16 +68,16 @@ def test_overlapping_groups_count_each_member(predicted, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_perfect_predictions_and_one_group_are_fair(predicted, name):
-    y, predictions, groups = predicted
+def test_perfect_predictions_and_one_group_are_fair(outcomes, name):
+    y, predictions, groups = outcomes
     assert METRICS[name](y, y, sensitive_features=groups) == 0
     if "difference" in name:
         assert METRICS[name](y, predictions, sensitive_features=np.zeros(60)) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_values_that_are_no_numbers_are_refused(predicted, name):
-    y, predictions, groups = predicted
+def test_values_that_are_no_numbers_are_refused(outcomes, name):
+    y, predictions, groups = outcomes
     with pytest.raises(ValueError, match="y_pred"):
         METRICS[name](y, np.where(groups, predictions, np.nan), sensitive_features=groups)
     with pytest.raises(ValueError, match="y_true"):

@@ -51,7 +51,7 @@ class GroupAwareKMeans(KMeans):
 
 
 @pytest.fixture
-def routing():
+def enable_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
 
@@ -100,7 +100,7 @@ def test_sample_weight_reaches_the_metric(data):
 
 
 @pytest.mark.parametrize("as_container", [list, np.array, pd.Series, pd.Categorical])
-def test_cross_validate(routing, data, as_container):
+def test_cross_validate(enable_routing, data, as_container):
     X, groups = data
     params = {"sensitive_features": as_container(groups)}
     scores = cross_validate(
@@ -115,7 +115,7 @@ def test_cross_validate(routing, data, as_container):
     assert aware["test_score"].tolist() == [1, 1, 1]
 
 
-def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
+def test_cross_validate_through_a_pipeline_with_several_scorers(enable_routing, data):
     X, groups = data
     scores = cross_validate(
         make_pipeline(StandardScaler(), AWARE),
@@ -132,7 +132,7 @@ def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
 
 
 @pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
-def test_grid_search(routing, data, estimator):
+def test_grid_search(enable_routing, data, estimator):
     X, groups = data
     prefix = "" if estimator is AWARE else "groupawarekmeans__"
     search = GridSearchCV(
@@ -147,7 +147,7 @@ def test_grid_search(routing, data, estimator):
     )
 
 
-def test_grid_search_picks_the_fairest(routing):
+def test_grid_search_picks_the_fairest(enable_routing):
     # Along x the groups are apart, and two clusters separate them; a single cluster holds both.
     groups = np.array(["a", "b"] * 12)
     X = np.c_[np.where(groups == "a", 0.0, 10.0), np.zeros(24)]
@@ -157,7 +157,7 @@ def test_grid_search_picks_the_fairest(routing):
     assert search.cv_results_["mean_test_score"].tolist() == [0, 1]
 
 
-def test_sample_weight_can_be_requested(routing, data):
+def test_sample_weight_can_be_requested(enable_routing, data):
     X, groups = data
     scorer = get_scorer("balance").set_score_request(sample_weight=True)
     weights = np.where(groups == "a", 1.0, 2.0)
@@ -185,7 +185,7 @@ def test_a_search_of_clusterings_without_routing_stops(data, scoring, weights):
         cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
 
 
-def test_missing_groups_stop_a_search_with_routing(routing, data):
+def test_missing_groups_stop_a_search_with_routing(enable_routing, data):
     search = GridSearchCV(PLAIN, {"n_clusters": [2, 3]}, scoring=SINGLE, cv=CV, error_score="raise")
     with pytest.raises(MissingSensitiveFeaturesError, match="sensitive_features is missing"):
         search.fit(data[0])
@@ -254,14 +254,14 @@ class QuotaClassifier(ClassifierMixin, BaseEstimator):
 
 
 @pytest.fixture
-def hired(data):
+def applicants(data):
     X, groups = data
     return X, np.where(X.sum(axis=1) > 1, "yes", "no"), groups
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
-def test_score_of_a_classifier_is_the_metric_of_its_predictions(hired, name):
-    X, y, groups = hired
+def test_score_of_a_classifier_is_the_metric_of_its_predictions(applicants, name):
+    X, y, groups = applicants
     model = clone(LOGISTIC).fit(X[:, :1], y)
     metric = METRICS[name]
     value = metric(y, model.predict(X[:, :1]), sensitive_features=groups, pos_label="yes")
@@ -292,8 +292,8 @@ class WithPosLabel(LogisticRegression):
         if m.kind not in ("clustering", "labelled_margin", "regression")
     ],
 )
-def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, estimator, name):
-    X, y, groups = hired
+def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(applicants, estimator, name):
+    X, y, groups = applicants
     scorer = get_scorer(name if METRICS[name].greater_is_better else f"neg_{name}")
     model = clone(estimator).fit(X[:, :1], y)
     other = clone(LOGISTIC).fit(-X[:, :1], np.where(y == "no", 1, 0))
@@ -308,8 +308,8 @@ def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, es
     assert score == pytest.approx(fixed, abs=0.03)
 
 
-def test_labels_that_leave_the_positive_class_open_are_refused(hired):
-    X, y, groups = hired
+def test_labels_that_leave_the_positive_class_open_are_refused(applicants):
+    X, y, groups = applicants
     model = clone(LOGISTIC).fit(X, y)
     for scorer in (PARITY, DISTANCE):
         with pytest.raises(ValueError, match=r"which one of \['no', 'yes'\] .* Pass pos_label"):
@@ -318,8 +318,8 @@ def test_labels_that_leave_the_positive_class_open_are_refused(hired):
         get_scorer("f1", pos_label="yes")
 
 
-def test_pos_label_of_a_scorer(hired):
-    X, y, groups = hired
+def test_pos_label_of_a_scorer(applicants):
+    X, y, groups = applicants
     model = clone(LOGISTIC).fit(X, np.where(y == "yes", 2, 1))
     selected = np.flatnonzero(model.predict(X) == 2)
     score = clone(PARITY).set_params(pos_label=2)(
@@ -331,8 +331,8 @@ def test_pos_label_of_a_scorer(hired):
     assert opportunity(model, X, np.where(y == "yes", 2, 1), sensitive_features=groups) < 1
 
 
-def test_metrics_of_scores_take_probabilities_or_the_decision_function(hired):
-    X, y, groups = hired
+def test_metrics_of_scores_take_probabilities_or_the_decision_function(applicants):
+    X, y, groups = applicants
     for estimator, method in (LOGISTIC, "predict_proba"), (RidgeClassifier(), "decision_function"):
         model = make_pipeline(StandardScaler(), estimator).fit(X, y)
         scores = getattr(model, method)(X)
@@ -343,8 +343,8 @@ def test_metrics_of_scores_take_probabilities_or_the_decision_function(hired):
         assert distance(model, X, sensitive_features=groups) == -expected
 
 
-def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
-    X, y, groups = hired
+def test_groups_reach_the_classifier_that_asks_for_them(enable_routing, applicants):
+    X, y, groups = applicants
     for model in QuotaClassifier(), make_pipeline(StandardScaler(), QuotaClassifier()):
         scores = cross_validate(
             model,
@@ -358,8 +358,8 @@ def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
         assert scores["test_parity"].tolist() == scores["test_distance"].tolist() == [0, 0, 0]
 
 
-def test_overlapping_groups_are_split_with_the_samples(routing, hired):
-    X, y, groups = hired
+def test_overlapping_groups_are_split_with_the_samples(enable_routing, applicants):
+    X, y, groups = applicants
     y = y == "yes"
     members = sparse.csr_array(np.column_stack((groups == "a", X[:, 0] > 0)))
     scores = cross_validate(
@@ -376,8 +376,8 @@ def test_overlapping_groups_are_split_with_the_samples(routing, hired):
     assert scores.tolist() == expected
 
 
-def test_a_search_without_routing_raises_an_error_that_names_it(hired):
-    X, y, _ = hired
+def test_a_search_without_routing_raises_an_error_that_names_it(applicants):
+    X, y, _ = applicants
     search = GridSearchCV(LOGISTIC, {"C": [0.1, 1]}, scoring=PARITY, cv=CV, error_score="raise")
     with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
         search.fit(X, y)
@@ -387,7 +387,7 @@ def test_a_search_without_routing_raises_an_error_that_names_it(hired):
 
 
 @pytest.fixture
-def graded():
+def three_classes():
     rng = np.random.default_rng(1)
     groups = rng.integers(2, size=300)
     X = rng.normal(size=(300, 2)) + 0.7 * groups[:, np.newaxis]
@@ -396,8 +396,8 @@ def graded():
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
-def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
-    X, y, groups, model = graded
+def test_the_worst_class_counts_and_one_may_be_chosen(three_classes, name):
+    X, y, groups, model = three_classes
     metric, sign = METRICS[name], 1 if METRICS[name].greater_is_better else -1
     name = name if metric.greater_is_better else f"neg_{name}"
     metadata = {"sensitive_features": groups}
@@ -409,8 +409,8 @@ def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
         assert get_scorer(name, pos_label=label)(model, X, y, **metadata) == value
 
 
-def test_scores_of_a_class_are_its_probabilities(graded):
-    X, y, groups, model = graded
+def test_scores_of_a_class_are_its_probabilities(three_classes):
+    X, y, groups, model = three_classes
     distances = [
         -wasserstein_distance_between_groups(scores, sensitive_features=groups)
         for scores in model.predict_proba(X).T
@@ -434,8 +434,8 @@ class WithoutMargins(ClassifierMixin, BaseEstimator):
         return self.model.predict_proba(X)
 
 
-def test_decisions_for_a_class_are_those_of_argmax(graded):
-    X, y, groups, model = graded
+def test_decisions_for_a_class_are_those_of_argmax(three_classes):
+    X, y, groups, model = three_classes
     metric = replace(
         METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
     )
@@ -456,8 +456,8 @@ def test_decisions_for_a_class_are_those_of_argmax(graded):
         assert np.isfinite(by_probability)
 
 
-def test_every_metric_of_classifiers_scores_several_classes(graded):
-    X, y, groups, model = graded
+def test_every_metric_of_classifiers_scores_several_classes(three_classes):
+    X, y, groups, model = three_classes
     for name, metric in METRICS.items():
         if metric.kind not in ("clustering", "regression"):
             scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}")
@@ -469,15 +469,15 @@ def test_every_metric_of_classifiers_scores_several_classes(graded):
             assert score == min(singles)
 
 
-def test_several_classes_are_scored_in_searches(routing, graded):
-    X, y, groups, _ = graded
+def test_several_classes_are_scored_in_searches(enable_routing, three_classes):
+    X, y, groups, _ = three_classes
     search = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, scoring=PARITY, cv=CV)
     search.fit(X, y, sensitive_features=groups)
     assert (search.cv_results_["mean_test_score"] < 0).all()
 
 
-def test_scorers_of_two_classes_refuse_several(graded):
-    X, y, groups, model = graded
+def test_scorers_of_two_classes_refuse_several(three_classes):
+    X, y, groups, model = three_classes
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes 'high', 'low'"):
         get_scorer("neg_demographic_parity_difference", pos_label="top")(
             model, X, y, sensitive_features=groups
@@ -513,7 +513,7 @@ def test_metrics_of_scores_use_the_predictions_of_regressors(data, name):
     assert score == -expected < 0
 
 
-def test_a_fair_regressor_wins_a_search(routing, data):
+def test_a_fair_regressor_wins_a_search(enable_routing, data):
     X, groups = data
     scoring = {"r2": "r2", "neg_gap": get_scorer("neg_mean_score_difference")}
     model = ConstrainedERMRegressor("mean_parity")
@@ -593,7 +593,7 @@ class ThresholdPerGroup(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > np.asarray(sensitive_features)).astype(int)]
 
 
-def test_scorers_of_scikit_learn_hand_groups_on_to_predict(routing):
+def test_scorers_of_scikit_learn_hand_groups_on_to_predict(enable_routing):
     X, groups = np.arange(40.0)[:, np.newaxis] % 4, np.arange(40) % 3
     y = (X[:, 0] > groups).astype(int)
     model = ThresholdPerGroup()

@@ -15,7 +15,7 @@ DENSE = RNG.normal(1.0, 2.0, (N_SAMPLES, N_FEATURES))
 SPARSE = DENSE * (RNG.random(DENSE.shape) < 0.25)
 
 
-def unsorted(X):
+def shuffle_entries(X):
     """The same matrix with shuffled columns within rows, entries in two halves, stored zeros."""
     rows, columns = np.indices(X.shape).reshape(2, -1)
     order = np.random.default_rng(1).permutation(np.tile(np.arange(X.size), 2))
@@ -45,14 +45,14 @@ CONTAINERS = {
     "csc": sparse.csc_array,
     "coo": sparse.coo_array,
     "64-bit": wide,
-    "unsorted": unsorted,
+    "unsorted": shuffle_entries,
 }
 containers = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS.keys())
 matrices = pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "sparse"])
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
 
 
-def standardized(X, fit_intercept):
+def standardize(X, fit_intercept):
     """The columns that a model's parameters multiply, by definition; ones come last."""
     if not fit_intercept:
         return X / np.sqrt(np.average(X**2, axis=0, weights=WEIGHTS))
@@ -66,7 +66,7 @@ def standardized(X, fit_intercept):
 @intercepts
 def test_model_is_numpy_on_standardised_columns(container, X, fit_intercept):
     model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
-    Z = standardized(X, fit_intercept)
+    Z = standardize(X, fit_intercept)
     rng = np.random.default_rng(2)
     parameters, slopes = rng.normal(size=Z.shape[1]), rng.normal(size=N_SAMPLES)
     assert model.n_parameters == Z.shape[1]
@@ -94,7 +94,7 @@ def test_coefficients_are_those_of_the_original_columns(container, fit_intercept
     np.testing.assert_allclose(ridge @ parameters**2, 0.3 * coef @ coef, rtol=1e-12)
 
 
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix, unsorted, wide])
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix, shuffle_entries, wide])
 def test_the_users_matrix_is_not_changed(container):
     X = container(SPARSE)
     before = [part.copy() for part in (X.data, X.indices, X.indptr)]
@@ -106,7 +106,7 @@ def test_the_users_matrix_is_not_changed(container):
 
 
 def test_sparse_rows_are_stored_sorted_and_without_duplicates():
-    assert LinearModel.from_features(unsorted(SPARSE), WEIGHTS).X.has_canonical_format
+    assert LinearModel.from_features(shuffle_entries(SPARSE), WEIGHTS).X.has_canonical_format
     canonical = sparse.csr_array(SPARSE)
     assert np.shares_memory(LinearModel.from_features(canonical, WEIGHTS).X.data, canonical.data)
 
@@ -122,7 +122,7 @@ def test_other_dtypes_become_float64(dtype, container):
     X = SPARSE.astype(dtype)
     model = LinearModel.from_features(container(X), WEIGHTS)
     assert model.X.dtype == np.float64
-    Z = standardized(X.astype(np.float64), True)
+    Z = standardize(X.astype(np.float64), True)
     np.testing.assert_allclose(model.gram(WEIGHTS), (Z.T * WEIGHTS) @ Z, atol=1e-11)
 
 
@@ -136,14 +136,14 @@ def test_scales_do_not_matter():
     np.testing.assert_allclose(coef * scales * plain.scale, parameters[:-1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, unsorted])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, shuffle_entries])
 def test_columns_far_from_zero_keep_their_digits(container):
     offset = np.array([1e9, -1e9, 1e6, 0.0, 0.0, 1e9])
     # Multiples of 2 ** -10 are stored exactly beside 1e9, so the variation is known exactly.
     near = np.round(DENSE * 1024) / 1024
     near[:, 5] = (np.arange(N_SAMPLES) % 2) / 1024
     model = LinearModel.from_features(container(near + offset), WEIGHTS)
-    Z = standardized(near, True)
+    Z = standardize(near, True)
     parameters = np.random.default_rng(5).normal(size=model.n_parameters)
     np.testing.assert_allclose(model.scores(parameters), Z @ parameters, atol=1e-9)
     np.testing.assert_allclose(model.gram(WEIGHTS), (Z.T * WEIGHTS) @ Z, atol=1e-7)
@@ -244,8 +244,8 @@ def test_a_point_has_the_derivatives_of_its_model():
     np.testing.assert_array_equal(point.push_forward(direction), model.scores(direction))
 
 
-def unaligned(buffer):
-    """The same bytes, where no number begins that a processor likes."""
+def misalign(buffer):
+    """The same bytes at an address that is not aligned."""
     shifted = bytearray(3 + len(buffer))
     shifted[3:] = buffer
     return memoryview(shifted)[3:]
@@ -256,12 +256,12 @@ def test_rows_that_came_over_a_network_have_the_same_sums():
     X, slopes = rng.normal(size=(511, 3)), rng.normal(size=511)
     model = LinearModel.from_features(X, np.ones(511))
     expected = model.pull_back(slopes), model.gram(slopes)
-    far = np.frombuffer(unaligned(X.tobytes())).reshape(X.shape)
+    far = np.frombuffer(misalign(X.tobytes())).reshape(X.shape)
     assert not far.flags.aligned
     buffers = []
     sent = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     assert sum(one.raw().nbytes for one in buffers) == X.nbytes + 2 * 3 * 8  # each array once
-    received = pickle.loads(sent, buffers=[unaligned(one.raw()) for one in buffers])
+    received = pickle.loads(sent, buffers=[misalign(one.raw()) for one in buffers])
     for other in (model.replace_features(far), received):
         np.testing.assert_array_equal(other.pull_back(slopes), expected[0])
         np.testing.assert_array_equal(other.gram(slopes), expected[1])

@@ -19,14 +19,14 @@ TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
 LABELS = list("aaabbb")
 
 
-def training(groups=LABELS, weights=None):
+def make_training(groups=LABELS, weights=None):
     groups = check_groups(groups, 6, overlapping=True)
     weights = np.ones(6) if weights is None else weights
     return Training(None, None, Samples(TARGET, groups, weights))
 
 
 def test_demographic_parity_has_the_probability_of_the_group():
-    events = find_events([training()], [DemographicParity()])
+    events = find_events([make_training()], [DemographicParity()])
     assert events.sources == [(0, "all")]
     # P(a | x) / P(a) against P(b | x) / P(b), and each group is one half.
     np.testing.assert_allclose(np.abs(events.table), 2.0)
@@ -35,7 +35,7 @@ def test_demographic_parity_has_the_probability_of_the_group():
 
 
 def test_classes_are_subsets():
-    events = find_events([training()], [EqualizedOdds()])
+    events = find_events([make_training()], [EqualizedOdds()])
     # There is no negative of group a to compare with.
     assert events.sources == [(0, "positives")]
     assert events.table.shape == (1, 1, 2, 1)
@@ -45,13 +45,13 @@ def test_classes_are_subsets():
 
 
 def test_both_classes_are_subsets():
-    events = find_events([training(list("ababab"))], [EqualizedOdds()])
+    events = find_events([make_training(list("ababab"))], [EqualizedOdds()])
     assert events.sources == [(0, "positives"), (0, "negatives")]
     assert events.table.shape == (1, 2, 2, 2)
 
 
 def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
-    events = find_events([training(list("ababab"))], [ErrorRateParity()])
+    events = find_events([make_training(list("ababab"))], [ErrorRateParity()])
     assert sorted(events.sources) == [(0, "negatives"), (0, "positives")]
     wrong, right = (
         events.table[0, events.sources.index((0, s))] for s in ("negatives", "positives")
@@ -61,24 +61,29 @@ def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
 
 def test_weights_count():
     weights = np.array([1.0, 1.0, 1.0, 5.0, 5.0, 2.0])
-    events = find_events([training(weights=weights)], [DemographicParity()])
+    events = find_events([make_training(weights=weights)], [DemographicParity()])
     first, second = events.table[0, 0, :, 0]
     assert first / second == pytest.approx(-12.0 / 3.0)
 
 
 def test_features_shared_by_constraints_are_not_repeated():
     constraints = [DemographicParity(), PartialStatisticalParity()]
-    events = find_events([training()], constraints)
+    events = find_events([make_training()], constraints)
     assert events.table.shape == (1, 1, 2, 1)
     assert events.compares_scores
-    assert find_events([training()], [*constraints, EqualOpportunity()]).table.shape == (1, 2, 2, 2)
+    assert find_events([make_training()], [*constraints, EqualOpportunity()]).table.shape == (
+        1,
+        2,
+        2,
+        2,
+    )
 
 
 def test_overlapping_groups_are_unions_of_codes():
     members = sparse.csr_array(
         np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 0]], dtype=bool)
     )
-    data = training(members)
+    data = make_training(members)
     codes = group_codes(data.samples.groups)
     assert len(set(codes)) == 4
     assert codes[0] == codes[5]
@@ -87,14 +92,14 @@ def test_overlapping_groups_are_unions_of_codes():
 
 
 def test_one_group_has_no_features():
-    events = find_events([training(["all"] * 6)], [DemographicParity()])
+    events = find_events([make_training(["all"] * 6)], [DemographicParity()])
     assert events.table.size == 0
     assert events.subsets == []
 
 
 def test_classes_share_models_of_events():
     codes = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
-    data = training(list("ababab"))
+    data = make_training(list("ababab"))
     data = data._replace(samples=data.samples._replace(target=codes), classes=np.arange(3))
     problems = data.one_vs_rest()
     assert [one.pos_label for one in problems] == [0, 1, 2]
@@ -109,7 +114,7 @@ def test_classes_share_models_of_events():
 
 
 def test_a_fold_without_a_group_is_refused():
-    data = training(list("aaabbb"))
+    data = make_training(list("aaabbb"))
     events = find_events([data], [EqualOpportunity()])
     rows = np.arange(6)
     with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):

@@ -25,7 +25,7 @@ def data():
     return X, 300.0 + 50.0 * X.sum(axis=1) + 20.0 * rng.normal(size=1000), sex
 
 
-def fitted(data, *args, **settings):
+def fit_model(data, *args, **settings):
     X, y, sex = data
     interval = None if args else INTERVAL
     settings = {"interval": interval, "tolerance": 0.1} | settings
@@ -36,7 +36,7 @@ def fitted(data, *args, **settings):
 @pytest.mark.parametrize("interactions", [False, True])
 def test_the_difference_is_just_below_the_tolerance(data, loss, interactions):
     X, y, sex = data
-    model = fitted(data, loss=loss, group_interactions=interactions)
+    model = fit_model(data, loss=loss, group_interactions=interactions)
     predictions = model.predict(X, sensitive_features=sex)
     reached = partial_statistical_parity_difference(
         predictions, sensitive_features=sex, interval=INTERVAL
@@ -58,7 +58,7 @@ def test_a_ramp_that_rules_out_every_model_is_made_narrower(seed):
 
 def test_shares_above_a_threshold_keep_the_tolerance(data):
     X, _, sex = data
-    model = fitted(data, PartialDemographicParity((0.0, 0.8), threshold=350.0))
+    model = fit_model(data, PartialDemographicParity((0.0, 0.8), threshold=350.0))
     reached = partial_demographic_parity_difference(
         model.predict(X), sensitive_features=sex, interval=(0.0, 0.8), threshold=350.0
     )
@@ -68,7 +68,7 @@ def test_shares_above_a_threshold_keep_the_tolerance(data):
 
 def test_the_plain_fit_is_ridge_regression(data):
     X, y, _ = data
-    model = fitted(data, tolerance=1.0, alpha=0.01)
+    model = fit_model(data, tolerance=1.0, alpha=0.01)
     ridge = Ridge(alpha=0.01 * len(y)).fit(X, y)
     np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-5)
     assert model.intercept_ == pytest.approx(ridge.intercept_)
@@ -77,7 +77,7 @@ def test_the_plain_fit_is_ridge_regression(data):
 
 def test_the_unit_of_the_target_does_not_matter(data):
     X, y, sex = data
-    model = fitted(data)
+    model = fit_model(data)
     other = clone(model).fit(X, 1e3 * y - 7.0, sensitive_features=sex)
     np.testing.assert_allclose(other.coef_, 1e3 * model.coef_, rtol=1e-6)
     np.testing.assert_allclose(other.thresholds_, 1e3 * model.thresholds_ - 7.0, rtol=1e-6)

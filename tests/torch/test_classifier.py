@@ -35,32 +35,32 @@ def images():
     return X, y, groups
 
 
-def smooth():
+def make_smooth():
     return nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 1))
 
 
-def with_dropout():
+def make_dropout():
     hidden = nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)
     return nn.Sequential(*hidden, nn.Linear(16, 1))
 
 
-def without_dropout():
-    module = with_dropout()
+def make_no_dropout():
+    module = make_dropout()
     module[3].p = 0.0
     return module
 
 
-def convolutional():
+def make_convolutional():
     convolution = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
     return nn.Sequential(*convolution, nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 1))
 
 
-def make(module=smooth, constraint="demographic_parity", **settings):
+def make(module=make_smooth, constraint="demographic_parity", **settings):
     fast = {"solver": AdamPrimalDual(max_iter=30), "tolerance": 0.05, "random_state": 0}
     return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
 
 
-def fit(data, module=smooth, constraint="demographic_parity", **settings):
+def fit(data, module=make_smooth, constraint="demographic_parity", **settings):
     X, y, groups = data
     return make(module, constraint, **settings).fit(X, y, sensitive_features=groups)
 
@@ -74,12 +74,14 @@ def gap_of(model, data, metric="demographic_parity_difference"):
 @pytest.mark.parametrize(
     "module",
     [
-        smooth,
-        with_dropout,
+        make_smooth,
+        make_dropout,
         lambda: nn.Sequential(
             nn.Linear(4, 16), nn.Tanh()
         ),  # features, to which a last layer is added
-        lambda: nn.Sequential(smooth(), nn.Tanh(), nn.Flatten(0)),  # scores, moved along a line
+        lambda: nn.Sequential(
+            make_smooth(), nn.Tanh(), nn.Flatten(0)
+        ),  # scores, moved along a line
     ],
     ids=["smooth", "noisy", "features", "scores"],
 )
@@ -105,7 +107,7 @@ def test_a_network_is_more_accurate_than_a_linear_model(data):
 
 def test_scores_are_those_of_the_fitted_module(data):
     X, y, _ = data
-    model = fit(data, with_dropout)
+    model = fit(data, make_dropout)
     assert not any(part.training for part in model.module_.modules())
     with torch.no_grad():
         scores = model.module_(torch.as_tensor(X, dtype=torch.float32).double())[:, 0].numpy()
@@ -117,12 +119,12 @@ def test_scores_are_those_of_the_fitted_module(data):
 @pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
 def test_images_may_be_an_array_a_tensor_or_a_dataset(images):
     X, y, groups = images
-    array = fit(images, convolutional, solver=AdamPrimalDual(max_iter=5))
+    array = fit(images, make_convolutional, solver=AdamPrimalDual(max_iter=5))
     assert gap_of(array, images) <= 0.05
     tensor = torch.as_tensor(X)
     dataset = torch.utils.data.TensorDataset(tensor.float(), torch.as_tensor(y))
     for other in (tensor, dataset):
-        model = make(convolutional, solver=AdamPrimalDual(max_iter=5)).fit(
+        model = make(make_convolutional, solver=AdamPrimalDual(max_iter=5)).fit(
             other, y, sensitive_features=groups
         )
         np.testing.assert_array_equal(model.decision_function(other), array.decision_function(X))
@@ -143,7 +145,7 @@ def test_weights_of_zero_leave_samples_of_a_dataset_out(images):
 
 def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
     X, y, groups = data
-    model = fit(data, smooth, PartialStatisticalParity([0.2, 0.6]), tolerance=0.1)
+    model = fit(data, make_smooth, PartialStatisticalParity([0.2, 0.6]), tolerance=0.1)
     gap = partial_statistical_parity_difference(
         model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
     )
@@ -156,8 +158,8 @@ def test_all_layers_learn_a_constraint_on_an_interval(data):
     X, y, groups = data
     parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
     settings = {"enforcement": None}
-    plain = fit(data, smooth, None, enforcement=None)
-    fair = fit(data, smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
+    plain = fit(data, make_smooth, None, enforcement=None)
+    fair = fit(data, make_smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
     gaps = [
         partial_statistical_parity_difference(
             model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
@@ -169,7 +171,7 @@ def test_all_layers_learn_a_constraint_on_an_interval(data):
 
 def test_a_module_gives_the_initial_parameters_and_is_not_changed(data):
     X, y, groups = data
-    module = smooth()
+    module = make_smooth()
     before = [tensor.clone() for tensor in module.parameters()]
     model = fit(data, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
     for tensor, old in zip(module.parameters(), before, strict=True):
@@ -178,14 +180,16 @@ def test_a_module_gives_the_initial_parameters_and_is_not_changed(data):
 
 
 def test_frozen_layers_are_not_trained(data):
-    module = smooth()
+    module = make_smooth()
     module[0].requires_grad_(False)
     model = fit(data, module)
     torch.testing.assert_close(model.module_[0].weight, module[0].weight.double())
     assert (model.module_[2].weight != module[2].weight).any()
 
 
-@pytest.mark.parametrize("module", [smooth, with_dropout, None], ids=["smooth", "noisy", "none"])
+@pytest.mark.parametrize(
+    "module", [make_smooth, make_dropout, None], ids=["smooth", "noisy", "none"]
+)
 def test_the_same_seed_gives_the_same_network(module, data):
     X, _, _ = data
     first = fit(data, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X)
@@ -205,7 +209,7 @@ def test_dropout_is_active_in_full_batches(data):
     X, y, groups = (part[:100] for part in data)
     active, inactive = (
         fit((X, y, groups), module, None, solver=AdamPrimalDual(max_iter=3))
-        for module in (with_dropout, without_dropout)
+        for module in (make_dropout, make_no_dropout)
     )
     assert active.loss_curve_ != inactive.loss_curve_
 
@@ -221,12 +225,12 @@ def test_a_warm_start_continues_the_last_fit(data):
     X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(
-        with_dropout, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
+        make_dropout, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
     )
     first = model.fit(X, turned, sensitive_features=groups).loss_curve_
     model.set_params(solver=AdamPrimalDual(max_iter=1)).fit(X, turned, sensitive_features=groups)
     assert model.loss_curve_[0] < first[5]
-    model.set_params(module=smooth)
+    model.set_params(module=make_smooth)
     with pytest.raises(ValueError, match=r"same architecture.*warm_start=False"):
         model.fit(X, turned, sensitive_features=groups)
 
@@ -266,7 +270,7 @@ def test_invalid_modules_devices_and_solvers_are_refused(settings, error, messag
 
 
 def test_a_module_that_gives_nan_is_refused(data):
-    module = smooth()
+    module = make_smooth()
     module[0].weight.data[0, 0] = torch.nan
     with pytest.raises(ValueError, match="must return finite scores, but that of sample 0 is nan"):
         fit(data, module)

@@ -31,7 +31,7 @@ def perceptron(X, *sizes):
     return TorchModel(nn.Sequential(*layers[:-1]), X), known.evaluate(parameters)
 
 
-def with_dropout():
+def make_dropout():
     torch.manual_seed(0)
     hidden = nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.5)
     return nn.Sequential(*hidden, nn.Linear(5, 1))
@@ -159,8 +159,8 @@ def test_frozen_parameters_are_excluded(X):
 
 
 def test_only_weights_are_penalised(X):
-    model = TorchModel(with_dropout(), X)
-    weights = [tensor.numel() for tensor in with_dropout().parameters() if tensor.ndim > 1]
+    model = TorchModel(make_dropout(), X)
+    weights = [tensor.numel() for tensor in make_dropout().parameters() if tensor.ndim > 1]
     assert model.ridge(0.5).sum() == 0.5 * sum(weights)
 
 
@@ -173,7 +173,7 @@ def test_one_score_per_sample_is_unchanged_at_the_start(X):
 
 
 def test_the_module_is_not_changed(X):
-    module = with_dropout()
+    module = make_dropout()
     before = copy.deepcopy(module.state_dict())
     model = TorchModel(module, X)
     model.batch(np.arange(30)).evaluate(1.0 + model.initial()).pull_back(np.ones(30))
@@ -183,7 +183,7 @@ def test_the_module_is_not_changed(X):
 
 
 def test_dropout_and_batch_norm_work_in_batches_alone(X):
-    model, rows = TorchModel(with_dropout(), X), np.arange(30)
+    model, rows = TorchModel(make_dropout(), X), np.arange(30)
     start = model.initial()
     calm = model.evaluate(start).scores
     batch = model.batch(rows)
@@ -198,7 +198,7 @@ def test_dropout_and_batch_norm_work_in_batches_alone(X):
 
 
 def test_layers_in_evaluation_mode_stay_in_it(X):
-    model = TorchModel(with_dropout().eval(), X)
+    model = TorchModel(make_dropout().eval(), X)
     batch = model.batch(np.arange(30))
     start = model.initial()
     np.testing.assert_array_equal(batch.evaluate(start).scores, batch.evaluate(start).scores)
@@ -206,11 +206,11 @@ def test_layers_in_evaluation_mode_stay_in_it(X):
 
 
 def test_batch_norm_is_measured_over_all_samples(X):
-    model = TorchModel(with_dropout(), X)
+    model = TorchModel(make_dropout(), X)
     parameters = model.initial()
     model.batch(np.arange(3)).evaluate(parameters).pull_back(np.ones(3))
     norm = model.estimate_batch_norm(parameters).network.module[1]
-    entering = with_dropout()[0](torch.as_tensor(X)).detach()
+    entering = make_dropout()[0](torch.as_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
     torch.testing.assert_close(norm.running_var, entering.var(dim=0))
     assert norm.momentum == 0.1

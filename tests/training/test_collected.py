@@ -39,16 +39,16 @@ def draw(seed=0):
     return X, np.where(y, "yes", "no"), np.array(["f", "m"])[sex], rng.integers(0, 3, N_SAMPLES)
 
 
-def chunked(*columns, chunk=CHUNK):
+def make_chunks(*columns, chunk=CHUNK):
     return [da.from_array(column, chunks=(chunk, *column.shape[1:])) for column in columns]
 
 
-def fitted(X, y, sex, weights=None, constraint="demographic_parity", **settings):
+def fit_model(X, y, sex, weights=None, constraint="demographic_parity", **settings):
     model = ConstrainedERMClassifier(constraint, tolerance=0.03, pos_label="yes", **settings)
     return model.fit(X, y, sensitive_features=sex, sample_weight=weights)
 
 
-def ranked(X, y, sex):
+def fit_ranks(X, y, sex):
     """A fit that compares shares of the groups above all thresholds of an interval."""
     model = PartialParityClassifier(interval=(0.1, 0.4), tolerance=0.05)
     return model.fit(X, y == "yes", sensitive_features=sex)
@@ -64,14 +64,14 @@ def assert_same_bits(one, other):
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
 def test_decisions_keep_the_tolerance_on_all_samples(client, constraint):
     X, y, sex, weights = draw()
-    model = fitted(*chunked(X, y, sex, weights), constraint=constraint)
+    model = fit_model(*make_chunks(X, y, sex, weights), constraint=constraint)
     metric = METRICS[f"{constraint}_difference"]
     samples = {"sensitive_features": sex, "sample_weight": weights}
     gap = metric(y, model.predict(X), pos_label="yes", **samples)
     assert gap <= 0.03
     report = model.constraint_report_
     assert report["gap"].iat[0] == pytest.approx(gap, abs=1e-9)
-    in_memory = fitted(X, y, sex, weights, constraint)
+    in_memory = fit_model(X, y, sex, weights, constraint)
     assert model.score(X, y) > in_memory.score(X, y) - 0.01
     assert report["n"].tolist() == in_memory.constraint_report_["n"].tolist()
     assert model.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
@@ -85,8 +85,8 @@ def test_smooth_fits_are_those_in_memory(client, constraint, class_weight):
     X, y, sex, weights = draw()
     X = 1e5 + X  # whose means are far from 0
     settings = SMOOTH | {"constraint": constraint, "class_weight": class_weight}
-    partitioned = fitted(*chunked(X, y, sex, weights), **settings)
-    in_memory = fitted(X, y, sex, weights, **settings)
+    partitioned = fit_model(*make_chunks(X, y, sex, weights), **settings)
+    in_memory = fit_model(X, y, sex, weights, **settings)
     np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-6)
     assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-9)
     np.testing.assert_allclose(partitioned.multipliers_, in_memory.multipliers_, atol=1e-5)
@@ -98,12 +98,12 @@ def test_a_cluster_and_threads_give_the_same_bits(client, tmp_path):
     table.to_parquet(tmp_path / "samples.parquet", row_group_size=CHUNK)
     names, samples = ["a", "b", "c"], open_blocks(tmp_path / "samples.parquet")
     read = [
-        fitted(samples[names], samples["y"], samples["sex"], n_jobs=n_jobs) for n_jobs in (1, 2)
+        fit_model(samples[names], samples["y"], samples["sex"], n_jobs=n_jobs) for n_jobs in (1, 2)
     ]
     assert_same_bits(*read)
-    assert_same_bits(read[0], fitted(*chunked(X, y, sex)))
+    assert_same_bits(read[0], fit_model(*make_chunks(X, y, sex)))
     frame = dd.from_map(lambda i: table.iloc[i * CHUNK : (i + 1) * CHUNK], range(8))
-    of_frame = fitted(frame[names], frame["y"], frame["sex"])
+    of_frame = fit_model(frame[names], frame["y"], frame["sex"])
     assert_same_bits(read[0], of_frame)
     assert of_frame.feature_names_in_.tolist() == names
 
@@ -115,15 +115,15 @@ def test_a_cluster_and_threads_give_regressors_the_same_bits(client, tmp_path):
     table.to_parquet(tmp_path / "samples.parquet", row_group_size=CHUNK)
     samples, model = open_blocks(tmp_path / "samples.parquet"), ConstrainedERMRegressor()
     read = model.fit(samples[["a", "b", "c"]], samples["y"], sensitive_features=samples["sex"])
-    X, y, sex = chunked(X, y, sex)
+    X, y, sex = make_chunks(X, y, sex)
     assert_same_bits(ConstrainedERMRegressor().fit(X, y, sensitive_features=sex), read)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fit", "max_passes"), [(fitted, 14), (ranked, 26)])
+@pytest.mark.parametrize(("fit", "max_passes"), [(fit_model, 14), (fit_ranks, 26)])
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch, fit, max_passes):
     X, y, sex, _ = draw()
-    expected, passes = fit(*chunked(X, y, sex)), []
+    expected, passes = fit(*make_chunks(X, y, sex)), []
     submit = DaskWorkers._submit
 
     def submit_or_lose(self, task, others):
@@ -133,7 +133,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
         return submit(self, task, others)
 
     monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
-    assert_same_bits(fit(*chunked(X, y, sex)), expected)
+    assert_same_bits(fit(*make_chunks(X, y, sex)), expected)
     assert 6 < len(passes) <= max_passes + 1  # with the pass that assembles the partitions
     client.wait_for_workers(2, timeout=300)
 
@@ -143,8 +143,10 @@ def test_partitions_may_be_empty_or_lack_groups_and_classes(client):
     order = np.lexsort((y, sex))
     X, y, sex = X[order], y[order], sex[order]
     chunks = (0, 700, 0, 300, 3000, 0)
-    partitioned = fitted(*(column.rechunk({0: chunks}) for column in chunked(X, y, sex)), **SMOOTH)
-    np.testing.assert_allclose(partitioned.coef_, fitted(X, y, sex, **SMOOTH).coef_, rtol=1e-6)
+    partitioned = fit_model(
+        *(column.rechunk({0: chunks}) for column in make_chunks(X, y, sex)), **SMOOTH
+    )
+    np.testing.assert_allclose(partitioned.coef_, fit_model(X, y, sex, **SMOOTH).coef_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("column", ["X", "y", "sex"])
@@ -165,7 +167,7 @@ def test_features_of_text_are_refused(client):
     table = pd.DataFrame({"a": X[:, 0], "word": sex, "y": y, "sex": sex})
     samples = dd.from_pandas(table, npartitions=2)
     with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
-        fitted(samples[["a", "word"]], samples["y"], samples["sex"])
+        fit_model(samples[["a", "word"]], samples["y"], samples["sex"])
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_features_of_text_are_refused(client):
 )
 def test_settings_that_are_no_sum_over_partitions_are_refused(settings):
     with pytest.raises(ValueError, match="[Pp]artitioned samples"):
-        fitted(*chunked(*draw()[:3]), **settings)
+        fit_model(*make_chunks(*draw()[:3]), **settings)
 
 
 def test_groups_and_two_classes_are_needed():
@@ -188,15 +190,15 @@ def test_groups_and_two_classes_are_needed():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # there is no client
         with pytest.raises(ValueError, match="sensitive_features"):
-            ConstrainedERMClassifier().fit(*chunked(X, y))
+            ConstrainedERMClassifier().fit(*make_chunks(X, y))
         with pytest.raises(ValueError, match="needs 2 classes"):
-            fitted(*chunked(X, sex.astype("U5") + y, sex))
+            fit_model(*make_chunks(X, sex.astype("U5") + y, sex))
 
 
 def test_a_failed_fit_leaves_the_earlier_one(client):
     X, y, sex, _ = draw()
-    model = fitted(*chunked(X, y, sex), **SMOOTH)
+    model = fit_model(*make_chunks(X, y, sex), **SMOOTH)
     earlier = model.coef_
     with pytest.raises(ValueError, match="Partition 0"):
-        model.fit(*chunked(X * np.nan, y), sensitive_features=chunked(sex)[0])
+        model.fit(*make_chunks(X * np.nan, y), sensitive_features=make_chunks(sex)[0])
     assert model.coef_ is earlier

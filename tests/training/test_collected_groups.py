@@ -45,12 +45,12 @@ def table():
     )
 
 
-def in_partitions(table):
+def make_partitions(table):
     starts = range(0, N_SAMPLES, CHUNK)
     return dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
 
 
-def fitted(estimator, table):
+def fit_model(estimator, table):
     y = "income" if isinstance(estimator, ConstrainedERMRegressor) else "success"
     return estimator.fit(table[NAMES], table[y], sensitive_features=table[ATTRIBUTES])
 
@@ -69,9 +69,9 @@ def fitted(estimator, table):
 def test_small_groups_are_left_out_as_in_memory(table, make, attributes):
     model = make(attributes=attributes, min_group_size=SMALL)
     with pytest.warns(UserWarning, match="are not compared") as warnings_in_memory:
-        in_memory = fitted(model, table)
+        in_memory = fit_model(model, table)
     with pytest.warns(UserWarning, match="are not compared") as warnings_of_partitions:
-        partitioned = fitted(make(**model.constraint.get_params()), in_partitions(table))
+        partitioned = fit_model(make(**model.constraint.get_params()), make_partitions(table))
     left_out = [
         [str(one.message) for one in caught if "are not compared" in str(one.message)]
         for caught in (warnings_in_memory, warnings_of_partitions)
@@ -113,9 +113,9 @@ def test_intersections_too_small_for_ranks_are_counted_over_all_partitions(table
     constraint = PartialStatisticalParity((0.0, 0.5), min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.2)
     with pytest.warns(UserWarning, match=r"2 group\(s\) with fewer"):
-        fitted(model, in_partitions(table))
+        fit_model(model, make_partitions(table))
     report = model.constraint_report_
     assert len(report["group"].unique()) == 6
     assert len(report.dropna()["group"].unique()) == 4
     with pytest.raises(ValueError, match="at least 20 samples in the interval"):
-        fitted(PartialParityClassifier(interval=(0.0, 0.2)), in_partitions(table))
+        fit_model(PartialParityClassifier(interval=(0.0, 0.2)), make_partitions(table))

@@ -36,11 +36,11 @@ def data():
     return X, y, group, rng.integers(0, 3, N_SAMPLES).astype(float)
 
 
-def chunked(*columns, chunks=CHUNK):
+def make_chunks(*columns, chunks=CHUNK):
     return [da.from_array(column, chunks=(chunks, *column.shape[1:])) for column in columns]
 
 
-def fitted(X, y, group, weights=None, constraint="mean_parity", **settings):
+def fit_model(X, y, group, weights=None, constraint="mean_parity", **settings):
     model = ConstrainedERMRegressor(constraint, **settings)
     return model.fit(X, y, sensitive_features=group, sample_weight=weights)
 
@@ -67,7 +67,10 @@ def assert_same_bits(one, other):
     ids=str,
 )
 def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
-    partitioned, in_memory = fitted(*chunked(*data), **settings), fitted(*data, **settings)
+    partitioned, in_memory = (
+        fit_model(*make_chunks(*data), **settings),
+        fit_model(*data, **settings),
+    )
     scale = np.abs(in_memory.coef_).max()
     np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-8, atol=1e-8 * scale)
     np.testing.assert_allclose(
@@ -87,7 +90,9 @@ def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_means_keep_the_tolerance_to_the_last_digit(data, loss):
     X, y, group, weights = data
-    model = fitted(*chunked(*data), constraint=[MeanParity(), LossParity(tolerance=0.2)], loss=loss)
+    model = fit_model(
+        *make_chunks(*data), constraint=[MeanParity(), LossParity(tolerance=0.2)], loss=loss
+    )
     predictions, unit = model.predict(X), model.target_scale_
     kwargs = {"sensitive_features": group, "sample_weight": weights}
     assert 0.0499 <= mean_score_difference(predictions / unit, **kwargs) <= 0.05 + 1e-12
@@ -102,9 +107,9 @@ def test_means_keep_the_tolerance_to_the_last_digit(data, loss):
 
 
 def test_a_bound_that_no_model_keeps_is_reported_infeasible(data):
-    small = chunked(*(column[:200] for column in data), chunks=100)
+    small = make_chunks(*(column[:200] for column in data), chunks=100)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
-        model = fitted(*small, constraint=BoundedGroupLoss(0.01), solver=SQP(max_iter=20))
+        model = fit_model(*small, constraint=BoundedGroupLoss(0.01), solver=SQP(max_iter=20))
     assert model.status_ == "infeasible"
 
 
@@ -119,13 +124,13 @@ def test_equal_partitions_give_the_same_bits(data, tmp_path):
     starts = range(0, N_SAMPLES, CHUNK)
     frame = dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
     named = ("y", "group", "weight")
-    one = fitted(files[NAMES], *(files[name] for name in named), n_jobs=1)
-    assert_same_bits(one, fitted(files[NAMES], *(files[name] for name in named), n_jobs=2))
-    assert_same_bits(one, fitted(*chunked(X, y, group, weights)))
-    assert_same_bits(one, fitted(frame[NAMES], *(frame[name] for name in named)))
+    one = fit_model(files[NAMES], *(files[name] for name in named), n_jobs=1)
+    assert_same_bits(one, fit_model(files[NAMES], *(files[name] for name in named), n_jobs=2))
+    assert_same_bits(one, fit_model(*make_chunks(X, y, group, weights)))
+    assert_same_bits(one, fit_model(frame[NAMES], *(frame[name] for name in named)))
     # Chunks of the arrays of a dataframe have unknown lengths.
     unknown = [frame[name].to_dask_array() for name in named]
-    assert_same_bits(one, fitted(frame[NAMES].to_dask_array(), *unknown))
+    assert_same_bits(one, fit_model(frame[NAMES].to_dask_array(), *unknown))
     assert one.feature_names_in_.tolist() == NAMES
 
 
@@ -134,8 +139,8 @@ def test_a_group_may_be_in_one_partition_and_partitions_may_be_empty(data):
     data = [column[order] for column in data]
     first = int((data[2] == "a").sum())
     rest = N_SAMPLES - first - 10
-    partitioned = fitted(*chunked(*data, chunks=(0, first, 0, 10, rest, 0)))
-    np.testing.assert_allclose(partitioned.coef_, fitted(*data).coef_, rtol=1e-8)
+    partitioned = fit_model(*make_chunks(*data, chunks=(0, first, 0, 10, rest, 0)))
+    np.testing.assert_allclose(partitioned.coef_, fit_model(*data).coef_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("column", ["X", "y", "weights"])
@@ -144,19 +149,19 @@ def test_the_error_about_missing_values_names_the_partition(data, column):
     data[column] = data[column].copy()
     data[column][2200] = np.nan
     with pytest.raises(ValueError, match=r"Partition 3: .*(NaN|finite)"):
-        fitted(*chunked(*data.values()))
+        fit_model(*make_chunks(*data.values()))
 
 
 def test_targets_of_text_are_refused(data):
     X, _, group, _ = data
     with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
-        fitted(*chunked(X, group, group))
+        fit_model(*make_chunks(X, group, group))
 
 
 def test_predictions_of_lazy_samples_are_lazy(data):
     X, y, group, _ = data
-    model = fitted(*chunked(X, y, group))
-    predictions = model.predict(chunked(X)[0])
+    model = fit_model(*make_chunks(X, y, group))
+    predictions = model.predict(make_chunks(X)[0])
     assert predictions.chunks == ((CHUNK,) * 4 + (N_SAMPLES - 4 * CHUNK,),)
     np.testing.assert_array_equal(predictions.compute(), model.predict(X))
 
@@ -173,22 +178,22 @@ def test_predictions_of_lazy_samples_are_lazy(data):
 )
 def test_settings_that_are_no_sum_over_partitions_are_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
-        fitted(*chunked(*data), **settings)
+        fit_model(*make_chunks(*data), **settings)
 
 
 def test_without_groups_a_constraint_is_refused(data):
     X, y, _, _ = data
     with pytest.raises(ValueError, match="sensitive_features"):
-        ConstrainedERMRegressor().fit(*chunked(X, y))
+        ConstrainedERMRegressor().fit(*make_chunks(X, y))
     in_memory = ConstrainedERMRegressor(None).fit(X, y)
-    partitioned = ConstrainedERMRegressor(None).fit(*chunked(X, y))
+    partitioned = ConstrainedERMRegressor(None).fit(*make_chunks(X, y))
     np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-12)
 
 
 INTERVAL = (0.1, 0.5)
 
 
-def ranked(X, y, group, weights=None, **settings):
+def fit_ranks(X, y, group, weights=None, **settings):
     model = PartialParityRegressor(interval=INTERVAL, tolerance=0.1, **settings)
     return model.fit(X, y, sensitive_features=group, sample_weight=weights)
 
@@ -205,16 +210,16 @@ def assert_ranks_equal(model, X, group, weights=None):
 def test_ranks_of_predictions_keep_the_tolerance_on_all_samples(data, tmp_path):
     X, y, group, weights = data
     data = X, y, (group == "b").astype(float), weights
-    partitioned = ranked(*chunked(*data))
+    partitioned = fit_ranks(*make_chunks(*data))
     assert_ranks_equal(partitioned, X, *data[2:])
-    assert partitioned.score(X, y) == pytest.approx(ranked(*data).score(X, y), abs=1e-3)
+    assert partitioned.score(X, y) == pytest.approx(fit_ranks(*data).score(X, y), abs=1e-3)
     np.save(tmp_path / "samples.npy", np.column_stack(data))
     files = open_blocks(tmp_path / "samples.npy")
     columns = files[[0, 1, 2, 3]], files[4], files[5], files[6]
-    one, two = (ranked(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (fit_ranks(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     with pytest.raises(ValueError, match="sums over partitions"):
-        ranked(*chunked(*data), criterion="demographic_parity")
+        fit_ranks(*make_chunks(*data), criterion="demographic_parity")
 
 
 @pytest.mark.slow
@@ -223,7 +228,7 @@ def test_blocks_of_many_ranks_give_any_number_of_threads_the_same_bits():
     group = rng.integers(2, size=140_000)
     X = rng.normal(size=(140_000, 2)) + 0.5 * group[:, np.newaxis]
     y = X @ [3.0, 1.0] + rng.normal(size=140_000)
-    one, two = (ranked(X, y, group, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (fit_ranks(X, y, group, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     assert np.array_equal(one.thresholds_, two.thresholds_)
     assert_ranks_equal(one, X, group)

@@ -43,7 +43,7 @@ def client():
 
 
 @pytest.fixture(scope="module", params=["dask", "blocks"])
-def partitioned(request, client, tmp_path_factory):
+def partitions(request, client, tmp_path_factory):
     if request.param == "dask":
         return dd.from_pandas(TABLE, npartitions=4)
     pytest.importorskip("pyarrow")
@@ -52,7 +52,7 @@ def partitioned(request, client, tmp_path_factory):
     return open_blocks(folder)
 
 
-def same(result, expected):
+def assert_same(result, expected):
     if isinstance(expected, float):
         assert result == pytest.approx(expected, abs=1e-12)
     else:
@@ -65,8 +65,8 @@ def same(result, expected):
 @pytest.mark.parametrize("metric", OF_DECISIONS, ids=lambda metric: metric.__name__)
 @pytest.mark.parametrize("groups", ["sex", ["sex", "age"]], ids=["one", "two"])
 @pytest.mark.parametrize("weight", [None, "weight"])
-def test_decisions(partitioned, metric, groups, weight):
-    def of(table):
+def test_decisions(partitions, metric, groups, weight):
+    def measure(table):
         weights = None if weight is None else table[weight]
         return metric(
             table["y_true"],
@@ -75,11 +75,11 @@ def test_decisions(partitioned, metric, groups, weight):
             sample_weight=weights,
         )
 
-    same(of(partitioned), of(TABLE))
+    assert_same(measure(partitions), measure(TABLE))
 
 
-def test_classes_strata_and_clusters(partitioned):
-    for of in (
+def test_classes_strata_and_clusters(partitions):
+    for measure in (
         lambda t: metrics.class_report(t["grade"], t["given"], sensitive_features=t["sex"]),
         lambda t: metrics.class_report(
             t["grade"], t["given"], sensitive_features=t["sex"], sample_weight=t["weight"]
@@ -89,16 +89,16 @@ def test_classes_strata_and_clusters(partitioned):
         ),
         lambda t: metrics.balance_score(t["cluster"], sensitive_features=t[["sex", "age"]]),
     ):
-        same(of(partitioned), of(TABLE))
+        assert_same(measure(partitions), measure(TABLE))
 
 
-def test_scores_are_gathered_in_memory(partitioned):
-    def of(table):
+def test_scores_are_gathered_in_memory(partitions):
+    def measure(table):
         return metrics.wasserstein_distance_between_groups(
             table["score"], sensitive_features=table["sex"]
         )
 
-    same(of(partitioned), of(TABLE))
+    assert_same(measure(partitions), measure(TABLE))
 
 
 def test_a_partition_may_be_empty(client):
@@ -106,7 +106,7 @@ def test_a_partition_may_be_empty(client):
         da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred", "sex")
     )
     late = da.arange(N, chunks=100) >= 100
-    same(
+    assert_same(
         metrics.demographic_parity_difference(
             truth[late], decided[late], sensitive_features=sex[late]
         ),
@@ -116,10 +116,10 @@ def test_a_partition_may_be_empty(client):
     )
 
 
-def test_partitioned_and_in_memory_columns_do_not_mix(partitioned):
+def test_partitions_and_columns_in_memory_are_not_compared(partitions):
     with pytest.raises(TypeError, match="y_pred in memory"):
         metrics.demographic_parity_difference(
-            partitioned["y_true"], TABLE["y_pred"], sensitive_features=partitioned["sex"]
+            partitions["y_true"], TABLE["y_pred"], sensitive_features=partitions["sex"]
         )
 
 
@@ -135,7 +135,7 @@ def test_negative_and_missing_weights_are_refused(client):
             )
 
 
-def test_missing_groups_are_refused(partitioned):
+def test_missing_groups_are_refused(partitions):
     holed = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) != 7))
     lazy = dd.from_pandas(holed, npartitions=4)
     with pytest.raises(ValueError, match="missing"):

@@ -36,7 +36,7 @@ def partitioned_fits(monkeypatch):
     monkeypatch.setattr(_partitioned, "blocks", partial(blocks, size=512))
 
 
-def fitted(constraint, n_groups=2, **settings):
+def fit_model(constraint, n_groups=2, **settings):
     X, y, groups = draw(n_groups)
     model = ConstrainedERMClassifier(constraint, tolerance=0.03, **settings)
     return model.fit(X, y, sensitive_features=groups)
@@ -51,13 +51,13 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
     constraint, n_groups, partitioned_fits
 ):
     X, y, groups = draw(n_groups)
-    model = fitted(constraint, n_groups)
+    model = fit_model(constraint, n_groups)
     metric = METRICS[CONSTRAINTS[constraint].metric]
     gap = metric(y, model.predict(X), sensitive_features=groups)
     assert gap <= 0.03 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
     _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
-    assert model.score(X, y) >= fitted(constraint, n_groups).score(X, y) - 0.004
+    assert model.score(X, y) >= fit_model(constraint, n_groups).score(X, y) - 0.004
 
 
 @pytest.mark.parametrize("make", [EqualizedOdds, FalsePositiveRateParity])
@@ -74,7 +74,7 @@ def test_decisions_keep_a_ratio(make, many):
 
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
 def test_any_number_of_threads_gives_the_same_bits(constraint, partitioned_fits):
-    one, two = (fitted(constraint, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (fit_model(constraint, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_) and one.intercept_ == two.intercept_
     assert one.objective_ == two.objective_
     assert one.constraint_report_.equals(two.constraint_report_)
@@ -104,9 +104,9 @@ def test_fits_of_few_samples_compile_no_pass(monkeypatch):
 )
 def test_smooth_fits_are_those_of_one_block(constraint, partitioned_fits):
     settings = {"enforcement": None, "solver": SQP(tol=1e-10)}
-    partitioned = fitted(constraint, **settings)
+    partitioned = fit_model(constraint, **settings)
     _problem.MAX_IN_MEMORY = N_SAMPLES
-    one_block = fitted(constraint, **settings)
+    one_block = fit_model(constraint, **settings)
     np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-7)
     np.testing.assert_allclose(partitioned.multipliers_, one_block.multipliers_, atol=1e-6)
     assert partitioned.objective_ == pytest.approx(one_block.objective_, rel=1e-10)
@@ -146,7 +146,7 @@ def test_settings_that_are_no_sum_over_samples_are_fitted_as_one_block(
     settings, partitioned_fits, monkeypatch
 ):
     monkeypatch.delattr(PartitionedProblem, "from_problem")  # not called
-    assert fitted("demographic_parity", **settings).constraint_violation_ == 0.0
+    assert fit_model("demographic_parity", **settings).constraint_violation_ == 0.0
 
 
 def test_flips_along_a_line_are_those_of_brute_force():
