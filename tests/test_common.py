@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -200,6 +201,22 @@ def small(estimator):
     return estimator(**wanted, **QUICK.get(estimator.__name__, {}))
 
 
+@pytest.fixture(scope="module")
+def model_of(data):
+    """A function that gives a fitted estimator, which tests share and do not change."""
+    return cache(lambda estimator: fit(small(estimator), data))
+
+
+@pytest.fixture(scope="module")
+def model_of_frame(data):
+    """The same, fitted to a frame."""
+    return cache(lambda estimator: fit(small(estimator), data, X=to_frame(data)))
+
+
+def to_frame(data):
+    return pd.DataFrame(data[0], columns=["x", "y"])
+
+
 @pytest.mark.parametrize("configurable", CONFIGURABLE)
 def test_set_params_equals_the_constructor(configurable):
     required = {
@@ -225,15 +242,15 @@ def test_every_method_that_predicts_takes_sensitive_features(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_clone_fits_the_same(estimator, data):
-    model = fit(small(estimator), data)
+def test_a_clone_fits_the_same(estimator, data, model_of):
+    model = model_of(estimator)
     copy = fit(clone(model), data)
     np.testing.assert_array_equal(predict(model, data), predict(copy, data))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_pickled_model_predicts_the_same(estimator, data):
-    model = fit(small(estimator), data)
+def test_a_pickled_model_predicts_the_same(estimator, data, model_of):
+    model = model_of(estimator)
     restored = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(predict(model, data), predict(restored, data))
     if estimator in TRAINED:
@@ -241,9 +258,9 @@ def test_a_pickled_model_predicts_the_same(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if one.__name__ not in EXTRAS])
-def test_a_file_without_pickle_holds_the_model(estimator, data):
+def test_a_file_without_pickle_holds_the_model(estimator, data, model_of):
     skops = pytest.importorskip("skops.io")
-    model = fit(small(estimator), data)
+    model = model_of(estimator)
     stored = skops.dumps(model)
     restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
     np.testing.assert_array_equal(predict(model, data), predict(restored, data))
@@ -251,32 +268,33 @@ def test_a_file_without_pickle_holds_the_model(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_every_fitted_attribute_is_documented(estimator, data):
-    model = fit(small(estimator), data, X=pd.DataFrame(data[0], columns=["x", "y"]))
+def test_every_fitted_attribute_is_documented(estimator, model_of_frame):
+    model = model_of_frame(estimator)
     fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     assert not fitted - names_in(sections(estimator.__doc__)["Attributes"])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_frame_gives_feature_names_and_the_same_model(estimator, data):
-    frame = pd.DataFrame(data[0], columns=["x", "y"])
-    model = fit(small(estimator), data, X=frame)
+def test_a_frame_gives_feature_names_and_the_same_model(estimator, data, model_of, model_of_frame):
+    model = model_of_frame(estimator)
     assert model.feature_names_in_.tolist() == ["x", "y"]
     np.testing.assert_allclose(  # the memory of a frame is in another order
-        predict(model, data, X=frame), predict(fit(small(estimator), data), data)
+        predict(model, data, X=to_frame(data)), predict(model_of(estimator), data)
     )
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(estimator, container, data):
+def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(
+    estimator, container, data, model_of
+):
     model = small(estimator)
     if not get_tags(model).input_tags.sparse:
         with pytest.raises(TypeError, match="[Ss]parse"):
             fit(model, data, X=container(data[0]))
         return
     fit(model, data, X=container(data[0]))
-    predictions = predict(model, data), predict(fit(small(estimator), data), data)
+    predictions = predict(model, data), predict(model_of(estimator), data)
     if is_clusterer(model):
         assert adjusted_rand_score(*predictions) == 1.0
     elif is_classifier(model):
@@ -286,8 +304,8 @@ def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(estimator, co
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_fitted_models_store_counts_of_groups_and_no_group_of_a_sample(estimator, data):
-    model = fit(small(estimator), data)
+def test_fitted_models_store_counts_of_groups_and_no_group_of_a_sample(estimator, data, model_of):
+    model = model_of(estimator)
     labels, counts = np.unique(data[2], return_counts=True)
     assert model.groups_.labels.ravel().tolist() == labels.tolist()
     assert model.groups_.counts.tolist() == counts.tolist()

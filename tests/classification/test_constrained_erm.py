@@ -476,9 +476,9 @@ DATASETS = {
     [
         ("adult", "demographic_parity", 0.005),
         ("adult", "equalized_odds", 0.02),
-        ("bank", "equal_opportunity", 0.01),
-        ("compas", "equalized_odds", 0.05),
-        ("law school", "demographic_parity", 0.02),
+        pytest.param("bank", "equal_opportunity", 0.01, marks=pytest.mark.slow),
+        pytest.param("compas", "equalized_odds", 0.05, marks=pytest.mark.slow),
+        pytest.param("law school", "demographic_parity", 0.02, marks=pytest.mark.slow),
         ("acs income", "demographic_parity", 0.01),
     ],
 )

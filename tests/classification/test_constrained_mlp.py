@@ -35,6 +35,12 @@ def fit(data, constraint="demographic_parity", **settings):
     return make(constraint, **settings).fit(X, y, sensitive_features=groups)
 
 
+@pytest.fixture(scope="module")
+def default_model(data):
+    """The default fit, which tests do not change."""
+    return fit(data)
+
+
 @pytest.mark.parametrize(
     ("constraint", "metric"),
     [
@@ -54,10 +60,10 @@ def test_the_decisions_keep_the_tolerance(constraint, metric, tolerance, data):
     assert model.score(X, y) > 0.75
 
 
-def test_a_network_is_more_accurate_than_a_linear_model(data):
+def test_a_network_is_more_accurate_than_a_linear_model(data, default_model):
     X, y, groups = data
     linear = ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)
-    assert fit(data).score(X, y) > linear.score(X, y) + 0.1
+    assert default_model.score(X, y) > linear.score(X, y) + 0.1
 
 
 def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
@@ -84,9 +90,8 @@ def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
     assert fit(data, None).score(X, y) >= plain.score(X, y) - 0.02
 
 
-def test_layers_have_the_shapes_of_scikit_learn(data):
-    X, y, groups = data
-    model = fit(data)
+def test_layers_have_the_shapes_of_scikit_learn(data, default_model):
+    X, model = data[0], default_model
     assert [coef.shape for coef in model.coefs_] == [(4, 16), (16, 8), (8, 1)]
     assert [bias.shape for bias in model.intercepts_] == [(16,), (8,), (1,)]
     hidden = X
@@ -164,23 +169,22 @@ def test_a_warm_start_continues_the_last_fit(data):
         model.fit(X, y, sensitive_features=groups)
 
 
-def test_the_first_class_may_be_the_positive_one(data):
+def test_the_first_class_may_be_the_positive_one(data, default_model):
     X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
-    np.testing.assert_array_equal(model.predict(X) == "hired", fit(data).predict(X) == 1)
+    np.testing.assert_array_equal(model.predict(X) == "hired", default_model.predict(X) == 1)
     model.set_params(warm_start=True, solver=AdamPrimalDual(max_iter=1)).fit(
         X, turned, sensitive_features=groups
     )
     assert model.loss_curve_[0] < 0.5
 
 
-def test_sparse_columns_give_the_same_model(data):
+def test_sparse_columns_give_the_same_model(data, default_model):
     X, y, groups = data
     model = make().fit(sparse.csr_array(X), y, sensitive_features=groups)
-    dense = fit(data)
     np.testing.assert_allclose(
-        model.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=0.05
+        model.decision_function(sparse.csr_array(X)), default_model.decision_function(X), atol=0.05
     )
 
 

@@ -1,5 +1,7 @@
 """Input validation of the estimators of partial parity, and fits to unusual data."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,8 +47,8 @@ def data():
     return population()
 
 
-def make(estimator, **params):
-    return estimator(**({"interval": INTERVAL, "tolerance": 0.15} | params))
+def make(kind, **params):
+    return kind(**({"interval": INTERVAL, "tolerance": 0.15} | params))
 
 
 def fit(model, X, y, groups, sample_weight=None):
@@ -56,6 +58,12 @@ def fit(model, X, y, groups, sample_weight=None):
         # Its tolerance holds for the scores of a prefit classifier.
         model.set_params(estimator=LogisticRegression().fit(X, target, sample_weight), cv="prefit")
     return model.fit(X, target, sensitive_features=groups, sample_weight=sample_weight)
+
+
+@pytest.fixture(scope="module")
+def model_of(data):
+    """A function that gives the default fit of an estimator, which tests do not change."""
+    return cache(lambda estimator: fit(make(estimator), *data))
 
 
 def scores_of(model, X, groups):
@@ -106,18 +114,18 @@ def test_invalid_intervals_are_refused(estimator, interval, message, data):
 
 
 @every
-def test_intervals_of_absent_groups_are_ignored(estimator, data):
+def test_intervals_of_absent_groups_are_ignored(estimator, data, model_of):
     # A fold of a cross-validation may lack a group; one that is misspelt leaves another without.
     X, y, groups = data
     model = fit(make(estimator, interval={0: INTERVAL, 1: INTERVAL, 2: (0.0, 0.1)}), *data)
-    alone = fit(make(estimator), *data)
+    alone = model_of(estimator)
     np.testing.assert_array_equal(scores_of(model, X, groups), scores_of(alone, X, groups))
 
 
 @every
-def test_a_criterion_object_sets_interval_and_tolerance(estimator, data):
+def test_a_criterion_object_sets_interval_and_tolerance(estimator, data, model_of):
     X, _, groups = data
-    by_name = fit(make(estimator), *data)
+    by_name = model_of(estimator)
     criterion = PartialStatisticalParity(INTERVAL, tolerance=0.15)
     by_object = fit(estimator(criterion=criterion, tolerance=0.9), *data)
     np.testing.assert_array_equal(scores_of(by_object, X, groups), scores_of(by_name, X, groups))
@@ -186,9 +194,9 @@ def test_one_group_gives_the_plain_fit_without_a_warning(estimator, data):
 
 
 @every
-def test_labels_of_groups_may_have_any_dtype(estimator, data):
+def test_labels_of_groups_may_have_any_dtype(estimator, data, model_of):
     X, y, groups = data
-    expected = scores_of(fit(make(estimator), *data), X, groups)
+    expected = scores_of(model_of(estimator), X, groups)
     codes = ["a", "b"]
     for labels in (
         np.array(codes)[groups],
@@ -304,9 +312,9 @@ def test_a_frozen_classifier_must_be_fitted(data):
 
 @every
 @pytest.mark.parametrize(("bad", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_features_must_be_finite(estimator, bad, message, data):
+def test_features_must_be_finite(estimator, bad, message, data, model_of):
     X, y, groups = data
-    model = fit(make(estimator), *data)
+    model = model_of(estimator)
     broken = X.copy()
     broken[3, 1] = bad
     with pytest.raises(ValueError, match=f"contains {message}"):
@@ -398,13 +406,13 @@ def test_weights_must_be_weights(estimator, data):
 
 
 @every
-def test_samples_without_weight_are_absent(estimator, data):
+def test_samples_without_weight_are_absent(estimator, data, model_of):
     X, y, groups = data
     rng = np.random.default_rng(3)
     wild = 100.0 * rng.normal(size=(60, 3))
     with_absent = np.r_[X, wild], np.r_[y, rng.normal(size=60)], np.r_[groups, groups[:60]]
     weights = np.r_[np.ones(500), np.zeros(60)]
-    model, expected = fit(make(estimator), *with_absent, weights), fit(make(estimator), *data)
+    model, expected = fit(make(estimator), *with_absent, weights), model_of(estimator)
     np.testing.assert_allclose(
         scores_of(model, X, groups), scores_of(expected, X, groups), atol=1e-6
     )
