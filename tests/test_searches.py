@@ -102,8 +102,8 @@ def test_missing_groups_stop_every_search(run, scoring, routing):
         # Each error ends the worker processes; those of loky import all packages again.
         pytest.param("grid, one", "loky", marks=pytest.mark.slow),
         ("grid, one", "threading"),
-        ("grid, several", "multiprocessing"),
-        ("halving", "multiprocessing"),
+        pytest.param("grid, several", "multiprocessing", marks=pytest.mark.slow),
+        pytest.param("halving", "multiprocessing", marks=pytest.mark.slow),
         ("cross_val_score", "multiprocessing"),
     ],
 )

@@ -311,7 +311,11 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
     assert np.mean((model.oof_scores_ > 0) == data[1]) < 0.8
 
 
-@pytest.mark.parametrize("cv", [4, StratifiedKFold(4, shuffle=True, random_state=0)], ids=str)
+@pytest.mark.parametrize(
+    "cv",
+    [pytest.param(4, marks=pytest.mark.slow), StratifiedKFold(4, shuffle=True, random_state=0)],
+    ids=str,
+)
 def test_one_classifier_per_fold_or_one_of_all(data, cv):
     X = data[0]
     ensemble = fit(data, cv=cv)

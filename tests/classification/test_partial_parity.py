@@ -224,6 +224,7 @@ def test_overlapping_groups(data):
         model.set_params(group_interactions=True).fit(X, y, sensitive_features=membership)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
 @pytest.mark.parametrize(
     "solver", ["sqp", IDCA(tol=1e-3), AugmentedLagrangian(tol=1e-3), SQP(tol=1e-3)], ids=str

@@ -220,8 +220,8 @@ def test_a_prefit_classifier_is_not_refitted():
 
 @pytest.mark.slow
 def test_an_overfitted_classifier_is_fair_on_new_data_by_out_of_fold_scores():
-    X, y, groups = population(seed=1, n_samples=16000)
-    train, test = slice(4000), slice(4000, None)
+    X, y, groups = population(seed=1, n_samples=24000)
+    train, test = slice(6000), slice(6000, None)
     gaps = {}
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
     for one in ("prefit", "oob", StratifiedKFold(3)):

@@ -77,6 +77,7 @@ def test_decisions_keep_the_tolerance_on_all_samples(client, constraint):
     assert model.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "constraint", [None, "loss_parity", [DemographicParity(), EqualizedOdds(aggregate="sum")]]
 )
@@ -108,6 +109,7 @@ def test_a_cluster_and_threads_give_the_same_bits(client, tmp_path):
     assert of_frame.feature_names_in_.tolist() == names
 
 
+@pytest.mark.slow
 def test_a_cluster_and_threads_give_regressors_the_same_bits(client, tmp_path):
     X, _, sex, _ = draw()
     y = X @ [3.0, 1.0, 2.0] + (sex == "f")
