@@ -71,7 +71,7 @@ def test_every_constraint_can_be_certified(name):
 
 @pytest.mark.parametrize("make", [DemographicParity, EqualizedOdds, ErrorRateParity])
 def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
-    certificate = fresh(constraint=make(ratio=0.5))
+    certificate = certify_held_out(constraint=make(ratio=0.5))
     ratio = 1 - certificate.gap
     scorer = get_scorer(make().ratio_metric)
     assert ratio == pytest.approx(scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP))
@@ -85,7 +85,7 @@ def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
         assert 1 - certificate.limit == pytest.approx(interval.low)
         assert ratio == pytest.approx(interval.estimate)
     # Slightly more than the limit is not certified, and the limit is the metric's.
-    refused = fresh(constraint=make(ratio=1 - certificate.limit + 1e-6))
+    refused = certify_held_out(constraint=make(ratio=1 - certificate.limit + 1e-6))
     assert not refused.certified
     assert "do not show a ratio of at least" in str(refused)
     assert "a larger sample may suffice" in str(refused)
@@ -96,30 +96,30 @@ def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
 
 def test_a_certified_ratio_is_seldom_false():
     # Rates of 0.32 and 0.4 have the ratio 0.8; no certificate of it is true above 0.8.
-    rng, limit, missed = np.random.default_rng(0), limit_metric(DemographicParity(ratio=0.8)), 0
+    rng, limit, n_misses = np.random.default_rng(0), limit_metric(DemographicParity(ratio=0.8)), 0
     group = np.repeat([0, 1], [300, 500])
     for _ in range(300):
         decisions = (rng.random(800) < np.where(group == 0, 0.32, 0.4)).astype(int)
-        missed += limit(decisions, decisions, sensitive_features=group) < 0.2
-    assert missed <= stats.binom.isf(0.001, 300, 0.05)
+        n_misses += limit(decisions, decisions, sensitive_features=group) < 0.2
+    assert n_misses <= stats.binom.isf(0.001, 300, 0.05)
 
 
 def test_nothing_is_certified_of_rates_of_zero():
-    nobody = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
+    none_selected = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
     groups = {"sensitive_features": FRESH_GROUP}
-    certificate = certify(nobody, *FRESH, constraint=DemographicParity(ratio=0.8), **groups)
+    certificate = certify(none_selected, *FRESH, constraint=DemographicParity(ratio=0.8), **groups)
     assert (certificate.gap, certificate.limit, certificate.certified) == (0.0, 1.0, False)
 
 
 def test_the_tolerance_may_be_the_constraints():
-    own = fresh(constraint=DemographicParity(tolerance=0.3))
-    assert own == fresh(constraint="demographic_parity", tolerance=0.3)
+    certificate = certify_held_out(constraint=DemographicParity(tolerance=0.3))
+    assert certificate == certify_held_out(constraint="demographic_parity", tolerance=0.3)
     with pytest.raises(ValueError, match="has a ratio, but tolerance=0.3 was passed too"):
-        fresh(constraint=DemographicParity(ratio=0.8), tolerance=0.3)
+        certify_held_out(constraint=DemographicParity(ratio=0.8), tolerance=0.3)
     with pytest.raises(ValueError, match="a ratio less than 1"):
-        fresh(constraint=DemographicParity(ratio=1.0))
+        certify_held_out(constraint=DemographicParity(ratio=1.0))
     with pytest.raises(ValueError, match="tolerance must be positive.* got tolerance=None"):
-        fresh(constraint="demographic_parity")
+        certify_held_out(constraint="demographic_parity")
 
 
 @pytest.mark.parametrize("name", sorted(set(CONSTRAINTS) & set(CERTIFIABLE)))

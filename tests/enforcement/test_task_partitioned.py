@@ -61,15 +61,15 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
 
 
 @pytest.mark.parametrize("make", [EqualizedOdds, FalsePositiveRateParity])
-def test_decisions_keep_a_ratio(make, many):
+def test_decisions_keep_a_ratio(make, partitioned_fits):
     X, y, groups = draw(3)
     parity = make(ratio=0.8)
-    model = fitted(parity, 3)
+    model = fit_model(parity, 3)
     ratio = METRICS[parity.ratio_metric](y, model.predict(X), sensitive_features=groups)
     assert ratio >= 0.8 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(1.0 - ratio, abs=1e-12)
     _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
-    assert model.score(X, y) >= fitted(parity, 3).score(X, y) - 0.01
+    assert model.score(X, y) >= fit_model(parity, 3).score(X, y) - 0.01
 
 
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])

@@ -37,7 +37,7 @@ def test_by_hand():
 def test_ratio_by_hand():
     groups = {"sensitive_features": GROUP, "strata": STRATA}
     assert conditional_demographic_parity_ratio(Y_TRUE, Y_PRED, **groups) == 0
-    # Nobody of stratum 1 is selected, and its ratio is 1; that of stratum 0 is (1/2) / (3/4).
+    # No sample of stratum 1 is selected, and its ratio is 1; that of stratum 0 is (1/2) / (3/4).
     decisions = Y_PRED[:6] + [0] * 4
     assert conditional_demographic_parity_ratio(Y_TRUE, decisions, **groups) == pytest.approx(2 / 3)
     alone = {"sensitive_features": ["a"] * 10, "strata": STRATA}

@@ -36,8 +36,8 @@ PARITIES = [
 
 
 @pytest.fixture(scope="module")
-def people():
-    """Three groups that a feature tells, with labels that depend on it."""
+def data():
+    """Three groups with different means of a feature, and labels that depend on it."""
     rng = np.random.default_rng(0)
     groups = rng.choice(list("abc"), size=900, p=[0.25, 0.35, 0.4])
     X = rng.normal(size=(900, 4))
@@ -52,8 +52,8 @@ def ratio_of(parity, y, decisions, groups, weights=None, **strata):
     return metric(y, decisions, sensitive_features=groups, sample_weight=weights, **strata)
 
 
-def fit(model, people):
-    X, y, groups, _ = people
+def fit(model, data):
+    X, y, groups, _ = data
     return model.fit(X, y, sensitive_features=groups)
 
 
@@ -70,12 +70,12 @@ def test_by_hand():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parity", PARITIES, ids=str)
-def test_decisions_keep_the_ratio(people, parity, weighted):
-    X, y, groups, weights = people
+def test_decisions_keep_the_ratio(data, parity, weighted):
+    X, y, groups, weights = data
     weights = weights if weighted else None
-    given = {"sensitive_features": groups, "sample_weight": weights}
-    model = ConstrainedERMClassifier(parity).fit(X, y, **given)
-    plain = ConstrainedERMClassifier(None).fit(X, y, **given)
+    metadata = {"sensitive_features": groups, "sample_weight": weights}
+    model = ConstrainedERMClassifier(parity).fit(X, y, **metadata)
+    plain = ConstrainedERMClassifier(None).fit(X, y, **metadata)
     ratio = ratio_of(parity, y, model.predict(X), groups, weights)
     assert ratio_of(parity, y, plain.predict(X), groups, weights) < parity.ratio <= ratio
     assert model.status_ in ("optimal", "feasible")
@@ -87,27 +87,27 @@ def test_decisions_keep_the_ratio(people, parity, weighted):
     assert model.score(X, y, weights) > plain.score(X, y, weights) - 0.12
 
 
-def test_ratios_within_strata(people):
-    X, y, groups, _ = people
+def test_ratios_within_strata(data):
+    X, y, groups, _ = data
     parity = ConditionalDemographicParity(lambda X: X[:, 1] > 0, ratio=RATIO)
-    model = fit(ConstrainedERMClassifier(parity), people)
+    model = fit(ConstrainedERMClassifier(parity), data)
     assert ratio_of(parity, y, model.predict(X), groups, strata=X[:, 1] > 0) >= RATIO
 
 
-def test_a_ratio_of_one_is_equality(people):
+def test_a_ratio_of_one_is_equality(data):
     # Rates of groups of one size may be equal without being 0 or 1.
-    rows = np.concatenate([np.flatnonzero(people[2] == group)[:200] for group in "ab"])
-    X, y, groups = (one[rows] for one in people[:3])
+    rows = np.concatenate([np.flatnonzero(data[2] == group)[:200] for group in "ab"])
+    X, y, groups = (one[rows] for one in data[:3])
     model = ConstrainedERMClassifier(DemographicParity(ratio=1.0))
     decisions = model.fit(X, y, sensitive_features=groups).predict(X)
     assert ratio_of(model.constraint, y, decisions, groups) == 1.0
     assert 0.1 < decisions.mean() < 0.9
 
 
-def test_ratios_and_differences_together(people):
-    X, y, groups, _ = people
+def test_ratios_and_differences_together(data):
+    X, y, groups, _ = data
     both = [DemographicParity(ratio=0.8), EqualOpportunity(tolerance=0.1)]
-    model = fit(ConstrainedERMClassifier(both), people)
+    model = fit(ConstrainedERMClassifier(both), data)
     decisions = model.predict(X)
     assert ratio_of(both[0], y, decisions, groups) >= 0.8
     difference = metrics.equal_opportunity_difference(y, decisions, sensitive_features=groups)
@@ -145,15 +145,15 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
 # Other classifiers and solvers -----------------------------------------------------------
 
 
-def test_decisions_of_any_model_keep_the_ratio(people):
-    model = fit(ConstrainedClassifierCV(LogisticRegression(), EqualizedOdds(ratio=RATIO)), people)
-    _, y, groups, _ = people
+def test_decisions_of_any_model_keep_the_ratio(data):
+    model = fit(ConstrainedClassifierCV(LogisticRegression(), EqualizedOdds(ratio=RATIO)), data)
+    _, y, groups, _ = data
     assert ratio_of(model.constraint, y, model.oof_scores_ > 0, groups) >= RATIO
     assert model.multipliers_.any()
 
 
-def test_decisions_of_each_class_keep_the_ratio(people):
-    X, y, groups, _ = people
+def test_decisions_of_each_class_keep_the_ratio(data):
+    X, y, groups, _ = data
     y = y + (X[:, 1] > 0.8)
     model = ConstrainedClassifierCV(LogisticRegression(), DemographicParity(ratio=RATIO))
     model.fit(X, y, sensitive_features=groups)
@@ -163,29 +163,29 @@ def test_decisions_of_each_class_keep_the_ratio(people):
         assert ratio_of(model.constraint, (y == label).astype(int), selected, groups) >= RATIO
 
 
-def test_networks_keep_the_ratio(people):
-    X, y, groups, _ = people
+def test_networks_keep_the_ratio(data):
+    X, y, groups, _ = data
     settings = {"hidden_layer_sizes": 4, "solver": AdamPrimalDual(max_iter=10), "random_state": 0}
-    model = fit(ConstrainedMLPClassifier(DemographicParity(ratio=RATIO), **settings), people)
+    model = fit(ConstrainedMLPClassifier(DemographicParity(ratio=RATIO), **settings), data)
     assert ratio_of(model.constraint, y, model.predict(X), groups) >= RATIO
     assert model.constraint_violation_ == 0.0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", [SwitchingSubgradient(max_iter=400), "plada"])
-def test_other_solvers_bound_the_smooth_ratio(solver, people):
+def test_other_solvers_bound_the_smooth_ratio(solver, data):
     parity = DemographicParity(ratio=RATIO)
-    smooth = fit(ConstrainedERMClassifier(parity, enforcement=None), people)
+    smooth = fit(ConstrainedERMClassifier(parity, enforcement=None), data)
     other = ConstrainedERMClassifier(parity, enforcement=None, solver=solver)
-    other = fit(other, people)
+    other = fit(other, data)
     assert other.objective_ == pytest.approx(smooth.objective_, rel=0.02)
 
 
 # Guarantees ------------------------------------------------------------------------------
 
 
-def test_a_guaranteed_ratio_is_held_with_a_margin(people):
-    X, y, groups, _ = people
+def test_a_guaranteed_ratio_is_held_with_a_margin(data):
+    X, y, groups, _ = data
     X, y, groups = (np.concatenate([one, one, one, one]) for one in (X, y, groups))
     X = X + np.random.default_rng(1).normal(scale=0.1, size=X.shape)
     parity = DemographicParity(ratio=0.7)
@@ -196,8 +196,8 @@ def test_a_guaranteed_ratio_is_held_with_a_margin(people):
     assert ratio >= 1 - model.tightened_tolerances_[0] > 0.7
 
 
-def test_a_ratio_of_few_samples_is_uncertain(people):
-    X, y, groups, _ = people
+def test_a_ratio_of_few_samples_is_uncertain(data):
+    X, y, groups, _ = data
     model = ConstrainedERMClassifier(DemographicParity(ratio=0.9), confidence_level=0.95)
     with pytest.warns(InfeasibleConstraintWarning, match="population keeps .* Lower the ratio,"):
         model.fit(X[:200], y[:200], sensitive_features=groups[:200])
@@ -218,9 +218,9 @@ def test_a_ratio_of_few_samples_is_uncertain(people):
     ],
     ids=str,
 )
-def test_parameters_that_do_not_go_together(people, parity, match):
+def test_parameters_that_do_not_go_together(data, parity, match):
     with pytest.raises(ValueError, match=match):
-        fit(ConstrainedERMClassifier(parity), people)
+        fit(ConstrainedERMClassifier(parity), data)
 
 
 def test_a_ratio_that_is_not_kept_is_named():
