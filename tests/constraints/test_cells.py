@@ -28,7 +28,7 @@ def test_groups_within_cells():
     assert events.overall == [] and events.empty == []
 
 
-def test_everybody_comes_after_the_groups_of_a_cell():
+def test_the_overall_event_comes_after_the_groups_of_a_cell():
     groups = check_groups(["a", "b", "b", "b", "b"], 5)
     events = cell_events(CELLS, groups, with_overall=True)
     assert events.labels == [
@@ -52,7 +52,7 @@ def test_overlapping_groups():
     np.testing.assert_array_equal(events.members.toarray(), expected)
 
 
-def test_a_cell_of_nobody_is_no_block():
+def test_an_empty_cell_has_no_block():
     groups = check_groups(["a", "b"], 2)
     cells = {"none": np.zeros(2, dtype=bool), "all": np.ones(2, dtype=bool)}
     events = cell_events(cells, groups, with_overall=True)
@@ -61,7 +61,7 @@ def test_a_cell_of_nobody_is_no_block():
     assert events.empty == [("none", "a"), ("none", "b")]
 
 
-def test_nobody_at_all():
+def test_no_samples_at_all():
     groups = check_groups(["a", "b"], 2)
     events = cell_events({"none": np.zeros(2, dtype=bool)}, groups, with_overall=True)
     assert events.members.shape == (0, 2) and events.labels == []

@@ -6,7 +6,7 @@ from skfair.losses import Pointwise
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_our_own_constraints_pass(name):
+def test_registered_constraints_pass(name):
     check_constraint(CONSTRAINTS[name]())
 
 
@@ -20,7 +20,7 @@ def test_parameters_do_not_matter(constraint):
     assert constraint.get_params() == before
 
 
-def with_rate(change):
+def make_with_rate(change):
     class Changed(DemographicParity):
         def rate(self, surrogate, loss):
             return lambda scores, target: change(surrogate(scores))
@@ -28,9 +28,9 @@ def with_rate(change):
     return Changed()
 
 
-def with_cell(inside):
+def make_with_cell(inside):
     class Changed(DemographicParity):
-        def cells(self, people):
+        def cells(self, samples):
             return {"mine": inside}
 
     return Changed()
@@ -46,9 +46,9 @@ def with_cell(inside):
         (lambda r: Pointwise(r.value, r.slope, 0.0), r"curvature .* has shape \(\)"),
     ],
 )
-def test_wrong_derivatives_are_found(change, match):
+def test_wrong_derivatives_are_reported(change, match):
     with pytest.raises(ValueError, match=match):
-        check_constraint(with_rate(change))
+        check_constraint(make_with_rate(change))
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_wrong_derivatives_are_found(change, match):
         (None, "type object"),
     ],
 )
-def test_wrong_masks_are_found(inside, match):
+def test_wrong_masks_are_reported(inside, match):
     with pytest.raises(ValueError, match=match):
-        check_constraint(with_cell(inside))
+        check_constraint(make_with_cell(inside))
 
 
-def test_an_error_of_one_sample_is_found():
+def test_an_error_of_one_sample_is_reported():
     def change(rate):
         slope = rate.slope.copy()
         slope[17] += 1e-3
         return rate._replace(slope=slope)
 
     with pytest.raises(ValueError, match="sample 17"):
-        check_constraint(with_rate(change))
+        check_constraint(make_with_rate(change))

@@ -23,12 +23,12 @@ FRAME = pd.DataFrame({"degree": DEGREE, "income": RNG.normal(size=N), "town": TO
 TARGET, SCORES, WEIGHTS = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N), RNG.uniform(1, 2, N)
 
 
-def people(X, rows=slice(None)):
+def make_samples(X, rows=slice(None)):
     return Samples(TARGET[rows], check_groups(GROUPS[rows], len(TARGET[rows])), WEIGHTS[rows], X)
 
 
 def bind(constraint, X=FRAME):
-    return constraint.bind(people(X), Sigmoid(), LogisticLoss(), 0.1)
+    return constraint.bind(make_samples(X), Sigmoid(), LogisticLoss(), 0.1)
 
 
 def gaps_by_stratum(strata):
@@ -36,7 +36,7 @@ def gaps_by_stratum(strata):
     gaps = []
     for stratum in np.unique(strata, axis=0):
         inside = np.reshape(strata == stratum, (N, -1)).all(axis=1)
-        alone = DemographicParity().bind(people(None, inside), Sigmoid(), LogisticLoss(), 0.1)
+        alone = DemographicParity().bind(make_samples(None, inside), Sigmoid(), LogisticLoss(), 0.1)
         gaps.append(alone.gap(SCORES[inside]))
     return gaps
 
@@ -75,7 +75,7 @@ def test_it_is_hyper_parameters():
     check_constraint(spec, X=FRAME)
 
 
-def missing(X):
+def set_missing_value(X):
     return [None, *X["degree"][1:]]
 
 
@@ -86,26 +86,26 @@ def missing(X):
         ("degree", FRAME.to_numpy(), r"X is not a DataFrame; name their positions.*set_output"),
         (7, FRAME.to_numpy(), "X has no column 7; its 3 columns are 0, 1, 2"),
         ("degree", None, "The samples have no X; pass Samples"),
-        (missing, FRAME, "attribute 0 of the strata has 1 missing value.*in row 0"),
+        (set_missing_value, FRAME, "attribute 0 of the strata has 1 missing value.*in row 0"),
         (lambda X: np.arange(119), FRAME, "the strata has 119 rows but there are 120 samples"),
         ("income", FRAME, r"finds 120 strata among 120 samples.*Pass bands .*pandas.qcut"),
         (0.5, FRAME, "'strata' parameter of ConditionalDemographicParity"),
     ],
 )
-def test_refusals_teach(strata, X, match):
+def test_errors_name_the_remedy(strata, X, match):
     with pytest.raises(ValueError, match=match):
         bind(ConditionalDemographicParity(strata), X)
 
 
-def test_a_constraint_of_ones_own_sees_the_columns():
+def test_a_custom_constraint_sees_the_columns():
     class ParityOfTheWealthy(DemographicParity):
-        def cells(self, people):
-            return {"the wealthy": people.X["income"].to_numpy() > 0}
+        def cells(self, make_samples):
+            return {"the wealthy": make_samples.X["income"].to_numpy() > 0}
 
     bound = bind(ParityOfTheWealthy())
     inside = FRAME["income"] > 0
     alone = DemographicParity().bind(
-        people(None, inside.to_numpy()), Sigmoid(), LogisticLoss(), 0.1
+        make_samples(None, inside.to_numpy()), Sigmoid(), LogisticLoss(), 0.1
     )
     assert bound.gap(SCORES) == alone.gap(SCORES[inside])
     assert issubclass(ParityOfTheWealthy, Constraint)

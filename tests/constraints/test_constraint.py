@@ -1,4 +1,4 @@
-"""How constraints are bound to people: what is refused, left out, and said."""
+"""How constraints are bound to samples: errors, excluded groups and warnings."""
 
 import numpy as np
 import pytest
@@ -26,13 +26,13 @@ SCORES = np.array([2.0, 1.0, -1.0, -2.0, 3.0, 1.0, -1.0, 1.0])
 EMPTY = pytest.mark.filterwarnings("ignore:EqualizedOdds cannot bound the rate of an empty group")
 
 
-def people(groups=GROUPS, target=TARGET):
+def make_samples(groups=GROUPS, target=TARGET):
     return Samples(target, check_groups(groups, len(groups)), np.ones(len(groups)))
 
 
-def bind(spec, someone=None, tolerance=0.1):
-    someone = people() if someone is None else someone
-    return spec.bind(someone, Sigmoid(), LogisticLoss(), tolerance)
+def bind(spec, samples=None, tolerance=0.1):
+    samples = make_samples() if samples is None else samples
+    return spec.bind(samples, Sigmoid(), LogisticLoss(), tolerance)
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
@@ -60,12 +60,12 @@ def test_constraints_are_hyper_parameters(name):
         (DemographicParity(min_group_size=5), "leaves no group: the largest has 4 samples"),
     ],
 )
-def test_refusals_teach(spec, match):
+def test_errors_name_the_remedy(spec, match):
     with pytest.raises(ValueError, match=match):
         bind(spec)
 
 
-def test_a_tolerance_of_its_own_comes_before_the_estimators():
+def test_the_tolerance_of_a_constraint_takes_precedence():
     assert bind(DemographicParity()).tolerance == 0.1
     assert bind(DemographicParity(tolerance=0.0)).tolerance == 0.0
     assert bind(BoundedGroupLoss(0.7)).tolerance == 0.7
@@ -78,15 +78,15 @@ def test_only_losses_may_be_further_apart_than_one():
     assert bind(DemographicParity(), tolerance=1).tolerance == 1
 
 
-def test_a_mask_of_other_people_is_refused():
-    class Rich(DemographicParity):
+def test_a_mask_of_the_wrong_length_is_refused():
+    class WrongMask(DemographicParity):
         def cells(self, samples):
-            return {"rich people": np.ones(9, dtype=bool)}
+            return {"large targets": np.ones(9, dtype=bool)}
 
     with pytest.raises(
-        ValueError, match=r"shape \(8,\), .* 'rich people' of Rich\(\) is .* shape \(9,\)"
+        ValueError, match=r"shape \(8,\), .* 'large targets' of WrongMask\(\) is .* shape \(9,\)"
     ):
-        bind(Rich())
+        bind(WrongMask())
 
 
 @EMPTY
@@ -118,12 +118,12 @@ def test_empty_cells_are_left_out_and_named():
     assert bound.gap(SCORES) == pytest.approx(1 / 2)
 
 
-def test_a_class_of_nobody():
-    nobody = people(target=-np.ones(8))
+def test_a_class_without_samples():
+    negatives = make_samples(target=-np.ones(8))
     with pytest.raises(ValueError, match="no positives of group 'a', positives of group 'b'"):
-        bind(EqualOpportunity(), nobody)
+        bind(EqualOpportunity(), negatives)
     with pytest.warns(UserWarning, match="3 empty"):
-        bound = bind(EqualizedOdds(aggregate="sum"), nobody)
+        bound = bind(EqualizedOdds(aggregate="sum"), negatives)
     assert bound.gap(SCORES) == pytest.approx(1 / 2)
 
 
@@ -131,7 +131,7 @@ def test_long_lists_of_empty_cells_are_cut():
     groups = [str(i) for i in range(30)]
     target = np.where(np.arange(30) < 2, 1.0, -1.0)
     with pytest.warns(UserWarning, match="group '19' and 18 more; 28 empty"):
-        bind(EqualOpportunity(), people(groups, target))
+        bind(EqualOpportunity(), make_samples(groups, target))
 
 
 def test_small_groups_are_left_out_and_named():
@@ -150,17 +150,17 @@ def test_small_groups_count_in_the_overall_rate():
 
 
 class Quiet(Constraint):
-    """Warnings of constraints come from here if an estimator is not asked."""
+    """Without an estimator, the warnings of a constraint point here."""
 
     def cells(self, samples):
-        return {"rich people": samples.target > 0}
+        return {"large targets": samples.target > 0}
 
     def rate(self, surrogate, loss):
         return lambda scores, target: surrogate(scores)
 
 
-def test_constraints_of_ones_own():
-    with pytest.warns(UserWarning, match="Quiet cannot .* no rich people of group 'c'"):
+def test_a_custom_constraint():
+    with pytest.warns(UserWarning, match="Quiet cannot .* no large targets of group 'c'"):
         bound = bind(Quiet())
     assert bound.name == "Quiet"
     assert bound.gap(SCORES) == pytest.approx(1 / 2)
@@ -170,7 +170,7 @@ def test_constraints_of_ones_own():
 def test_overlapping_groups_of_each_attribute():
     groups = [["f", "old"], ["f", "young"], ["m", "old"], ["m", "old"]]
     target, scores = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])
-    bound = bind(DemographicParity(attributes="each"), people(groups, target))
+    bound = bind(DemographicParity(attributes="each"), make_samples(groups, target))
     assert [group for _, group in bound.means.labels] == [
         (0, "f"),
         (0, "m"),
@@ -181,9 +181,9 @@ def test_overlapping_groups_of_each_attribute():
 
 
 def test_a_sum_over_one_cell_is_its_range():
-    once, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
-    assert once.gap(SCORES) == summed.gap(SCORES)
-    assert len(once.rows.lower) == len(summed.rows.lower) == 3
+    ranged, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
+    assert ranged.gap(SCORES) == summed.gap(SCORES)
+    assert len(ranged.rows.lower) == len(summed.rows.lower) == 3
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)

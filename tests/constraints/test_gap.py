@@ -67,7 +67,7 @@ def test_the_gap_lies_above_its_tangents(gap, means, others):
 
 @gaps
 @given(means=numbers, tolerance=st.floats(0, 1))
-def test_rows_at_the_unknowns_say_whether_the_gap_is_kept(gap, means, tolerance):
+def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, tolerance):
     rows = gap.rows(5, tolerance)
     values, _ = rows.evaluate(means, rows.unknowns(means))
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
@@ -100,11 +100,11 @@ def test_two_rates_need_one_two_sided_row():
 
 
 @given(means=hnp.arrays(np.float64, 6, elements=st.floats(-1, 1)))
-def test_few_pairs_need_no_unknowns(means):
-    few, many = TotalRange(((0, 1), (2, 3), (4, 5))), TotalRange(((0, 1), (2, 3), (4, 5, 5)))
-    assert few(means) == many(means)
-    assert few.rows(6, 0.1).combine.shape == (4, 6)
-    assert few.rows(6, 0.1).aux.shape[1] == 0 < many.rows(6, 0.1).aux.shape[1]
+def test_small_numbers_of_pairs_need_no_unknowns(means):
+    smaller, larger = TotalRange(((0, 1), (2, 3), (4, 5))), TotalRange(((0, 1), (2, 3), (4, 5, 5)))
+    assert smaller(means) == larger(means)
+    assert smaller.rows(6, 0.1).combine.shape == (4, 6)
+    assert smaller.rows(6, 0.1).aux.shape[1] == 0 < larger.rows(6, 0.1).aux.shape[1]
 
 
 @gaps
@@ -148,9 +148,9 @@ def test_a_gap_is_the_largest_of_its_linear_forms_or_0(gap, means):
 def test_forms_of_nothing_and_of_too_many():
     assert Range(()).forms(3).shape == (0, 3)
     assert TotalRange(()).forms(3).toarray().tolist() == [[0, 0, 0]]
-    many = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
+    larger = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
     with pytest.raises(ValueError, match='aggregate="max"'):
-        many.forms(30)
+        larger.forms(30)
 
 
 # Ratios ---------------------------------------------------------------------------------

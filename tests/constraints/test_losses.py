@@ -8,7 +8,7 @@ from skfair.surrogates import Sigmoid
 
 TARGET = np.array([1.0, -1.0, 1.0])
 SCORES = np.array([0.0, 1.0, 3.0])
-PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
+SAMPLES = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
     ],
 )
 def test_cells(constraint, expected):
-    cells = constraint.cells(PEOPLE)
+    cells = constraint.cells(SAMPLES)
     assert list(cells) == list(expected)
     for name, inside in cells.items():
         assert inside.dtype == bool
@@ -37,9 +37,9 @@ def test_cells(constraint, expected):
         (HingeLoss(width=0.5), HingeLoss(width=0.5)),
     ],
 )
-def test_the_loss_is_the_estimators_unless_given(given, meant):
-    found = LossParity(loss=given).rate(Sigmoid(), LogisticLoss())(SCORES, TARGET)
-    for one, other in zip(found, meant(SCORES, TARGET), strict=True):
+def test_the_default_loss_is_that_of_the_estimator(loss, expected_loss):
+    result = LossParity(loss=loss).rate(Sigmoid(), LogisticLoss())(SCORES, TARGET)
+    for one, other in zip(result, expected_loss(SCORES, TARGET), strict=True):
         np.testing.assert_array_equal(one, other)
     assert LossParity().counts_decisions is False
 

@@ -11,9 +11,9 @@ from skfair.surrogates import Sigmoid
 
 def test_the_gap_is_that_of_the_means():
     scores, group = np.array([1.0, 3.0, 10.0, 4.0]), list("aabb")
-    people = Samples(scores, check_groups(group, 4), np.array([1.0, 3.0, 1.0, 1.0]))
-    bound = MeanParity(tolerance=0.5).bind(people, Sigmoid(), SquaredLoss(), 0.1)
+    samples = Samples(scores, check_groups(group, 4), np.array([1.0, 3.0, 1.0, 1.0]))
+    bound = MeanParity(tolerance=0.5).bind(samples, Sigmoid(), SquaredLoss(), 0.1)
     assert bound.gap(scores) == 7.0 - 2.5
     assert bound.gap(scores) == mean_score_difference(
-        scores, sensitive_features=group, sample_weight=people.weights
+        scores, sensitive_features=group, sample_weight=samples.weights
     )

@@ -56,7 +56,7 @@ def variants():
                 )
 
 
-def by_metric(spec, people, scores):
+def evaluate_metric(spec, samples, scores):
     """The public metric that a constraint names, called with its own hyper-parameters."""
     names = ("reference", "aggregate", "loss", "interval", "scale", "threshold", "rank_within")
     name = spec.metric
@@ -67,7 +67,7 @@ def by_metric(spec, people, scores):
         options["loss"] = LogisticLoss()
     if isinstance(spec, ConditionalDemographicParity):
         options["strata"] = STRATA
-    truth, decisions = (people.target > 0).astype(int), (scores > 0).astype(int)
+    truth, decisions = (samples.target > 0).astype(int), (scores > 0).astype(int)
     predictions = {
         "classification": (truth, decisions),
         "score": (scores,),
@@ -77,11 +77,11 @@ def by_metric(spec, people, scores):
     }
     known = metrics.METRICS.get(name)  # metrics with strata have no scorer
     each = getattr(spec, "attributes", "") == "each"
-    groups = people.groups.single_attribute_groups() if each else people.groups
+    groups = samples.groups.single_attribute_groups() if each else samples.groups
     value = getattr(metrics, name)(
         *predictions[known.kind if known else "classification"],
         sensitive_features=groups.matrix,
-        sample_weight=people.weights,
+        sample_weight=samples.weights,
         **options,
     )
     return value if spec.ratio is None else 1.0 - value
@@ -93,15 +93,15 @@ def test_the_gap_is_the_metric(spec, kind):
     rng = np.random.default_rng(0)
     groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
     encoded = check_groups(groups, N_SAMPLES, overlapping=True)
-    people = Samples(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
+    samples = Samples(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
     scores = rng.normal(size=N_SAMPLES)
-    bound = spec.bind(people, Sigmoid(), LogisticLoss(), 0.1)
-    expected = by_metric(spec, people, scores)
+    bound = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    expected = evaluate_metric(spec, samples, scores)
     assert bound.gap(scores) == pytest.approx(expected, rel=1e-12, abs=1e-15)
     if expected > 0:
         third = replace(bound, tolerance=expected / 3)
         assert third.gap(scores) == bound.gap(scores)
 
 
-def test_a_constraint_of_ones_own_need_not_name_a_metric():
+def test_a_custom_constraint_need_not_name_a_metric():
     assert Constraint.metric is None

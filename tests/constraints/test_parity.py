@@ -13,7 +13,7 @@ from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid, Step
 
 TARGET = np.array([1.0, -1.0, 1.0])
-PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
+SAMPLES = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
     ],
 )
 def test_cells(constraint, expected):
-    cells = constraint.cells(PEOPLE)
+    cells = constraint.cells(SAMPLES)
     assert list(cells) == list(expected)
     for name, inside in cells.items():
         assert inside.dtype == bool
@@ -39,21 +39,21 @@ def test_cells(constraint, expected):
     "constraint, kept",
     [(DemographicParity(), True), (EqualizedOdds(), True), (ErrorRateParity(), False)],
 )
-def test_what_constant_decisions_keep(constraint, kept, sign):
+def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign):
     target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    people = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
-    bound = constraint.bind(people, Step(), LogisticLoss(), tolerance=0.0)
-    assert (bound.gap(np.full(5, sign)) == 0.0) is kept
+    samples = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
+    bound = constraint.bind(samples, Step(), LogisticLoss(), tolerance=0.0)
+    assert (bound.gap(np.full(5, sign)) == 0.0) is is_met
     assert bound.statistic == "decisions"
 
 
 def test_errors_are_wrong_decisions():
     rate = ErrorRateParity().rate(Step(), LogisticLoss())
-    found = rate(np.array([1.0, 1.0, -1.0]), TARGET)
-    np.testing.assert_array_equal(found.value, [0, 1, 1])
+    result = rate(np.array([1.0, 1.0, -1.0]), TARGET)
+    np.testing.assert_array_equal(result.value, [0, 1, 1])
 
 
 def test_smooth_errors_fall_with_the_margin():
-    found = ErrorRateParity().rate(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
-    np.testing.assert_allclose(found.value, 0.5)
-    np.testing.assert_allclose(found.slope, [-0.25, 0.25, -0.25])
+    result = ErrorRateParity().rate(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
+    np.testing.assert_allclose(result.value, 0.5)
+    np.testing.assert_allclose(result.slope, [-0.25, 0.25, -0.25])

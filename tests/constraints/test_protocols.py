@@ -41,8 +41,8 @@ SPECS = {
 @pytest.fixture(params=SPECS.values(), ids=SPECS.keys())
 def bound(request):
     target, groups = np.tile([1.0, 1.0, -1.0, -1.0], 50), np.tile([0, 1], 100)
-    people = Samples(target, check_groups(groups, 200), np.ones(200), target[:, np.newaxis])
-    return request.param.bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    samples = Samples(target, check_groups(groups, 200), np.ones(200), target[:, np.newaxis])
+    return request.param.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
 
 
 def test_solvers_find_what_they_need(bound):
@@ -56,7 +56,7 @@ def test_solvers_find_what_they_need(bound):
 def test_enforcement_finds_what_it_needs(bound):
     assert members(MetricConstraint) <= set(dir(bound))
     assert bound.statistic in {"decisions", "ranks", "values"}
-    assert not callable(bound), "rows are callable, and told from constraints by that"
+    assert not callable(bound), "rows are callable, constraints are not"
     assert bound.is_correctable or hasattr(bound.criterion, "narrow")
     assert hasattr(bound, "means") == (bound.statistic != "ranks")
 

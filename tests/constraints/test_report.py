@@ -27,9 +27,9 @@ SCORES = np.array([1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
 
 def bind(*specs, weights=None):
     weights = np.ones(6) if weights is None else weights
-    people = Samples(TARGET, check_groups(GROUPS, 6), weights)
+    samples = Samples(TARGET, check_groups(GROUPS, 6), weights)
     return ConstraintSystem(
-        tuple(spec.bind(people, Sigmoid(), LogisticLoss(), 0.1) for spec in specs)
+        tuple(spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1) for spec in specs)
     )
 
 
@@ -47,7 +47,7 @@ def test_one_row_per_rate():
     assert report["tolerance"].tolist() == [0.1, 0.1]
 
 
-def test_constraints_follow_one_another_with_their_own_tolerances():
+def test_each_constraint_is_reported_with_its_tolerance():
     report = bind(DemographicParity(), EqualizedOdds(tolerance=0.3)).report(SCORES)
     assert report["constraint"].tolist() == ["DemographicParity"] * 2 + ["EqualizedOdds"] * 4
     odds = report.iloc[2:].set_index(["cell", "group"])
@@ -90,8 +90,8 @@ def test_thresholds_are_numbers_also_where_there_are_none():
 
 
 def test_groups_of_several_attributes_are_tuples():
-    people = Samples(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
-    report = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
+    samples = Samples(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
+    report = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
     assert report["group"].tolist() == [("f", "a"), ("f", "b")]
 
 
@@ -99,10 +99,10 @@ def test_groups_of_several_attributes_are_tuples():
 @pytest.mark.parametrize("kind", [DemographicParity, EqualizedOdds])
 @pytest.mark.parametrize("max_columns", [0, 20])  # of a terminal, and of a script
 def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
-    people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
+    sex_and_age = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
     target = np.repeat([1.0, -1.0, 1.0, -1.0], 6)
-    people = Samples(target, check_groups(pd.concat([people] * 4), 24), np.ones(24))
-    bound = kind(attributes=attributes).bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    samples = Samples(target, check_groups(pd.concat([sex_and_age] * 4), 24), np.ones(24))
+    bound = kind(attributes=attributes).bind(samples, Sigmoid(), LogisticLoss(), 0.1)
     report = bound.report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
     with pd.option_context("display.width", 80, "display.max_columns", max_columns):
         lines = repr(report).splitlines()
@@ -111,8 +111,8 @@ def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
 
 
 def test_groups_of_each_attribute_are_called_by_its_name():
-    people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
-    people = Samples(TARGET, check_groups(people, 6), np.ones(6))
-    bound = DemographicParity(attributes="each").bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    sex_and_age = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
+    samples = Samples(TARGET, check_groups(sex_and_age, 6), np.ones(6))
+    bound = DemographicParity(attributes="each").bind(samples, Sigmoid(), LogisticLoss(), 0.1)
     names = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
     assert bound.report(SCORES)["group"].tolist() == names

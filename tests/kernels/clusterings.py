@@ -1,4 +1,4 @@
-"""Small clusterings, and what moves and exchanges make of them by definition."""
+"""Small clusterings, and definitions of their cost, balance, moves and exchanges."""
 
 from itertools import combinations
 from typing import NamedTuple
@@ -16,11 +16,11 @@ class Problem(NamedTuple):
     labels: np.ndarray
     n_clusters: int
     n_groups: int
-    own_masses: np.ndarray | None = None
+    separate_masses: np.ndarray | None = None
 
     @property
     def masses(self):
-        return self.weights if self.own_masses is None else self.own_masses
+        return self.weights if self.separate_masses is None else self.separate_masses
 
     def clustering(self):
         """A new one, which kernels may change."""
@@ -54,7 +54,7 @@ def problems(draw, equal_weights=False):
     problem = make_problem(rng, n_samples, n_clusters, n_groups, equal_weights)
     if equal_weights or draw(st.booleans()):
         return problem
-    return problem._replace(own_masses=rng.uniform(0.1, 3.0, n_samples))
+    return problem._replace(separate_masses=rng.uniform(0.1, 3.0, n_samples))
 
 
 def cost_by_definition(problem):
@@ -73,15 +73,15 @@ def ratios_by_definition(problem):
 
 
 def check_against_scratch(problem, clustering):
-    """What moves left in a clustering is what its labels say."""
-    fresh = problem.with_labels(clustering.labels).clustering()
-    np.testing.assert_allclose(clustering.centers, fresh.centers, atol=1e-10)
-    np.testing.assert_allclose(clustering.sizes, fresh.sizes, rtol=1e-12)
-    np.testing.assert_allclose(clustering.counts, fresh.counts, atol=1e-10)
-    np.testing.assert_array_equal(clustering.members, fresh.members)
+    """The tables that moves have updated are those of the labels."""
+    recomputed = problem.with_labels(clustering.labels).clustering()
+    np.testing.assert_allclose(clustering.centers, recomputed.centers, atol=1e-10)
+    np.testing.assert_allclose(clustering.sizes, recomputed.sizes, rtol=1e-12)
+    np.testing.assert_allclose(clustering.counts, recomputed.counts, atol=1e-10)
+    np.testing.assert_array_equal(clustering.members, recomputed.members)
 
 
-def moved(problem, *changes):
+def move_samples(problem, *changes):
     """The problem after samples went to other clusters."""
     labels = problem.labels.copy()
     for p, k in changes:
@@ -89,7 +89,7 @@ def moved(problem, *changes):
     return problem.with_labels(labels)
 
 
-def allowed(problem, floor):
+def is_allowed(problem, floor):
     """No cluster is empty and none is below the floor."""
     full = np.bincount(problem.labels, minlength=problem.n_clusters).all()
     return full and (floor == 0 or ratios_by_definition(problem).min() >= floor * (1 - 1e-12))
@@ -99,18 +99,18 @@ def all_moves(problem):
     for p in range(len(problem.X)):
         for k in range(problem.n_clusters):
             if k != problem.labels[p]:
-                yield moved(problem, (p, k))
+                yield move_samples(problem, (p, k))
 
 
 def all_exchanges(problem):
     labels = problem.labels
     for p, q in combinations(range(len(problem.X)), 2):
         if labels[p] != labels[q]:
-            yield moved(problem, (p, labels[q]), (q, labels[p]))
+            yield move_samples(problem, (p, labels[q]), (q, labels[p]))
 
 
 def assert_none_is_cheaper(problem, neighbours, floor):
     least = cost_by_definition(problem)
     for neighbour in neighbours:
-        if allowed(neighbour, floor):
+        if is_allowed(neighbour, floor):
             assert cost_by_definition(neighbour) >= least * (1 - 1e-9)

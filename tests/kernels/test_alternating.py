@@ -55,7 +55,7 @@ def mean_cost(samples, labels):
     return cost / samples.weights.sum()
 
 
-def least_balance(samples, tables):
+def minimum_balance(samples, tables):
     """f2 from its definition: one attribute absolutely, several relative to the data."""
     balances = [(t.min(axis=1) / t.max(axis=1)).min() for t in tables]
     if len(tables) == 1:
@@ -114,7 +114,7 @@ def test_tables_cost_and_balance_equal_their_definitions(problem):
     )
     tables = table(samples, codes, labels, n_clusters)
     least, low, rare, common = standalone(kernels.bottleneck)(samples, state)
-    assert least == pytest.approx(least_balance(samples, tables))
+    assert least == pytest.approx(minimum_balance(samples, tables))
     a = np.searchsorted(samples.columns, rare, side="right") - 1
     ratio = state.counts[low, rare] / state.counts[low, common]
     assert samples.columns[a] <= common < samples.columns[a + 1]
@@ -173,8 +173,8 @@ def test_a_batch_that_covers_the_set_finds_its_closest_member():
     draws, center = np.array([5], dtype=np.uint64), np.array([0.3, -0.2])
     members = np.flatnonzero((labels == 1) & (codes == 0))
     expected = members[((samples.X[members] - center) ** 2).sum(axis=1).argmin()]
-    found = standalone(kernels.closest_member)(samples, state, 1, 0, center, len(members), draws)
-    assert found == expected
+    result = standalone(kernels.closest_member)(samples, state, 1, 0, center, len(members), draws)
+    assert result == expected
     assert draws[0] == 5  # nothing was drawn
 
 
@@ -184,11 +184,11 @@ def test_a_batch_of_one_is_a_uniform_member():
     labels = np.repeat([0, 1], 10)
     state = new_state(samples, labels, 2)
     draws = np.array([2**40 + 1], dtype=np.uint64)
-    found = [
+    result = [
         standalone(kernels.closest_member)(samples, state, 0, 1, np.zeros(1), 1, draws)
         for _ in range(1000)
     ]
-    counts = np.bincount(found, minlength=20)
+    counts = np.bincount(result, minlength=20)
     assert counts.nonzero()[0].tolist() == [1, 3, 5, 7, 9]
     assert ((counts[1:10:2] - 200) ** 2 / 200).sum() < 18.5
 
@@ -288,4 +288,4 @@ def test_iterations_keep_every_invariant(problem, local, half, batch, seed):
     assert len(np.unique(state.labels)) == n_clusters
     assert trace[-1, 0] == pytest.approx(mean_cost(samples, state.labels), abs=1e-9)
     tables = table(samples, codes, state.labels, n_clusters)
-    assert trace[-1, 1] == pytest.approx(least_balance(samples, tables), abs=1e-9)
+    assert trace[-1, 1] == pytest.approx(minimum_balance(samples, tables), abs=1e-9)

@@ -5,19 +5,19 @@ from hypothesis import strategies as st
 
 from skfair._kernels import alternating_front as kernels
 from skfair._kernels.alternating import SwapRule, run
-from tests.kernels.test_alternating import least_balance, mean_cost, new_state, problems, table
+from tests.kernels.test_alternating import mean_cost, minimum_balance, new_state, problems, table
 
 
-def new_members(samples, labellings, n_clusters, room):
+def new_members(samples, labellings, n_clusters, capacity):
     n, n_columns = len(samples.X), samples.columns[-1]
     members = kernels.FrontList(
-        np.zeros((room, n), dtype=np.uint8),
-        np.zeros((room, n_clusters, samples.X.shape[1])),
-        np.zeros((room, n_clusters, n_columns)),
-        np.zeros((room, n_clusters, n_columns), dtype=np.int64),
-        np.zeros(room),
-        np.zeros(room),
-        np.arange(room)[::-1].copy(),
+        np.zeros((capacity, n), dtype=np.uint8),
+        np.zeros((capacity, n_clusters, samples.X.shape[1])),
+        np.zeros((capacity, n_clusters, n_columns)),
+        np.zeros((capacity, n_clusters, n_columns), dtype=np.int64),
+        np.zeros(capacity),
+        np.zeros(capacity),
+        np.arange(capacity)[::-1].copy(),
         np.array([len(labellings)]),
     )
     members.labels[members.slot[: len(labellings)]] = labellings
@@ -29,7 +29,7 @@ def new_members(samples, labellings, n_clusters, room):
 def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats):
     samples, codes, labels, n_clusters = problem
     parents = np.stack([labels, labels[::-1]])
-    members = new_members(samples, parents, n_clusters, room=2 + 2 * 3)
+    members = new_members(samples, parents, n_clusters, capacity=2 + 2 * 3)
     pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
     kernels.add_children(samples, members, (0, 2), pairs, SwapRule(2, True, False, n_repeats), rng)
     size = members.length[0]
@@ -40,16 +40,16 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats)
         row = members.labels[members.slot[i]]
         tables = table(samples, codes, row, n_clusters)
         assert members.cost[i] == pytest.approx(mean_cost(samples, row), abs=1e-9)
-        assert members.balance[i] == pytest.approx(least_balance(samples, tables), abs=1e-9)
-    for i in range(2, size):  # nobody who was there is strictly better in both
+        assert members.balance[i] == pytest.approx(minimum_balance(samples, tables), abs=1e-9)
+    for i in range(2, size):  # no earlier entry is strictly better in both
         better = (members.cost[:i] < members.cost[i]) & (members.balance[:i] > members.balance[i])
         assert not better.any()
 
 
 @given(problems(), st.integers(1, 2**60), st.integers(1, 4))
-def test_a_child_is_what_so_many_iterations_of_algorithm_2_lead_to(problem, seed, n_repeats):
+def test_a_child_is_the_result_of_its_iterations_of_algorithm_2(problem, seed, n_repeats):
     samples, _, labels, n_clusters = problem
-    members = new_members(samples, labels[np.newaxis], n_clusters, room=2)
+    members = new_members(samples, labels[np.newaxis], n_clusters, capacity=2)
     pair, rule = np.array([3, 2]), SwapRule(4, True, False)
     rng, same = np.array([seed], dtype=np.uint64), np.array([seed], dtype=np.uint64)
     kernels.add_children(

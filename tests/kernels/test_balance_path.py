@@ -20,7 +20,7 @@ from tests.kernels.clusterings import (
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
 
 
-def unbalanced(rng, n_samples, n_clusters, n_groups, equal_weights=False):
+def make_unbalanced_problem(rng, n_samples, n_clusters, n_groups, equal_weights=False):
     """Most samples in the cluster of their group, as a start for a path."""
     problem = make_problem(rng, n_samples, n_clusters, n_groups, equal_weights)
     stay = rng.random(n_samples) < 0.6
@@ -41,9 +41,11 @@ def climb(problem, goal, rows=None, max_moves=100):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.booleans())
-def test_every_prefix_of_a_path_is_what_it_says(seed, n_clusters, n_groups, equal_weights):
+def test_costs_and_ratios_of_every_prefix_are_those_of_its_labels(
+    seed, n_clusters, n_groups, equal_weights
+):
     rng = np.random.default_rng(seed)
-    problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights)
+    problem = make_unbalanced_problem(rng, 30, n_clusters, n_groups, equal_weights)
     if not equal_weights:
         problem = problem._replace(own_masses=rng.uniform(0.1, 3.0, 30))
     path, clustering = climb(problem, 1.0)
@@ -64,7 +66,7 @@ def test_the_balance_never_falls_on_a_path_which_comes_to_an_end(
     seed, n_clusters, n_groups, equal_weights
 ):
     rng = np.random.default_rng(seed)
-    problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights)
+    problem = make_unbalanced_problem(rng, 30, n_clusters, n_groups, equal_weights)
     path, _ = climb(problem, 1.0, max_moves=1000)
     balances = np.array([ratios_by_definition(problem).min(), *path.balances])
     assert (np.diff(balances) >= -1e-12).all()
@@ -74,7 +76,9 @@ def test_the_balance_never_falls_on_a_path_which_comes_to_an_end(
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_a_path_ends_once_it_has_reached_the_goal(seed, n_groups):
-    problem = unbalanced(np.random.default_rng(seed), 60, 3, n_groups, equal_weights=True)
+    problem = make_unbalanced_problem(
+        np.random.default_rng(seed), 60, 3, n_groups, equal_weights=True
+    )
     path, clustering = climb(problem, 0.7)
     assert ratios_by_definition(problem).min() < 0.5 < 0.7 <= path.balances[-1]
     assert (path.balances[:-1] < 0.7).all()
@@ -82,16 +86,16 @@ def test_a_path_ends_once_it_has_reached_the_goal(seed, n_groups):
     assert len(nothing.samples) == 0
 
 
-def test_a_path_takes_no_more_moves_than_allowed_and_only_the_rows_given():
-    problem = unbalanced(np.random.default_rng(1), 60, 3, 2)
+def test_a_path_respects_max_moves_and_rows():
+    problem = make_unbalanced_problem(np.random.default_rng(1), 60, 3, 2)
     full, _ = climb(problem, 1.0)
     assert len(full.samples) > 2
-    for whole, cut in zip(full, climb(problem, 1.0, max_moves=2)[0], strict=True):
-        np.testing.assert_array_equal(cut, whole[:2])
+    for expected, cut in zip(full, climb(problem, 1.0, max_moves=2)[0], strict=True):
+        np.testing.assert_array_equal(cut, expected[:2])
     rows = np.arange(0, 60, 3)
-    some, _ = climb(problem, 1.0, rows=rows)
-    assert len(some.samples) > 0
-    assert np.isin(some.samples, rows).all()
+    path, _ = climb(problem, 1.0, rows=rows)
+    assert len(path.samples) > 0
+    assert np.isin(path.samples, rows).all()
 
 
 def test_the_cheapest_helpful_sample_moves_first():

@@ -53,14 +53,14 @@ def ratio(counts, members, **limits):
     return standalone(kernels.ratio)(np.array(counts), np.array(members), limits)
 
 
-def test_the_ratio_is_rarest_over_commonest():
+def test_the_ratio_is_smallest_over_largest_group():
     assert ratio([2.0, 8.0, 4.0], [1, 3, 2]) == 0.25
     assert ratio([5.0], [2]) == 1
     # Rounding may leave some weight where the last member has gone: members decide.
     assert ratio([1e-17, 8.0], [0, 3]) == 0
 
 
-def test_the_ratio_in_other_scales_and_up_to_a_person():
+def test_the_ratio_in_other_scales_and_up_to_one_sample():
     # 2 of 4 and 8 of 8: shares of .5 and 1.
     shares = np.array([[1 / 4, 1 / 8]])
     assert ratio([2.0, 8.0], [2, 8], scales=shares) == 0.5

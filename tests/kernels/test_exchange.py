@@ -45,10 +45,10 @@ def exchange(problem, floor):
     limits = balance_limits(problem.n_groups, floor)
     lowest = kernels.lowest_bounds(distances, codes, weights[0], clustering, problem.n_groups)
     partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
-    found = kernels.find_candidates(distances, codes, weights[0], clustering, partners)
-    order = kernels.sort_candidates(*found[1:], lowest.size)
-    found = (column[order] for column in found)
-    n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
+    candidates = kernels.find_candidates(distances, codes, weights[0], clustering, partners)
+    order = kernels.sort_candidates(*candidates[1:], lowest.size)
+    candidates = (column[order] for column in candidates)
+    n_exchanges = kernels.exchange(X, weights, codes, clustering, *candidates, lowest, limits)
     check_against_scratch(problem, clustering)
     return n_exchanges, problem.with_labels(clustering.labels)
 
@@ -103,7 +103,7 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
 
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
-def test_candidates_are_all_whom_some_allowed_exchange_could_help(problem, share):
+def test_candidates_are_all_samples_of_improving_exchanges(problem, share):
     labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
     floor = share * ratios_by_definition(problem).min()
     bounds, lowest = all_bounds(problem)

@@ -1,7 +1,7 @@
 """The dual of the fair assignment against its definitions and against the linear programme.
 
-The dual is piecewise linear, so that finite differences say nothing at its kinks; that the counts
-give its slope is tested by the inequality that defines the supergradients of a concave function.
+The dual is piecewise linear, so that finite differences say nothing at its breakpoints. That the
+counts are its slope is tested by the inequality that defines supergradients of a concave function.
 """
 
 import functools
@@ -33,12 +33,12 @@ def intersections(n_groups):
 
 def fill_offsets(multipliers, ratio, sizes=None):
     n_clusters, n_groups, _ = multipliers.shape
-    prices = fair_duals.Multipliers(
+    duals = fair_duals.Multipliers(
         multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes
     )
     offsets = np.empty(multipliers.shape[:2])
     ratios = ratio if np.ndim(ratio) else balance_ratios(n_groups, ratio)
-    standalone(fair_duals.fill_offsets)(prices, ratios, intersections(n_groups), offsets)
+    standalone(fair_duals.fill_offsets)(duals, ratios, intersections(n_groups), offsets)
     return offsets
 
 
@@ -67,10 +67,10 @@ class Problem(NamedTuple):
 
 
 def make_problem(rng, n_samples, n_clusters, n_groups, share=0.8):
-    """Random points and centres; the ratio is a share of the data's own balance."""
+    """Random points and centres; the ratio is a share of the balance of the data."""
     X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
     codes = rng.permutation(np.arange(n_samples) % n_groups)
-    X[:, 0] += 2 * codes  # groups that live apart make the constraints bind
+    X[:, 0] += 2 * codes  # separated groups make the constraints bind
     weights = rng.uniform(0.5, 2.0, n_samples)
     by_group = np.bincount(codes, weights)
     distances = ((X - centers[:, None]) ** 2).sum(axis=2)
@@ -94,19 +94,21 @@ def problems(draw):
 
 
 def dual(problem, multipliers, width=np.inf):
-    """Value of the dual and the assignment at its prices."""
-    found = kernels.evaluate_dual(problem.rows, fill_offsets(multipliers, problem.ratio), width)
-    return found.value, found
+    """Value of the dual and the assignment of minimum cost."""
+    evaluation = kernels.evaluate_dual(
+        problem.rows, fill_offsets(multipliers, problem.ratio), width
+    )
+    return evaluation.value, evaluation
 
 
-def solve(problem, start=None, slack=0.0, max_iter=50, n_parts=1):
+def solve(problem, start=None, slack=0.0, max_iter=50, n_partitions=1):
     start = start or _dual.zero_solution(len(problem.distances), problem.n_groups)
-    cuts = np.array_split(np.arange(len(problem.codes)), n_parts)
-    parts = make_partitions(
+    cuts = np.array_split(np.arange(len(problem.codes)), n_partitions)
+    partitioned = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
-    solution, looked = _dual.solve_dual(parts, problem.limits, start, slack, max_iter)
-    labels, gaps = _dual.gather_labels(looked)
+    solution, evaluation = _dual.solve_dual(partitioned, problem.limits, start, slack, max_iter)
+    labels, gaps = _dual.gather_labels(evaluation)
     return solution._replace(labels=labels, gaps=gaps)
 
 
@@ -153,29 +155,29 @@ def test_offsets_equal_their_formula(drawn):
 
 @pytest.mark.parametrize("n_samples", [1, 127, 128, 130])
 @pytest.mark.parametrize("n_clusters", [1, 2, 4])
-def test_an_assignment_is_the_argmin_of_the_prices(n_samples, n_clusters):
+def test_an_assignment_is_the_argmin_of_the_costs(n_samples, n_clusters):
     rng = np.random.default_rng(n_samples)
     problem = make_problem(rng, n_samples, n_clusters, 1 if n_samples == 1 else 3)
     multipliers = random_multipliers(rng, n_clusters, problem.n_groups)
     value, assignment = dual(problem, multipliers)
     offsets = fill_offsets(multipliers, problem.ratio)
-    prices = problem.distances + offsets[:, problem.codes]
-    ranked = np.argsort(prices, axis=0, kind="stable")
+    costs = problem.distances + offsets[:, problem.codes]
+    ranked = np.argsort(costs, axis=0, kind="stable")
     np.testing.assert_array_equal(assignment.labels, ranked[0])
     if n_clusters > 1:
         next_to = np.zeros((problem.n_groups, n_clusters, n_clusters))
         np.add.at(next_to, (problem.codes, *ranked[:2]), problem.weights)
         np.testing.assert_allclose(assignment.ties, next_to, rtol=1e-12)
-        gaps = np.diff(np.sort(prices, axis=0)[:2], axis=0)[0]
+        gaps = np.diff(np.sort(costs, axis=0)[:2], axis=0)[0]
         np.testing.assert_array_equal(assignment.gaps, gaps)
     else:
         assert (assignment.gaps == np.inf).all()
     members = np.eye(n_clusters)[assignment.labels]
     np.testing.assert_allclose(assignment.counts, members.T @ problem.memberships, atol=1e-12)
-    assert value == pytest.approx(problem.weights @ prices.min(axis=0))
+    assert value == pytest.approx(problem.weights @ costs.min(axis=0))
 
 
-def test_equal_prices_go_to_the_lowest_index():
+def test_equal_costs_go_to_the_lowest_index():
     distances = np.array([[2.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
     problem = Problem(distances, np.array([0, 1]), np.ones(2), 1.0, 2)
     _, assignment = dual(problem, np.zeros((3, 2, 2)))
@@ -210,12 +212,12 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
     _, assignment = dual(problem, nothing, width)
     near = assignment.gaps < width
     assert 0 < assignment.n_near == near.sum() < 60
-    some = problem._replace(
+    subset = problem._replace(
         distances=problem.distances[:, near].copy(),
         codes=problem.codes[near],
         weights=problem.weights[near],
     )
-    np.testing.assert_array_equal(assignment.ties, dual(some, nothing)[1].ties)
+    np.testing.assert_array_equal(assignment.ties, dual(subset, nothing)[1].ties)
 
 
 def fitting_width(gaps):
@@ -244,7 +246,7 @@ def step(request):
 
 
 def free_and_gradient(multipliers, counts, ratio):
-    """Positive multipliers, and violated bounds of a cluster's rarest and commonest group."""
+    """Positive multipliers, and violated bounds of a cluster's smallest and largest group."""
     k, i, j = np.indices(multipliers.shape)
     violation = ratio * counts[k, j] - counts[k, i]
     extreme = (i == counts.argmin(axis=1)[k]) | (j == counts.argmax(axis=1)[k])
@@ -270,8 +272,8 @@ def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np
     limits = balance_limits(n_groups, ratio)._replace(min_size=smallest, max_size=largest)
     sizes = np.zeros((n_clusters, 2)) if sizes is None else sizes
     ratios = fair_duals.required_ratios(limits)
-    prices = fair_duals.Multipliers(multipliers, sizes)
-    n_rows, *columns = list_free_multipliers()(prices, counts, limits, ratios)
+    duals = fair_duals.Multipliers(multipliers, sizes)
+    n_rows, *columns = list_free_multipliers()(duals, counts, limits, ratios)
     return fair_duals.FreeMultipliers(n_rows, *(column[:n_rows] for column in columns)), ratios
 
 
@@ -280,14 +282,14 @@ def list_free_multipliers():
     """The rows as a tuple of arrays."""
     compiled = fair_duals.list_free_multipliers
 
-    def as_tuple(prices, counts, limits, ratios):
-        rows = compiled(prices, counts, limits, ratios)
+    def as_tuple(duals, counts, limits, ratios):
+        rows = compiled(duals, counts, limits, ratios)
         return rows.n_rows, rows.cells, rows.values, rows.violations
 
     return standalone(as_tuple)
 
 
-def at(rows, table):
+def entries_at(rows, table):
     """What a table of all pairs has at the rows."""
     return table[tuple(rows.cells.T)]
 
@@ -297,15 +299,15 @@ def test_free_are_the_multipliers_that_a_step_may_change(step):
     free, gradient = free_and_gradient(multipliers, counts, ratio)
     rows, _ = rows_of(multipliers, counts, ratio)
     np.testing.assert_array_equal(rows.cells, np.argwhere(free))
-    np.testing.assert_array_equal(at(rows, gradient), rows.violations)
-    np.testing.assert_array_equal(at(rows, multipliers), rows.values)
+    np.testing.assert_array_equal(entries_at(rows, gradient), rows.violations)
+    np.testing.assert_array_equal(entries_at(rows, multipliers), rows.values)
 
 
-def test_sizes_out_of_bounds_and_those_with_a_price_are_rows():
+def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     counts = np.array([[3.0, 3.0], [1.0, 1.0], [4.0, 4.0]])
-    prices = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
+    duals = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
     nothing = np.zeros((3, 2, 2))
-    rows, _ = rows_of(nothing, counts, 0.0, prices, smallest=3.0, largest=7.0)
+    rows, _ = rows_of(nothing, counts, 0.0, duals, smallest=3.0, largest=7.0)
     low, high = fair_duals.SIZE_ROW, fair_duals.SIZE_ROW - 1
     assert rows.cells[:, :2].tolist() == [[1, low], [2, low], [2, high]]
     assert rows.values.tolist() == [0.5, 0.25, 0]
@@ -327,7 +329,7 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     standalone(fair_duals._apply_hessian)(
         rows.violations, rows, density, ratios, intersections(len(ratios)), 0.1, result
     )
-    np.testing.assert_allclose(result, at(rows, product), atol=1e-10)
+    np.testing.assert_allclose(result, entries_at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
     mean = standalone(fair_duals._mean_diagonal)(rows, density, ratios, intersections(len(ratios)))
     assert mean == pytest.approx(diagonal.mean())
@@ -392,9 +394,9 @@ def test_without_ties_the_newton_step_is_finite(step):
 
 def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
     limits = balance_limits(counts.shape[1], ratio)._replace(min_size=smallest, max_size=largest)
-    prices = fair_duals.Multipliers(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
+    duals = fair_duals.Multipliers(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
     ratios = fair_duals.required_ratios(limits)
-    return standalone(fair_duals.group_kkt_residual)(prices, counts, limits, ratios)
+    return standalone(fair_duals.group_kkt_residual)(duals, counts, limits, ratios)
 
 
 def test_the_worst_violation_breaks_feasibility_or_slackness():
@@ -403,11 +405,11 @@ def test_the_worst_violation_breaks_feasibility_or_slackness():
     assert worst_violation(multipliers, counts, 0.5) == 1
     assert worst_violation(multipliers, counts, 0.5, smallest=17.0) == 3
     assert worst_violation(multipliers, counts, 0.5, largest=10.0) == 4
-    priced = np.array([[1.0, 0.0]])  # a price on a least size with 10 to spare
-    assert worst_violation(multipliers, counts, 0.5, priced, smallest=4.0) == 10
-    multipliers[0, 0, 1] = 1  # a price on the violated constraint: still 1
+    size_duals = np.array([[1.0, 0.0]])  # a multiplier of a minimum size with 10 to spare
+    assert worst_violation(multipliers, counts, 0.5, size_duals, smallest=4.0) == 10
+    multipliers[0, 0, 1] = 1  # a multiplier of the violated constraint: still 1
     assert worst_violation(multipliers, counts, 0.5) == 1
-    multipliers[0, 1, 0] = 1  # a price on a constraint with 8 to spare
+    multipliers[0, 1, 0] = 1  # a multiplier of a constraint with 8 to spare
     assert worst_violation(multipliers, counts, 0.5) == 8
 
 
@@ -446,8 +448,8 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     solution = solve(problem)
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=1e-3)
-    prices = solution.multipliers
-    offsets = fill_offsets(prices.ratios, problem.ratio, prices.sizes)
+    duals = solution.multipliers
+    offsets = fill_offsets(duals.ratios, problem.ratio, duals.sizes)
     np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
 
 
@@ -478,29 +480,29 @@ def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
     np.testing.assert_array_equal(again.multipliers.ratios, solution.multipliers.ratios)
 
 
-def test_samples_in_parts_have_the_same_solution():
+def test_partitioned_samples_have_the_same_solution():
     problem = make_problem(np.random.default_rng(3), 400, 3, 2)
-    whole, parts = solve(problem), solve(problem, n_parts=9)
-    assert parts.value == pytest.approx(whole.value, rel=1e-7)
-    assert (parts.labels == whole.labels).mean() > 0.98
+    full, partitioned = solve(problem), solve(problem, n_partitions=9)
+    assert partitioned.value == pytest.approx(full.value, rel=1e-7)
+    assert (partitioned.labels == full.labels).mean() > 0.98
 
 
-def test_a_ratio_of_zero_asks_for_nothing():
+def test_a_ratio_of_zero_has_no_offsets():
     problem = make_problem(np.random.default_rng(0), 50, 3, 2, share=0.0)
     solution = solve(problem)
     assert not solution.offsets.any()
     np.testing.assert_array_equal(solution.labels, problem.distances.argmin(axis=0))
 
 
-def test_one_group_pays_nothing():
+def test_one_group_has_no_offsets():
     problem = make_problem(np.random.default_rng(0), 50, 3, 1, share=1.0)
     solution = solve(problem)
     assert not solution.offsets.any()
     assert solution.value == pytest.approx(problem.weights @ problem.distances.min(axis=0))
 
 
-def test_separated_groups_are_priced_into_shared_clusters():
-    """Two sites, one group each: at ratio 1 half of either group must travel, by symmetry."""
+def test_separated_groups_share_clusters_at_the_optimal_offsets():
+    """Two sites, one group each: at ratio 1 half of either group changes clusters, by symmetry."""
     X = np.repeat([0.0, 1.0], 50)
     distances = np.array([X**2, (X - 1) ** 2])
     problem = Problem(distances, np.repeat([0, 1], 50), np.ones(100), 1.0, 2)

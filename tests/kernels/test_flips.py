@@ -5,7 +5,7 @@ import pytest
 
 from skfair._kernels import flips
 
-N_TURNS = 51  # odd: nobody flips at a stop
+N_TIMES = 51  # odd: no sample flips at a breakpoint
 
 
 def draw(n_samples=400):
@@ -15,34 +15,34 @@ def draw(n_samples=400):
     return scores, slopes
 
 
-@pytest.mark.parametrize("few", [0, 1 << 17])
-def test_sums_follow_the_decisions(few, monkeypatch):
-    monkeypatch.setattr(flips, "_MAX_NUMPY", few)
+@pytest.mark.parametrize("max_numpy", [0, 1 << 17])
+def test_sums_follow_the_decisions(max_numpy, monkeypatch):
+    monkeypatch.setattr(flips, "_MAX_NUMPY", max_numpy)
     rng = np.random.default_rng(1)
     n_samples, n_events, n_entries = 60, 3, 100
     samples, events = (
         rng.integers(n_samples, size=n_entries),
         rng.integers(n_events, size=n_entries),
     )
-    effects, turns = rng.normal(size=n_entries), rng.integers(N_TURNS + 1, size=n_samples)
+    effects, flip_times = rng.normal(size=n_entries), rng.integers(N_TIMES + 1, size=n_samples)
     decisions = rng.choice([-1, 1], size=n_samples)
     entries = samples, events, effects
-    sums = flips.sum_flips(entries, decisions, turns, n_events, N_TURNS)
-    for t in range(N_TURNS + 1):
-        now = np.where(turns < t, -decisions, decisions)
+    sums = flips.sum_flips(entries, decisions, flip_times, n_events, N_TIMES)
+    for t in range(N_TIMES + 1):
+        now = np.where(flip_times < t, -decisions, decisions)
         expected = np.bincount(events, effects * (now[samples] > 0), n_events)
         np.testing.assert_allclose(sums[:, t], expected, atol=1e-12)
 
 
 def test_flips_lie_between_their_stops():
     scores, slopes = draw()
-    turns, decisions = flips.bin_flips(scores, slopes, 1e-9, 0.5, N_TURNS)
-    place = np.linspace(-1, 1, N_TURNS + 1)[1:-1]
+    flip_times, decisions = flips.bin_flips(scores, slopes, 1e-9, 0.5, N_TIMES)
+    place = np.linspace(-1, 1, N_TIMES + 1)[1:-1]
     at = 0.5 * place / (1 - np.abs(place))
     moving = np.abs(slopes) > 1e-9
     lengths = -scores[moving] / slopes[moving]
-    np.testing.assert_array_equal(turns[moving], np.searchsorted(at, lengths, side="right"))
-    assert (turns[~moving] == N_TURNS).all()
+    np.testing.assert_array_equal(flip_times[moving], np.searchsorted(at, lengths, side="right"))
+    assert (flip_times[~moving] == N_TIMES).all()
     for t, length in enumerate(at):
-        now = np.where(turns <= t, -decisions, decisions)
+        now = np.where(flip_times <= t, -decisions, decisions)
         np.testing.assert_array_equal(now > 0, scores + length * slopes > 0)

@@ -1,4 +1,4 @@
-"""What holds for all kernels: what they return, where they are kept, and that Ctrl-C is heard."""
+"""What holds for all kernels: return types, cache files and interrupts."""
 
 import errno
 import gc
@@ -85,34 +85,34 @@ def test_kernels_return_numbers(name):
 
 
 @pytest.fixture
-def dropped(monkeypatch):
-    """What Python drops of what is raised: no interrupt can be heard in a finalizer."""
-    kept, exceptions = gc.callbacks[:], []
-    gc.callbacks.clear()  # such as those of other tests' tools: what they raise is dropped too
+def unraisable(monkeypatch):
+    """Exceptions that Python discards: an interrupt in a finalizer is not raised."""
+    callbacks, exceptions = gc.callbacks[:], []
+    gc.callbacks.clear()  # of other tools: exceptions in them are discarded too
     monkeypatch.setattr(sys, "unraisablehook", exceptions.append)
     yield exceptions
-    gc.callbacks[:] = kept
+    gc.callbacks[:] = callbacks
 
 
 @timers
 @compiled
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_interrupt_at_any_moment_is_heard_and_leaves_the_earlier_fit_whole(name, dropped):
+def test_an_interrupt_at_any_moment_is_raised_and_leaves_the_earlier_fit(name, unraisable):
     estimator, data = ESTIMATORS[name], make_data(name, 1000)
     seconds = -perf_counter()
     estimator.fit(**data)
     seconds += perf_counter()
-    heard = []
+    interrupts = []
 
     def handler(*_):
-        heard.append(perf_counter())
+        interrupts.append(perf_counter())
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGALRM, handler)
     earlier = pickle.dumps(vars(estimator))
     try:
         for moment in np.linspace(1e-4, 0.9 * seconds, 12):
-            heard.clear()
+            interrupts.clear()
             try:
                 signal.setitimer(signal.ITIMER_REAL, moment)
                 estimator.fit(**data)
@@ -120,7 +120,7 @@ def test_an_interrupt_at_any_moment_is_heard_and_leaves_the_earlier_fit_whole(na
             except KeyboardInterrupt:
                 assert pickle.dumps(vars(estimator)) == earlier
             else:
-                assert not heard or dropped, "the interrupt was swallowed"
+                assert not interrupts or unraisable, "the interrupt was swallowed"
                 estimator.fit(**data)
                 earlier = pickle.dumps(vars(estimator))
     finally:
@@ -130,7 +130,7 @@ def test_an_interrupt_at_any_moment_is_heard_and_leaves_the_earlier_fit_whole(na
 
 @timers
 @compiled
-def test_an_interrupt_amid_compilation_is_heard_and_the_kernel_is_finished():
+def test_an_interrupt_during_compilation_is_raised_and_the_kernel_is_finished():
     source = "\n".join(["def kernel(x):", *[f"    x = x * {i} + 1.5 / x" for i in range(150)]])
     scope = {}
     exec(source + "\n    return x\n", scope)
@@ -156,7 +156,7 @@ def plus_one(x):
 
 
 @pytest.fixture
-def cached(monkeypatch, tmp_path):
+def compile_cached(monkeypatch, tmp_path):
     """Compile a function as a process does that finds the files of earlier ones."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
@@ -183,28 +183,28 @@ def read_only(monkeypatch):
 
 
 @compiled
-def test_kernels_are_compiled_where_no_folder_can_be_written(cached, read_only):
+def test_kernels_are_compiled_where_no_folder_can_be_written(compile_cached, read_only):
     read_only()
-    kernel = cached()
+    kernel = compile_cached()
     assert kernel(1) == 2
     assert not files_of(kernel, "nb*")
 
 
 @compiled
-def test_stored_kernels_are_loaded_from_a_read_only_folder(cached, read_only):
+def test_stored_kernels_are_loaded_from_a_read_only_folder(compile_cached, read_only):
     # As in a container that has compiled them at its build.
-    assert cached()(1) == 2
+    assert compile_cached()(1) == 2
     read_only()
-    kernel = cached()
+    kernel = compile_cached()
     assert kernel(1) == 2
     assert kernel.stats.cache_hits
 
 
 @compiled
 def test_a_process_with_another_writable_folder_loads_what_the_package_brings(
-    cached, monkeypatch, tmp_path
+    compile_cached, monkeypatch, tmp_path
 ):
-    assert cached()(1) == 2
+    assert compile_cached()(1) == 2
     (tmp_path / "other").mkdir()
     provided = caching.FunctionCache._impl_class._locator_classes[0]
 
@@ -213,18 +213,18 @@ def test_a_process_with_another_writable_folder_loads_what_the_package_brings(
             return str(tmp_path / "other")
 
     monkeypatch.setattr(_cache._KernelFolders, "_locator_classes", [Other])
-    kernel = cached()
+    kernel = compile_cached()
     assert (kernel(1), kernel(1.5)) == (2, 2.5)
     assert sum(kernel.stats.cache_hits.values()) == 1
     assert len(files_of(kernel, "nbc")) == 1  # the signature that the package lacks
 
 
 @compiled
-def test_a_full_disk_is_no_obstacle(cached, monkeypatch):
+def test_kernels_are_compiled_where_the_disk_is_full(compile_cached, monkeypatch):
     def open_for_write(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    kernel = cached()
+    kernel = compile_cached()
     monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", open_for_write)
     assert kernel(1) == 2
     assert not files_of(kernel, "nb*")
@@ -233,42 +233,42 @@ def test_a_full_disk_is_no_obstacle(cached, monkeypatch):
 @compiled
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("share", [0, 0.5, 0.99])
-def test_files_that_were_cut_short_are_made_again(cached, ending, share):
-    kernel = cached()
+def test_files_that_were_cut_short_are_made_again(compile_cached, ending, share):
+    kernel = compile_cached()
     assert kernel(1) == 2
     (file,) = files_of(kernel, ending)
-    whole = file.read_bytes()
-    file.write_bytes(whole[: int(share * len(whole))])
-    damaged = cached()
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    damaged = compile_cached()
     assert damaged(1) == 2
     assert not damaged.stats.cache_hits
-    mended = cached()
-    assert mended(1) == 2
-    assert mended.stats.cache_hits
+    repaired = compile_cached()
+    assert repaired(1) == 2
+    assert repaired.stats.cache_hits
 
 
 @compiled
-def test_files_of_another_signature_are_not_taken(cached):
+def test_files_of_another_signature_are_not_taken(compile_cached):
     # As two processes leave them that compile different signatures at once.
-    kernel = cached()
+    kernel = compile_cached()
     assert (kernel(1), kernel(1.5)) == (2, 2.5)
     one, other = files_of(kernel, "nbc")
     swapped = one.read_bytes(), other.read_bytes()
     other.write_bytes(swapped[0])
     one.write_bytes(swapped[1])
-    kernel = cached()
+    kernel = compile_cached()
     assert (kernel(1), kernel(1.5)) == (2, 2.5)
     assert not kernel.stats.cache_hits
 
 
 @compiled
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all files")
-def test_files_that_may_not_be_read_are_no_obstacle(cached):
-    kernel = cached()
+def test_kernels_are_compiled_where_files_may_not_be_read(compile_cached):
+    kernel = compile_cached()
     kernel(1)
     for file in files_of(kernel, "nb*"):
         file.chmod(0)
-    assert cached()(1) == 2
+    assert compile_cached()(1) == 2
 
 
 @compiled
@@ -290,25 +290,25 @@ def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tm
 
 
 @compiled
-def test_kernels_of_replaced_sources_are_neither_stored_nor_loaded(cached, monkeypatch):
+def test_kernels_of_replaced_sources_are_neither_stored_nor_loaded(compile_cached, monkeypatch):
     """A process that runs while its package is updated has the old functions."""
-    cached()(1)
+    compile_cached()(1)
     monkeypatch.setattr(_cache, "_STATE_AT_IMPORT", [])
-    kernel = cached()
+    kernel = compile_cached()
     assert kernel(1) == 2 and not kernel.stats.cache_hits
     n_files = len(files_of(kernel, "nbc"))
     assert kernel(1.5) == 2.5 and len(files_of(kernel, "nbc")) == n_files
 
 
 @compiled
-def test_what_is_stale_is_not_read_as_it_may_name_what_is_gone(cached, monkeypatch):
-    kernel = cached()
+def test_stale_files_are_not_unpickled(compile_cached, monkeypatch):
+    kernel = compile_cached()
     kernel(1)
     (file,) = files_of(kernel, "nbi")
     gone = b"cos\nsystem\n(S'exit 1'\ntR."  # a pickle that runs a command when it is read
     monkeypatch.setattr(os, "system", lambda command: pytest.fail("stale files were read"))
     file.write_bytes(pickle.dumps("the version before") + gone)
-    stale = cached()
+    stale = compile_cached()
     assert stale(1) == 2
     assert not stale.stats.cache_hits
 
@@ -365,14 +365,14 @@ def test_after_a_warm_up_default_fits_compile_nothing():
     ESTIMATORS["ERM"].fit(**make_data("ERM", 140_000))
     FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(**make_data("k-means", 400))
     assert {kernel: set(kernel.signatures) for kernel in all_kernels()} == before
-    literature, of_parts = {"alternating", "alternating_front"}, {"_bin_members"}
+    literature, of_partitions = {"alternating", "alternating_front"}, {"_bin_members"}
     uncompiled = [kernel for kernel in before if not before[kernel]]
-    others = [kernel for kernel in uncompiled if kernel.__name__ not in of_parts]
+    others = [kernel for kernel in uncompiled if kernel.__name__ not in of_partitions]
     assert {kernel.__module__.split(".")[-1] for kernel in others} <= literature
 
 
 @compiled
-def test_a_verbose_fit_says_what_is_compiled_for_it(monkeypatch, capsys):
+def test_a_verbose_fit_prints_what_is_compiled_for_it(monkeypatch, capsys):
     monkeypatch.setattr(_kernels, "CACHE", False)
 
     def _double(x):
@@ -387,11 +387,11 @@ def test_a_verbose_fit_says_what_is_compiled_for_it(monkeypatch, capsys):
             kernel(x)
 
     _double.__module__ = "skfair._kernels.example"
-    silent, told, doubler = _kernels.jit(_double), _kernels.jit(_double), Doubler()
+    silent, verbose, doubler = _kernels.jit(_double), _kernels.jit(_double), Doubler()
     doubler.fit(silent, np.ones(3))
     assert capsys.readouterr().out == ""
     doubler.verbose = 1
     for _ in range(2):
-        doubler.fit(told, np.ones(3))
+        doubler.fit(verbose, np.ones(3))
     (line,) = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"compiling double, once \(for this process\) \.\.\. \d+\.\d s", line)

@@ -197,7 +197,7 @@ def test_the_cheapest_path_is_the_cheapest_of_all(seed, n_clusters):
         assert path_cost(costs, path[:length]) == pytest.approx(least)
 
 
-def test_no_path_comes_back_to_its_own_clusters():
+def test_no_path_returns_to_its_clusters():
     costs = np.array([[np.inf, 1, 1], [-5, np.inf, 1], [-5, -5, np.inf]])
     ends = np.array([True, False, False]), np.array([False, False, True])
     path = np.empty(3, np.int64)
@@ -209,7 +209,7 @@ def test_no_path_comes_back_to_its_own_clusters():
 @given(problems(), st.integers(0, 100))
 def test_repair_meets_the_bounds_of_each_group(problem, seed):
     K, groups, labels, n_clusters = problem
-    np.fill_diagonal(K, 1)  # nobody is isolated
+    np.fill_diagonal(K, 1)  # no node is isolated
     target = partition_of(K, labels, groups, n_clusters).counts
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, n_clusters, len(labels))
@@ -262,7 +262,7 @@ def test_repair_fills_queues_again():
 # Exchanges ----------------------------------------------------------------------------
 
 
-def test_an_exchange_mends_what_no_move_may():
+def test_an_exchange_repairs_bounds_that_no_move_can():
     blocks = np.kron(np.eye(2), np.ones((4, 4))) + 0.01
     labels = np.array([0, 0, 0, 1, 0, 1, 1, 1])
     groups = np.array([0, 1, 0, 1, 1, 0, 1, 0])
@@ -291,7 +291,7 @@ def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
 
 
 @given(problems())
-def test_the_price_of_an_exchange(problem):
+def test_the_cost_of_an_exchange(problem):
     K, groups, labels, n_clusters = problem
     graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
     before = ncut_by_definition(K, labels)

@@ -54,18 +54,18 @@ def test_stored_deviations(index_type):
     np.testing.assert_allclose(squares, share @ (inside * (X - mean) ** 2), atol=1e-14)
 
 
-def strided(X):
+def make_strided(X):
     return np.repeat(X, 2, axis=1)[:, ::2]
 
 
-@pytest.mark.parametrize("layout", [np.ascontiguousarray, strided])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, make_strided])
 def test_compressed_rows(layout):
     _, X = random_rows(20, 6)
     X[2, 4] = np.nan
-    found = sparse.csr_array(compressed_rows(layout(X)), shape=X.shape)
-    np.testing.assert_array_equal(found.toarray(), X)
-    assert found.nnz == np.count_nonzero(X)
-    assert found.has_canonical_format
+    result = sparse.csr_array(compressed_rows(layout(X)), shape=X.shape)
+    np.testing.assert_array_equal(result.toarray(), X)
+    assert result.nnz == np.count_nonzero(X)
+    assert result.has_canonical_format
 
 
 def test_nothing():

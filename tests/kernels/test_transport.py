@@ -15,29 +15,29 @@ def test_the_counts_are_reached_at_the_least_cost(seed, n_clusters, n_samples):
     rng = np.random.default_rng(seed)
     distances = rng.random((n_samples, n_clusters))
     labels = distances.argmin(axis=1)  # no exchange lowers the cost
-    wanted = np.bincount(rng.integers(n_clusters, size=n_samples), minlength=n_clusters)
-    surplus = np.bincount(labels, minlength=n_clusters) - wanted
+    required = np.bincount(rng.integers(n_clusters, size=n_samples), minlength=n_clusters)
+    surplus = np.bincount(labels, minlength=n_clusters) - required
     n_moves = transport(distances, np.arange(n_samples), labels, surplus)
     assert not surplus.any()
-    np.testing.assert_array_equal(np.bincount(labels, minlength=n_clusters), wanted)
+    np.testing.assert_array_equal(np.bincount(labels, minlength=n_clusters), required)
     assert n_moves <= n_samples * n_clusters
     costs = [
         distances[np.arange(n_samples), list(other)].sum()
         for other in product(range(n_clusters), repeat=n_samples)
-        if (np.bincount(other, minlength=n_clusters) == wanted).all()
+        if (np.bincount(other, minlength=n_clusters) == required).all()
     ]
     assert distances[np.arange(n_samples), labels].sum() == pytest.approx(min(costs))
 
 
-def test_a_path_may_lead_through_another_cluster():
-    # Far from 2, the member of 0 makes room in 1 for one who is near 2.
+def test_a_path_may_pass_through_another_cluster():
+    # The member of 0 is far from 2. It moves to 1, and the member of 1, near 2, moves there.
     distances = np.array([[0.0, 1.0, 9.0], [0.0, 5.0, 9.0], [9.0, 0.0, 1.0]])
     labels, surplus = np.array([0, 0, 1]), np.array([1, 0, -1])
     assert transport(distances, np.arange(3), labels, surplus) == 2
     assert labels.tolist() == [1, 0, 2]
 
 
-def test_it_stops_where_nobody_may_move_and_others_stay():
+def test_it_stops_where_no_sample_may_move_and_others_stay():
     distances = np.array([[0.0, 1.0]])
     labels, surplus = np.array([0, 1, 0]), np.array([-1, 1])
     assert transport(distances, np.array([2]), labels, surplus) == 0
@@ -49,11 +49,11 @@ def test_it_stops_where_nobody_may_move_and_others_stay():
     assert surplus.tolist() == [1, -1]
 
 
-def test_it_comes_to_an_end_from_labels_that_exchanges_would_improve():
+def test_it_terminates_from_labels_that_exchanges_would_improve():
     rng = np.random.default_rng(0)
     for _ in range(50):
         distances, labels = rng.random((30, 4)), rng.integers(4, size=30)
-        wanted = np.bincount(rng.integers(4, size=30), minlength=4)
-        surplus = np.bincount(labels, minlength=4) - wanted
+        required = np.bincount(rng.integers(4, size=30), minlength=4)
+        surplus = np.bincount(labels, minlength=4) - required
         transport(distances, np.arange(30), labels, surplus)
-        np.testing.assert_array_equal(np.bincount(labels, minlength=4), wanted)
+        np.testing.assert_array_equal(np.bincount(labels, minlength=4), required)

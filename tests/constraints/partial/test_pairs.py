@@ -27,19 +27,19 @@ def bound(width=1.0, weighted=True, pairs=((0.0, 1.0),)):
 def test_rows_are_means_of_the_ramp_over_pairs():
     constraint, codes, weights = bound()
     scores = np.random.default_rng(1).normal(size=60)
-    for (k, other), found in zip(
+    for (k, other), result in zip(
         constraint.pairs, constraint(scores, np.empty(0)).values, strict=True
     ):
         ramp = Ramp(1.0)(np.subtract.outer(scores[codes == k], scores[codes == other])).value
         pairs = np.outer(weights[codes == k], weights[codes == other])
-        assert found == pytest.approx(np.average(ramp, weights=pairs))
+        assert result == pytest.approx(np.average(ramp, weights=pairs))
 
 
 def test_derivatives_are_those_of_finite_differences():
     constraint, _, _ = bound(pairs=((0.1, 0.4), (0.6, 1.0)))
     scores, step = np.random.default_rng(2).normal(size=60), 1e-7
-    found = constraint(scores, np.empty(0))
-    jacobian = (found.jacobian.combine @ found.jacobian.cells).toarray()
+    result = constraint(scores, np.empty(0))
+    jacobian = (result.jacobian.combine @ result.jacobian.cells).toarray()
     for i in range(60):
         bump = step * (np.arange(60) == i)
         above = constraint(scores + bump, np.empty(0)).values
@@ -62,7 +62,7 @@ def test_rows_hold_the_distance_from_one_half():
     assert constraint.lower.tolist() == [0.45] * 3
     assert constraint.upper.tolist() == [0.55] * 3
     assert constraint.initial_aux(np.zeros(60)).shape == (constraint.n_aux,)
-    # Of equal scores nobody is ahead.
+    # Equal scores count half.
     np.testing.assert_allclose(constraint(np.zeros(60), np.empty(0)).values, 0.5)
 
 
@@ -78,7 +78,7 @@ def test_weights_taper_off_at_the_ends_of_an_interval():
     assert window.mean() == pytest.approx(0.4)
 
 
-def test_people_outside_the_interval_do_not_count():
+def test_samples_outside_the_interval_do_not_count():
     constraint, codes, _ = bound(pairs=((0.0, 0.5),))
     scores = np.random.default_rng(4).normal(size=60)
     lowest = [
@@ -91,14 +91,14 @@ def test_people_outside_the_interval_do_not_count():
     )
 
 
-def test_curvature_is_felt_where_the_ramp_bends_upwards():
-    # One person at 0, against 1000 spread evenly over [-5, 0], a fifth of them per unit
+def test_curvature_counts_where_the_ramp_is_convex():
+    # One sample at 0, against 1000 spread evenly over [-5, 0], a fifth of them per unit.
     scores = np.append(0.0, -np.arange(0.0025, 5.0, 0.005))
     membership = sparse.csr_array(np.eye(2, dtype=bool)[(scores < 0).astype(int)])
     members = Events.overlapping(membership, np.ones(len(scores)))
     bound = PairRows(members, [np.array([[0.0, 1.0]])] * 2, width=2.0, tolerance=0.05)
     curvature = bound(scores, np.empty(0)).curvature
-    # A ramp of differences begins at those who score 1, where nobody is, and ends at those at -1.
+    # The ramp of differences begins at scores of 1, where no sample is, and ends at scores of -1.
     assert curvature(np.array([1.0]))[0] == 0.0
     assert curvature(np.array([-3.0]))[0] == pytest.approx(2 * 3.0 / 2.0 * 0.2)
     assert (curvature(np.array([-3.0])) >= 0).all()
@@ -109,8 +109,8 @@ def test_curvature_is_felt_where_the_ramp_bends_upwards():
 intervals = pytest.mark.parametrize("pairs", [((0.0, 1.0),), ((0.1, 0.4), (0.6, 1.0))])
 
 
-def values_of(parts):
-    return np.array([[sum(one.value for one in half) for half in both] for both in parts])
+def values_of(halves):
+    return np.array([[sum(one.value for one in half) for half in both] for both in halves])
 
 
 @intervals
@@ -132,11 +132,11 @@ def test_the_majorant_touches_the_rows_at_one_point_and_is_nowhere_easier(pairs)
     rng = np.random.default_rng(6)
     scores, none = rng.normal(size=60), np.empty(0)
     majorant, rows = constraint.majorant(scores, none), constraint(scores, none)
-    found = majorant(scores, none)
-    np.testing.assert_allclose(found.values, np.tile(rows.values, 2))
+    result = majorant(scores, none)
+    np.testing.assert_allclose(result.values, np.tile(rows.values, 2))
     slopes = np.vstack([(rows.jacobian.combine @ rows.jacobian.cells).toarray()] * 2)
     np.testing.assert_allclose(
-        (found.jacobian.combine @ found.jacobian.cells).toarray(), slopes, atol=1e-12
+        (result.jacobian.combine @ result.jacobian.cells).toarray(), slopes, atol=1e-12
     )
     for other in scores + rng.normal(size=(20, 60)):
         upper, lower = np.reshape(majorant(other, none).values, (2, -1))
@@ -150,8 +150,8 @@ def test_rows_of_the_majorant_have_the_bounds_and_multipliers_of_the_rows():
     majorant = constraint.majorant(np.zeros(60), np.empty(0))
     assert majorant.upper.tolist() == [0.55] * 3 + [np.inf] * 3
     assert majorant.lower.tolist() == [-np.inf] * 3 + [0.45] * 3
-    pressing = majorant.original_multipliers(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0]))
-    assert pressing.tolist() == [0.1, -0.2, 0.0]
+    multipliers = majorant.original_multipliers(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0]))
+    assert multipliers.tolist() == [0.1, -0.2, 0.0]
     curvature = majorant(np.random.default_rng(7).normal(size=60), np.empty(0)).curvature
     assert (curvature(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0])) >= 0).all()
     assert not curvature(np.zeros(6)).any()
@@ -175,6 +175,6 @@ def test_idca_ends_where_sqp_does():
         ).fit(X, y, sensitive_features=groups)
         for solver in (SQP(tol=1e-4), IDCA(tol=1e-3))
     ]
-    direct, by_parts = (fit.objective_ for fit in fits)
+    by_sqp, by_idca = (fit.objective_ for fit in fits)
     assert np.abs(fits[1].multipliers_).max() > 1e-2  # the row binds
-    assert by_parts == pytest.approx(direct, abs=1e-3)
+    assert by_idca == pytest.approx(by_sqp, abs=1e-3)

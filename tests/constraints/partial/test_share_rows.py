@@ -1,4 +1,4 @@
-"""Which shares are held between which percentiles."""
+"""Which shares are bound between which percentiles."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_positions_walk_through_a_union():
     assert UNION.percentile_at(0.5, "right") == pytest.approx(0.6)
 
 
-def test_positions_are_found_again_and_end_with_the_interval():
+def test_positions_invert_percentiles_and_end_with_the_interval():
     at = np.linspace(0.0, 1.0, 9)
     for side in ("left", "right"):
         np.testing.assert_allclose(UNION.position_of(UNION.percentile_at(at, side)), at, atol=1e-12)
@@ -48,7 +48,7 @@ def test_free_thresholds_hold_shares_at_their_percentiles():
     np.testing.assert_allclose(bound.upper.reshape(2, 3), [[0.2, 0.4, 0.6]] * 2)
 
 
-def test_percentiles_0_and_1_bind_nobody():
+def test_percentiles_0_and_1_bind_no_sample():
     compared = two_groups(np.zeros(100), pairs=((0.0, 1.0),), tolerance=0.2)
     bound = rows_at_percentiles(*compared, np.array([0.0, 1.0]), 2.0, RAMP)
     np.testing.assert_array_equal(np.isfinite(bound.lower), [False, True] * 2)
@@ -68,7 +68,7 @@ def test_where_scores_are_equal_thresholds_keep_the_rows(score, shape):
     scores = np.full(100, score)
     compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
     bound = rows_at_percentiles(*compared, np.linspace(0.0, 1.0, 4), 2.0, CONVEX_MEANS[shape])
-    assert kept(bound, scores)
+    assert keeps_rows(bound, scores)
     middle = np.linspace(0.1, 0.5, 4) + 0.05
     assert bound(scores, bound.initial_aux(scores)).values.reshape(2, 4) == pytest.approx(
         np.tile(middle, (2, 1))
@@ -76,19 +76,19 @@ def test_where_scores_are_equal_thresholds_keep_the_rows(score, shape):
 
 
 def rates_of(first, second):
-    """Scores of two groups of 50 of whom so many are positive."""
+    """Scores of two groups of 50, with these numbers of positive ones."""
     return np.concatenate([np.where(np.arange(50) < n, 1.0, -1.0) for n in (first, second)])
 
 
-def kept(bound, scores):
-    """Whether some level keeps the rows."""
+def keeps_rows(bound, scores):
+    """Whether the rows hold at their initial unknowns."""
     values = bound(scores, bound.initial_aux(scores)).values
     return bool((values >= bound.lower - 1e-9).all() and (values <= bound.upper + 1e-9).all())
 
 
 # Shares of 50 with the interval [0.2, 0.6] and a tolerance of a quarter of it, 0.1.
 @pytest.mark.parametrize(
-    ("first", "second", "n_levels", "keeps"),
+    ("first", "second", "n_levels", "expected"),
     [
         (15, 20, 1, True),  # .3 and .4: just the tolerance
         (15, 21, 1, False),
@@ -98,21 +98,21 @@ def kept(bound, scores):
         (24, 50, 1, False),
     ],
 )
-def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_levels, keeps):
+def test_one_threshold_compares_shares_within_the_interval(first, second, n_levels, expected):
     scores = rates_of(first, second)
     compared = two_groups(scores, pairs=((0.2, 0.6),), tolerance=0.25)
     bound = rows_at_threshold(*compared, 0.0, 1e-6, RAMP)
-    assert kept(bound, scores) == keeps
-    if keeps:
+    assert keeps_rows(bound, scores) == expected
+    if expected:
         assert bound.n_aux in (n_levels, 1)
 
 
-def test_the_case_is_the_one_for_which_the_fewest_change_sides():
+def test_the_case_is_the_one_with_the_fewest_changed_decisions():
     """Shares .06 and .54 of [0, .5], tolerance .2: the second comes to .26, or the first to .3.
 
     In units of the interval they are .12 and 1.08, and may differ by .4: the first of equal groups
-    is .48 off the end, the second .56 off the first. Half as many people are in a second group of
-    half the size.
+    is .48 off the end, the second .56 off the first. A second group of half
+    the size has half as many samples.
     """
     scores = rates_of(3, 27)
     for weights, n_levels in (((50.0, 50.0), 0), ((50.0, 25.0), 1)):
@@ -120,7 +120,7 @@ def test_the_case_is_the_one_for_which_the_fewest_change_sides():
         assert rows_at_threshold(*compared, 0.0, 1e-6, RAMP).n_aux == n_levels
 
 
-def test_the_residual_leads_to_the_decisions():
+def test_smooth_shares_plus_residual_are_shares_of_decisions():
     scores = np.random.default_rng(1).normal(size=100)
     bound = rows_at_threshold(*two_groups(scores), 0.3, 2.0, RAMP)
     decided = [(scores[:50] > 0.3).mean(), (scores[50:] > 0.3).mean()]

@@ -68,8 +68,8 @@ def rows_and_derivatives(constraint):
 @pytest.mark.parametrize("rows", [bound(0.4), sigmoid()], ids=["ramp", "sigmoid"])
 def test_derivatives_are_those_of_finite_differences(rows, which):
     constraint, (scores, aux) = rows_and_derivatives(rows)[which], point(3)
-    found, step = constraint(scores, aux), 1e-6
-    jacobian = found.jacobian.combine @ found.jacobian.cells.toarray()
+    result, step = constraint(scores, aux), 1e-6
+    jacobian = result.jacobian.combine @ result.jacobian.cells.toarray()
     for i in range(30):
         bump = step * (np.arange(30) == i)
         above, below = constraint(scores + bump, aux), constraint(scores - bump, aux)
@@ -79,12 +79,12 @@ def test_derivatives_are_those_of_finite_differences(rows, which):
         bump = step * (np.arange(3) == j)
         above, below = constraint(scores, aux + bump), constraint(scores, aux - bump)
         slope = (above.values - below.values) / (2 * step)
-        np.testing.assert_allclose(found.aux_jacobian[:, j], slope, atol=1e-8)
+        np.testing.assert_allclose(result.aux_jacobian[:, j], slope, atol=1e-8)
 
 
 def gradient(constraint, v, scores, aux):
-    found = constraint(scores, aux)
-    return np.concatenate((found.jacobian.adjoint(v), v @ found.aux_jacobian))
+    result = constraint(scores, aux)
+    return np.concatenate((result.jacobian.adjoint(v), v @ result.aux_jacobian))
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
@@ -101,23 +101,23 @@ def test_curvature_is_that_of_the_convex_part(pair, which):
     v = np.abs(np.random.default_rng(5).normal(size=n_rows))
     if which == 1:  # the multipliers of its rows have the sign of their only bound
         v = np.where(np.isfinite(constraint.upper), v, -v)
-    found = constraint(scores, aux)
-    curvature = found.curvature(v)
-    combine, by_aux = found.aux_curvature(v)
-    mixed = combine @ found.jacobian.cells.toarray()
+    result = constraint(scores, aux)
+    curvature = result.curvature(v)
+    combine, by_aux = result.aux_curvature(v)
+    cross_derivatives = combine @ result.jacobian.cells.toarray()
     exact = np.empty((33, 33))
     for k in range(33):
         bump = step * (np.arange(33) == k)
         above = gradient(longer, v, scores + bump[:30], aux + bump[30:])
         below = gradient(longer, v, scores - bump[:30], aux - bump[30:])
         exact[:, k] = (above - below) / (2 * step)
-    given = np.block([[np.diag(curvature), mixed.T], [mixed, by_aux]])
-    assert np.linalg.eigvalsh(given).min() >= -1e-10
+    reported = np.block([[np.diag(curvature), cross_derivatives.T], [cross_derivatives, by_aux]])
+    assert np.linalg.eigvalsh(reported).min() >= -1e-10
     if which == 1:  # nothing but convex parts: the curvature is exact
-        np.testing.assert_allclose(given, exact, atol=1e-7)
+        np.testing.assert_allclose(reported, exact, atol=1e-7)
     else:  # what is left out is concave
-        assert np.linalg.eigvalsh(given - exact).min() >= -1e-7
-        assert np.abs(given - exact).max() > 1e-3
+        assert np.linalg.eigvalsh(reported - exact).min() >= -1e-7
+        assert np.abs(reported - exact).max() > 1e-3
 
 
 @pytest.mark.parametrize("constraint", [bound(0.0), bound(0.4), sigmoid()])
@@ -169,8 +169,8 @@ def test_exact_curvatures_are_second_derivatives(constraint):
         values = constraint(scores, aux)
         return np.concatenate((values.jacobian.adjoint(v), v @ values.aux_jacobian))
 
-    found = constraint(scores, aux)
-    exact = found.exact()
+    result = constraint(scores, aux)
+    exact = result.exact()
     combine, by_two_unknowns = exact.aux_curvature(v)
     hessian = np.block(
         [
@@ -185,5 +185,5 @@ def test_exact_curvatures_are_second_derivatives(constraint):
         for move in moves
     ]
     np.testing.assert_allclose(hessian, np.array(numeric) / (2 * step), atol=1e-6)
-    assert (found.curvature(v) >= 0).all()
+    assert (result.curvature(v) >= 0).all()
     assert (exact.curvature(v) < 0).any()
