@@ -1,4 +1,4 @@
-"""What both clusterers promise of a fit: callbacks, a status, and an earlier fit that stays."""
+"""What both clusterers have in common: callbacks, status, and failed fits."""
 
 import pickle
 import warnings
@@ -107,12 +107,12 @@ def test_a_fit_stopped_by_a_callback_is_not_called_optimal(model, data):
     X, groups = data
     callback = Callback(stop_after=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # who stops a fit knows
+        warnings.simplefilter("error", ConvergenceWarning)  # a stop by a callback is no warning
         warnings.simplefilter("ignore")
         model.set_callbacks(callback).fit(X, sensitive_features=groups)
     assert model.n_iter_ == len(callback.views) == 1
-    kept = model.constraint_violation_ == 0
-    assert model.status_ == ("max_iter" if kept else "infeasible")
+    holds = model.constraint_violation_ == 0
+    assert model.status_ == ("max_iter" if holds else "infeasible")
 
 
 @pytest.mark.callbacks
@@ -127,7 +127,7 @@ def test_a_fit_without_balance_that_is_stopped(model, data):
 @pytest.mark.parametrize(
     "where", ["setup", "begin", "begin of round", "round 0", "round 1", "end", "teardown"]
 )
-def test_a_broken_refit_leaves_the_earlier_fit_whole(model, data, where, error):
+def test_an_interrupted_refit_leaves_the_earlier_fit(model, data, where, error):
     X, groups = data
     model.fit(X, sensitive_features=groups)
     earlier, labels = dict(vars(model)), model.predict(X)
@@ -139,7 +139,7 @@ def test_a_broken_refit_leaves_the_earlier_fit_whole(model, data, where, error):
     np.testing.assert_array_equal(model.predict(X), labels)
 
 
-def test_a_refused_refit_leaves_the_earlier_fit_whole(model, data):
+def test_a_refused_refit_leaves_the_earlier_fit(model, data):
     X, groups = data
     labels = model.fit(X, sensitive_features=groups).predict(X)
     with pytest.raises(ValueError, match="rows"):
@@ -176,7 +176,7 @@ def test_a_fit_without_the_groups_it_asks_for_certifies_nothing(model, data):
     X, groups = data
     callback = Callback()
     model.set_callbacks(callback)
-    for y in (None, groups):  # groups by position are y, which nobody looks at
+    for y in (None, groups):  # groups by position are y, which is ignored
         with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features"):
             model.fit(X, y)
         assert model.status_ == "unconstrained"
@@ -206,7 +206,7 @@ def test_an_embedding_that_has_not_converged_identify_groups(data):
         model.fit(X, sensitive_features=groups)
     assert caught[0].filename == __file__
     assert model.status_ == "max_iter"
-    with pytest.warns(ConvergenceWarning, match="'dca-admm'"):  # whoever stopped the rounds
+    with pytest.warns(ConvergenceWarning, match="'dca-admm'"):  # also after a callback
         model.set_params(min_balance=None).set_callbacks(Callback(stop_after=1)).fit(X)
     with pytest.warns(ConvergenceWarning, match="'dca-admm'.*eigen_tol=3e-05") as caught:
         fair_spectral_front(
@@ -257,7 +257,7 @@ def test_a_front_without_groups_warns_of_what_it_has(make_front, data):
     assert front.balance.tolist() == [1]
 
 
-def test_a_front_draws_from_the_random_state_that_it_is_given(make_front, data):
+def test_a_front_draws_from_its_random_state(make_front, data):
     X, groups = data
     random_state = np.random.RandomState(0)
     front = make_front(X, groups, random_state=random_state)

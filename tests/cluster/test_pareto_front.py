@@ -19,7 +19,7 @@ class Built:
         self.cluster_centers_ = np.bincount(labels)[:, None]
 
 
-def measured(labels):
+def measure_labels(labels):
     """What stands in for balance and ratio of shares: the latter falls as cluster 1 shrinks."""
     return 0.0, np.mean(labels)
 
@@ -47,7 +47,7 @@ ROUTES = [
 @pytest.fixture
 def front():
     return ParetoFront.from_routes(
-        ROUTES, measured, Built, data_balance=0.5, cost_name="cost", criterion="balance"
+        ROUTES, measure_labels, Built, data_balance=0.5, cost_name="cost", criterion="balance"
     )
 
 
@@ -94,7 +94,7 @@ def test_the_cheapest_point_of_enough_relative_balance_is_selected(front, min_ba
 
 
 @pytest.mark.parametrize(
-    ("asked", "i"),
+    ("required", "i"),
     [
         ({}, 0),
         ({"min_share_ratio": 0.5}, 0),
@@ -102,11 +102,11 @@ def test_the_cheapest_point_of_enough_relative_balance_is_selected(front, min_ba
         ({"min_balance": 0.8, "min_share_ratio": 0.25}, 2),
     ],
 )
-def test_the_cheapest_point_that_has_both_is_selected(front, asked, i):
-    assert front.select(**asked) == i
+def test_the_cheapest_point_that_has_both_is_selected(front, required, i):
+    assert front.select(**required) == i
 
 
-def test_what_is_asked_besides_the_criterion_may_be_out_of_reach(front):
+def test_requirements_other_than_the_criterion_may_be_infeasible(front):
     message = (
         r"min_balance=0.8 and min_share_ratio=0.5; the nearest has 0\.8000 .* 0\.2500 .*criterion"
     )
@@ -116,7 +116,7 @@ def test_what_is_asked_besides_the_criterion_may_be_out_of_reach(front):
 
 def test_a_front_of_share_ratios_rises_in_them():
     front = ParetoFront.from_routes(
-        ROUTES, measured, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
+        ROUTES, measure_labels, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
     )
     assert front.share_ratio.tolist() == [0.1, 0.2, 0.4]
     assert front.hypervolume(reference=(5, 0)) == pytest.approx(0.1 + 0.2 * 2 + 0.4)
@@ -126,7 +126,7 @@ def test_a_front_of_share_ratios_rises_in_them():
         assert front.select(min_share_ratio=0.8) == 2
 
 
-def test_a_balance_out_of_reach_selects_the_best_and_says_so(front):
+def test_an_infeasible_balance_selects_the_best_and_warns(front):
     with pytest.warns(InfeasibleConstraintWarning, match=r"min_balance=0.9.*has 0\.8000") as caught:
         assert front.select(min_balance=0.9) == 2
     assert caught[0].filename == __file__
@@ -159,7 +159,7 @@ def test_the_table_has_a_row_for_every_point(front):
     pd.testing.assert_frame_equal(front.to_frame(), expected)
 
 
-def test_the_representation_says_from_where_to_where(front):
+def test_the_representation_has_the_range_of_the_front(front):
     text = "ParetoFront(3 points, cost 1 to 4, balance 0.1 to 0.4 of 0.5)"
     assert repr(front) == text
 

@@ -103,7 +103,7 @@ def test_kmeans_updates_alone_find_the_blobs():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_lies_beyond_the_true_front(seed):
+def test_no_member_dominates_the_true_front(seed):
     """Brute force over all labellings of eight points into two clusters."""
     X, codes, weights = random_problem(8, 2, seed)
     true = np.array(
@@ -121,7 +121,7 @@ def test_nothing_lies_beyond_the_true_front(seed):
     assert front.balance[-1] > 0.9 * true[:, 1].max()
 
 
-def test_ties_stay_when_asked_for_and_end_the_run():
+def test_ties_are_accepted_on_request_and_end_the_run():
     X, codes = equal_ds1()
     strict = clone(EQUAL_DS1).set_params(max_size=100)
     front = front_of(X, codes, np.ones(80), 2, strict, 0)
@@ -141,7 +141,7 @@ def test_a_seed_fixes_the_outcome():
     assert not np.array_equal(runs[0].cost, runs[2].cost)
 
 
-def test_several_attributes_are_served_in_turn():
+def test_several_attributes_are_improved_in_turn():
     """Each attribute splits one axis; only clusters that mix both are balanced."""
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(2, size=200), rng.integers(3, size=200)], axis=1)

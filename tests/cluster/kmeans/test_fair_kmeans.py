@@ -1,4 +1,4 @@
-"""What a fit of FairKMeans promises, against definitions, enumeration and all neighbours."""
+"""Guarantees of a fit of FairKMeans, against definitions, enumeration and all neighbours."""
 
 from itertools import combinations, product
 
@@ -15,7 +15,7 @@ from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score
 
-# Random people may be so few that the balance is out of reach; that is tested by itself.
+# Small random groups may make the balance infeasible. Other tests cover that warning.
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",
     "ignore:Groups have fewer members than the:UserWarning",
@@ -29,8 +29,8 @@ def blobs():
 
 
 @st.composite
-def people(draw, weighted=True):
-    """Few people of one to four groups in as many clusters as may be, some of them twins."""
+def draw_problem(draw, weighted=True):
+    """A small problem of one to four groups, some with duplicates, and an estimator."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_samples = draw(st.integers(2, 40))
     X = rng.normal(size=(n_samples, 2))
@@ -58,10 +58,10 @@ def check_attributes(model, truth):
     assert model.data_balance_ == pytest.approx(by_group.min() / by_group.max())
 
 
-def keeps_balance(truth, ratio, person, numbers):
-    """The bound that the documentation promises, up to rounding of the weights' sums."""
+def keeps_balance(truth, ratio, largest_weight, numbers):
+    """The documented bound, up to rounding of the sums of weights."""
     low, high = truth.counts.min(axis=1), truth.counts.max(axis=1)
-    rounded = (low + person >= ratio * (high - person) - 1e-9).all()
+    rounded = (low + largest_weight >= ratio * (high - largest_weight) - 1e-9).all()
     large = truth.counts[:, numbers >= len(truth.counts)]
     return ratio == 0 or (rounded and (large > 0).all())
 
@@ -70,8 +70,8 @@ def keeps_balance(truth, ratio, person, numbers):
 
 
 @reached_or_not
-@given(people())
-def test_a_fit_is_what_it_says(from_scratch, drawn):
+@given(draw_problem())
+def test_reported_numbers_and_status_are_those_of_the_labels(from_scratch, drawn):
     X, groups, sample_weight, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=sample_weight)
     assert model.labels_.dtype == np.int32
@@ -79,18 +79,18 @@ def test_a_fit_is_what_it_says(from_scratch, drawn):
     truth = from_scratch(X, model.labels_, groups, sample_weight)
     check_attributes(model, truth)
     assert model.lower_bound_ <= model.inertia_
-    person = 1 if sample_weight is None else sample_weight.max()
+    largest_weight = 1 if sample_weight is None else sample_weight.max()
     numbers = model.groups_.counts
-    kept = keeps_balance(truth, model.min_balance * model.data_balance_, person, numbers)
-    assert (model.status_ != "infeasible") == kept
-    assert (model.constraint_violation_ == 0) == kept
+    holds = keeps_balance(truth, model.min_balance * model.data_balance_, largest_weight, numbers)
+    assert (model.status_ != "infeasible") == holds
+    assert (model.constraint_violation_ == 0) == holds
     assert model.constraint_violation_ == pytest.approx(
-        0 if kept else model.min_balance - model.relative_balance_
+        0 if holds else model.min_balance - model.relative_balance_
     )
 
 
-@given(people(weighted=False))
-def test_the_promise_is_kept_wherever_every_group_has_a_member_for_each_cluster(drawn):
+@given(draw_problem(weighted=False))
+def test_the_balance_holds_wherever_every_group_has_a_member_for_each_cluster(drawn):
     X, groups, _, model = drawn
     if np.unique(groups, return_counts=True)[1].min() >= model.n_clusters:
         assert model.fit(X, sensitive_features=groups).status_ in {"optimal", "feasible"}
@@ -126,7 +126,7 @@ def test_several_attributes_make_groups_of_their_combinations(from_scratch, blob
 
 
 def best_of_all(X, groups, min_balance):
-    """Least cost of two clusters with this balance, and with the promise, by enumeration."""
+    """Minimum cost of two clusters with this balance, exact and up to one sample."""
     labels = np.array(list(product([0, 1], repeat=len(X))), dtype=float)[1:-1]
     members = np.stack([1 - labels, labels], axis=1)
     sums, counts = members @ X, members @ np.eye(groups.max() + 1)[groups]
@@ -136,16 +136,16 @@ def best_of_all(X, groups, min_balance):
     by_group = np.bincount(groups)
     ratio = min_balance * by_group.min() / by_group.max()
     exact = (low >= ratio * high).all(axis=1)
-    promised = (low + 1 >= ratio * (high - 1)).all(axis=1) & (low > 0).all(axis=1)
-    return costs[exact].min(), costs[promised | (ratio == 0)].min()
+    up_to_one = (low + 1 >= ratio * (high - 1)).all(axis=1) & (low > 0).all(axis=1)
+    return costs[exact].min(), costs[up_to_one | (ratio == 0)].min()
 
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(("min_balance", "share"), [(0, 1), (0.5, 0.75), (0.8, 0.6)])
 @pytest.mark.parametrize("n_groups", [2, 3])
-def test_the_best_of_all_clusterings_is_found_more_often_than_not(min_balance, share, n_groups):
-    """Nine people in two clusters: a local search misses the best of some of 20 problems."""
-    found = 0
+def test_the_optimum_of_small_problems_is_usually_reached(min_balance, share, n_groups):
+    """Nine samples in two clusters. A local search misses the optimum of some problems of 20."""
+    n_optimal = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         groups = rng.permutation(np.arange(9) % n_groups)
@@ -153,10 +153,10 @@ def test_the_best_of_all_clusterings_is_found_more_often_than_not(min_balance, s
         X[:, 0] += groups
         model = FairKMeans(2, min_balance=min_balance, n_init=10, random_state=0)
         model.fit(X, sensitive_features=groups)
-        exact, promised = best_of_all(X, groups, min_balance)
-        assert model.inertia_ >= promised * (1 - 1e-12)
-        found += model.inertia_ <= exact * (1 + 1e-12)
-    assert found >= share * 20
+        exact, up_to_one = best_of_all(X, groups, min_balance)
+        assert model.inertia_ >= up_to_one * (1 - 1e-12)
+        n_optimal += model.inertia_ <= exact * (1 + 1e-12)
+    assert n_optimal >= share * 20
 
 
 def test_balanced_clusters_are_left_alone():
@@ -168,8 +168,8 @@ def test_balanced_clusters_are_left_alone():
     assert model.status_ == "optimal"
 
 
-def test_the_nearest_people_of_the_rare_group_come_in():
-    """Left aaaa b, right aa bbb and bb between: at balance 1 it is those two who must go left."""
+def test_the_nearest_samples_of_the_small_group_are_moved():
+    """Balance 1 requires the two samples of b in the middle to join the left cluster."""
     left, between, right = [0, 0, 0, 0, 1, 1], [6, 6], [9, 9, 10, 10]
     X = np.array([*left, *between, *right], dtype=float)[:, None]
     groups = np.array(list("aaaabb" + "bb" + "bbaa"))
@@ -190,8 +190,8 @@ def neighbours(labels, n_clusters):
 
 
 @reached_or_not
-@given(people(weighted=False))
-def test_no_move_and_no_exchange_improves_on_an_optimal_fit(from_scratch, drawn):
+@given(draw_problem(weighted=False))
+def test_no_move_and_no_exchange_improves_an_optimal_fit(from_scratch, drawn):
     X, groups, _, model = drawn
     model.fit(X, sensitive_features=groups)
     if model.status_ != "optimal":
@@ -207,7 +207,7 @@ def test_no_move_and_no_exchange_improves_on_an_optimal_fit(from_scratch, drawn)
             assert other.balance < floor or other.cost >= truth.cost - 1e-9 * truth.total
 
 
-def test_plain_kmeans_where_no_balance_is_asked_for(blobs):
+def test_no_balance_is_plain_kmeans(blobs):
     X, groups = blobs
     kmeans = KMeans(4, n_init=10, random_state=0).fit(X)
     for min_balance in (None, 0):
@@ -229,8 +229,8 @@ def test_one_group_is_plain_kmeans(blobs):
     assert fair.lower_bound_ == pytest.approx(fair.inertia_, rel=1e-3)
 
 
-def test_heavy_tails_are_not_dearer_than_plain_clusters_that_are_balanced():
-    """30,000 people whose cost hangs on a few: most of them would be missed by drawing some."""
+def test_heavy_tails_cost_no_more_than_balanced_plain_clusters():
+    """30,000 samples with few outliers that dominate the cost. A subsample misses most of them."""
     rng = np.random.default_rng(2)
     groups = (rng.random(30_000) < 0.5).astype(int)
     X = np.exp(rng.normal(size=(30_000, 5)))
@@ -241,7 +241,7 @@ def test_heavy_tails_are_not_dearer_than_plain_clusters_that_are_balanced():
     assert fair.inertia_ <= 1.01 * plain.inertia_
 
 
-def test_balance_without_groups_warns_and_says_what_to_do(blobs):
+def test_balance_without_groups_warns_of_metadata_routing(blobs):
     X, _ = blobs
     with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing=True") as w:
         model = FairKMeans(4, random_state=0).fit(X)
@@ -249,7 +249,7 @@ def test_balance_without_groups_warns_and_says_what_to_do(blobs):
     assert model.groups_.labels.tolist() == [["all"]]
 
 
-def test_balance_costs_more_the_more_is_asked_for(blobs):
+def test_cost_increases_with_the_required_balance(blobs):
     X, groups = blobs
     models = [
         FairKMeans(4, min_balance=b, random_state=0).fit(X, sensitive_features=groups)
@@ -265,7 +265,7 @@ def test_balance_costs_more_the_more_is_asked_for(blobs):
 
 @pytest.mark.parametrize("min_balance", [0, 1])
 def test_integer_weights_are_repeated_rows(min_balance):
-    """The people of the test above, once each and with weights."""
+    """The same data with weights and with repeated rows."""
     X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
     groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
     init = np.array([[0.0], [10.0]])
@@ -311,7 +311,7 @@ def test_weights_count_in_the_balance(from_scratch, blobs):
     assert model.relative_balance_ >= 0.9
 
 
-def test_people_without_weight_count_as_absent(blobs):
+def test_samples_without_weight_count_as_absent(blobs):
     X, groups = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
     present = weights > 0
@@ -363,12 +363,12 @@ def test_starts_may_be_centres_or_a_function(blobs):
     assert random.relative_balance_ >= 0.8
 
 
-def test_a_fit_cut_short_says_so_and_keeps_the_balance(blobs):
+def test_a_fit_that_reaches_max_iter_warns_and_keeps_the_balance(blobs):
     X, groups = blobs
     model = FairKMeans(4, max_iter=1, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1") as caught:
+    with pytest.warns(ConvergenceWarning, match="max_iter=1") as warned:
         model.fit(X, sensitive_features=groups)
-    assert caught[0].filename == __file__
+    assert warned[0].filename == __file__
     assert model.status_ == "max_iter"
     assert model.n_iter_ == 1
     assert model.relative_balance_ >= 0.8
@@ -384,16 +384,16 @@ def test_verbose_prints_cost_and_balance_of_every_round(blobs, capsys):
 
 def test_alternating_swaps_do_not_aim_at_a_balance(blobs):
     X, groups = blobs
-    few = AlternatingSwaps(20, 0, n_iter=5)
-    model = FairKMeans(4, algorithm=few, random_state=0)
-    unbalanced = np.sort(X[:, 0]).searchsorted(X[:, 0]) < 75  # a group that lives on one side
+    swaps = AlternatingSwaps(20, 0, n_iter=5)
+    model = FairKMeans(4, algorithm=swaps, random_state=0)
+    unbalanced = np.sort(X[:, 0]).searchsorted(X[:, 0]) < 75  # a group on one side
     with pytest.warns(InfeasibleConstraintWarning, match="use algorithm='homotopy'"):
         model.fit(X, sensitive_features=unbalanced)
     assert model.status_ == "infeasible"
 
 
-def test_alternating_swaps_may_leave_a_group_out_and_say_so():
-    """67 people of three groups in four clusters: the nearest cluster has nobody to give."""
+def test_alternating_swaps_may_leave_a_group_out_and_warn():
+    """67 samples of three groups in four clusters: the nearest cluster lacks a group."""
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1, 2], [23, 22, 22])
     X = rng.normal(size=(67, 2)) + 3 * groups[:, np.newaxis]
@@ -411,7 +411,7 @@ def test_alternating_swaps_may_leave_a_group_out_and_say_so():
     [pytest.param(0.0, marks=pytest.mark.slow), 1e12, pytest.param(-1e13, marks=pytest.mark.slow)],
 )
 def test_rows_far_from_the_origin_are_measured_as_fit_measured_them(offset):
-    # Rows without weight half-way between two clusters: rounded centres would change their minds.
+    # Rows without weight half-way between two clusters: rounded centres would change their labels.
     rng = np.random.RandomState(0)
     for _ in range(20):
         X = np.append(rng.normal(size=3), rng.normal(8, size=4))[:, np.newaxis] + offset

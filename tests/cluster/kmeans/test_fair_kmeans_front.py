@@ -32,8 +32,8 @@ def front(blobs):
 
 
 @st.composite
-def people(draw):
-    """Few people of one to four groups, some of them twins, in as many clusters as may be."""
+def draw_problem(draw):
+    """A small problem of one to four groups, some with duplicates."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_samples = draw(st.integers(2, 40))
     X = rng.normal(size=(n_samples, 2))
@@ -60,8 +60,8 @@ def check_order(front):
     assert (np.diff(front.balance) > 0).all()
 
 
-@given(people(), st.integers(1, 5))
-def test_every_point_is_what_it_says(from_scratch, drawn, n_levels):
+@given(draw_problem(), st.integers(1, 5))
+def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_levels):
     X, groups, sample_weight, n_clusters = drawn
     front = fair_kmeans_front(
         X,
@@ -118,8 +118,8 @@ def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
         assert model.status_ == "feasible"
         assert model.constraint_violation_ == 0
         assert model.n_features_in_ == 2
-        told = model.predict(X, sensitive_features=groups)
-        assert (told == model.labels_).mean() > 0.9
+        expected = model.predict(X, sensitive_features=groups)
+        assert (expected == model.labels_).mean() > 0.9
 
 
 def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
@@ -132,7 +132,7 @@ def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
     assert model.min_balance == model.relative_balance_
 
 
-def test_people_without_weight_get_labels_too(from_scratch, blobs):
+def test_samples_without_weight_get_labels(from_scratch, blobs):
     X, groups = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
     front = fair_kmeans_front(
@@ -172,7 +172,7 @@ def test_one_cluster_makes_a_front_of_one_point(blobs):
     assert front.cost[0] == pytest.approx(X.var(axis=0).sum())
 
 
-def test_a_cluster_for_everybody_costs_nothing():
+def test_a_cluster_per_sample_costs_nothing():
     X = np.arange(6.0)[:, None]
     front = fair_kmeans_front(X, sensitive_features=[0, 1] * 3, n_clusters=6, n_levels=3)
     assert front.cost.tolist() == [0]
@@ -231,7 +231,7 @@ def test_bad_settings_are_refused(blobs, settings, message):
 
 
 @pytest.fixture(scope="module")
-def skewed():
+def uneven_groups():
     """Three groups of unequal size, of which balance alone lets the rare ones gather."""
     X, _, groups = make_fair_blobs(
         300, centers=4, group_shares=(0.5, 0.3, 0.2), group_separation=0.8, random_state=0
@@ -240,8 +240,8 @@ def skewed():
 
 
 @pytest.fixture(scope="module")
-def shares(skewed):
-    X, groups = skewed
+def shares(uneven_groups):
+    X, groups = uneven_groups
     return fair_kmeans_front(
         X,
         sensitive_features=groups,
@@ -252,47 +252,47 @@ def shares(skewed):
     )
 
 
-def test_share_ratios_rise_and_are_those_of_the_labels(shares, skewed, from_scratch):
-    X, groups = skewed
+def test_share_ratios_rise_and_are_those_of_the_labels(shares, uneven_groups, from_scratch):
+    X, groups = uneven_groups
     assert len(shares) > 20
     assert (np.diff(shares.cost) > 0).all()
     assert (np.diff(shares.share_ratio) > 0).all()
     for i in range(0, len(shares), 3):
         labels = shares.labels(i)
-        told = share_ratio_score(labels, sensitive_features=groups)
-        assert shares.share_ratio[i] == pytest.approx(told, rel=1e-12)
+        expected = share_ratio_score(labels, sensitive_features=groups)
+        assert shares.share_ratio[i] == pytest.approx(expected, rel=1e-12)
         balance = balance_score(labels, sensitive_features=groups)
         assert shares.balance[i] == pytest.approx(balance, rel=1e-12)
         truth = from_scratch(X, labels, groups)
         assert shares.cost[i] == pytest.approx(truth.cost / len(X), rel=1e-9)
 
 
-def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, skewed):
-    X, groups = skewed
+def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, uneven_groups):
+    X, groups = uneven_groups
     plain = FairKMeans(4, min_balance=None, n_init=10, random_state=0)
     plain.fit(X, sensitive_features=groups)
     assert shares.cost[0] == pytest.approx(plain.objective_, rel=1e-3)
     assert shares.share_ratio[-1] > 0.9
-    for asked in (0.5, 0.8, 1.0):
-        model = FairKMeans(4, min_share_ratio=asked, random_state=0)
+    for level in (0.5, 0.8, 1.0):
+        model = FairKMeans(4, min_share_ratio=level, random_state=0)
         model.fit(X, sensitive_features=groups)
         reached = min(model.share_ratio_, shares.share_ratio[-1])
         chosen = shares.select(min_share_ratio=reached)
         assert shares.cost[chosen] <= 1.02 * model.objective_
 
 
-def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, skewed):
-    X, groups = skewed
+def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, uneven_groups):
+    X, groups = uneven_groups
     balances = fair_kmeans_front(
         X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0
     )
-    kept = balances.share_ratio >= 0.8
+    balanced = balances.share_ratio >= 0.8
     chosen = shares.select(min_share_ratio=0.8)
-    assert shares.cost[chosen] <= balances.cost[kept].min(initial=np.inf) * 1.01
+    assert shares.cost[chosen] <= balances.cost[balanced].min(initial=np.inf) * 1.01
 
 
-def test_a_point_of_share_ratios_becomes_an_estimator_that_asks_for_its_own(shares, skewed):
-    X, groups = skewed
+def test_a_point_of_share_ratios_becomes_an_estimator_with_that_ratio(shares, uneven_groups):
+    X, groups = uneven_groups
     model = shares.to_estimator(shares.select(min_share_ratio=0.8))
     assert model.min_balance is None
     assert model.min_share_ratio == model.share_ratio_ >= 0.8
@@ -301,13 +301,13 @@ def test_a_point_of_share_ratios_becomes_an_estimator_that_asks_for_its_own(shar
     np.testing.assert_allclose(model.cluster_share_ratios_, ratios)
 
 
-def test_share_ratios_of_several_attributes_and_weights(skewed):
-    X, groups = skewed
-    people = np.column_stack([groups, np.arange(len(X)) % 2])
+def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
+    X, groups = uneven_groups
+    draw_problem = np.column_stack([groups, np.arange(len(X)) % 2])
     weights = (np.arange(len(X)) % 5 > 0).astype(float)  # of some none
     front = fair_kmeans_front(
         X,
-        sensitive_features=people,
+        sensitive_features=draw_problem,
         sample_weight=weights,
         n_clusters=3,
         n_levels=3,
@@ -318,10 +318,10 @@ def test_share_ratios_of_several_attributes_and_weights(skewed):
     assert (np.diff(front.share_ratio) > 0).all()
     present = weights > 0
     for i in range(len(front)):
-        told = share_ratio_score(
-            front.labels(i)[present], sensitive_features=people[present], attributes="each"
+        expected = share_ratio_score(
+            front.labels(i)[present], sensitive_features=draw_problem[present], attributes="each"
         )
-        assert front.share_ratio[i] == pytest.approx(told, rel=1e-12)
+        assert front.share_ratio[i] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -329,7 +329,7 @@ def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
     X, _, groups = make_fair_synthetic("equal_ds2")
     front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=seed)
-    found = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
-    found |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}
-    for balance, cost in found.items():
+    expected_costs = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
+    expected_costs |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}
+    for balance, cost in expected_costs.items():
         assert front.cost[front.balance >= balance * (1 - 1e-12)].min() <= cost

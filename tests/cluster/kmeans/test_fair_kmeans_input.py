@@ -29,7 +29,7 @@ def fit(X, groups, n_clusters=3, sample_weight=None, **settings):
 
 
 @pytest.fixture(scope="module")
-def expected(blobs):
+def expected_labels(blobs):
     """The labels that any harmless form of the same data must give."""
     return fit(*blobs).labels_
 
@@ -60,35 +60,35 @@ def test_one_dimension_is_refused(blobs):
         fit(X[:, 0], groups)
 
 
-def test_a_column_too_few_is_refused_by_predict(blobs):
+def test_predict_refuses_a_missing_column(blobs):
     X, groups = blobs
     with pytest.raises(ValueError, match="X has 1 features, but FairKMeans is expecting 2"):
         fit(X, groups).predict(X[:, :1])
 
 
-def test_fortran_order_changes_nothing(blobs, expected):
+def test_fortran_order_changes_nothing(blobs, expected_labels):
     X, groups = blobs
-    np.testing.assert_array_equal(fit(np.asfortranarray(X), groups).labels_, expected)
+    np.testing.assert_array_equal(fit(np.asfortranarray(X), groups).labels_, expected_labels)
 
 
-def test_the_input_is_never_written_to(blobs, expected):
+def test_the_input_is_never_written_to(blobs, expected_labels):
     X, groups = blobs[0].copy(), blobs[1].copy()
     weights = np.ones(len(X))
     for array in (X, groups, weights):
         array.setflags(write=False)
     model = fit(X, groups, sample_weight=weights)
-    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.labels_, expected_labels)
     model.predict(X, sensitive_features=groups)
     model.transform(X)
     np.testing.assert_array_equal(X, blobs[0])
 
 
-def test_a_read_only_memmap_will_do(blobs, expected, tmp_path):
+def test_a_read_only_memmap_will_do(blobs, expected_labels, tmp_path):
     X, groups = blobs
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     model = fit(mapped, groups)
-    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.labels_, expected_labels)
     model.predict(mapped, sensitive_features=groups)
 
 
@@ -100,15 +100,15 @@ def test_float32_is_clustered_in_float64(blobs):
     assert model.predict(X, sensitive_features=groups).dtype == np.int32
 
 
-def test_lists_will_do(blobs, expected):
+def test_lists_will_do(blobs, expected_labels):
     X, groups = blobs
-    np.testing.assert_array_equal(fit(X.tolist(), groups.tolist()).labels_, expected)
+    np.testing.assert_array_equal(fit(X.tolist(), groups.tolist()).labels_, expected_labels)
 
 
 # The number of clusters ---------------------------------------------------------------
 
 
-def test_more_clusters_than_people_are_refused(blobs):
+def test_more_clusters_than_samples_are_refused(blobs):
     X, groups = blobs
     with pytest.raises(ValueError, match="n_samples=120 should be >= n_clusters=121"):
         fit(X, groups, n_clusters=121)
@@ -125,7 +125,7 @@ def test_one_cluster_is_as_balanced_as_the_data(blobs):
     np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
 
 
-def test_a_cluster_for_everybody_costs_nothing_and_is_unbalanced(blobs):
+def test_a_cluster_per_sample_costs_nothing_and_is_unbalanced(blobs):
     X, groups = blobs
     with pytest.warns(UserWarning, match="fewer members than the 10 clusters"):
         model = fit(X[:10], groups[:10], n_clusters=10)
@@ -209,7 +209,7 @@ def test_a_wrong_number_of_groups_is_refused(blobs, rows):
         (np.zeros((120, 1, 1)), "3 dimensions"),
     ],
 )
-def test_what_are_no_groups_is_refused(blobs, groups, message):
+def test_invalid_groups_are_refused(blobs, groups, message):
     with pytest.raises(ValueError, match=message):
         fit(blobs[0], groups)
 
@@ -238,17 +238,17 @@ def test_groups_unseen_at_fit_are_refused_by_predict_with_those_known(blobs):
 @pytest.mark.parametrize(
     "container", [list, pd.Series, pd.Categorical, pl.Series, lambda g: pd.DataFrame({"sex": g})]
 )
-def test_groups_may_come_in_any_container(blobs, expected, container):
+def test_groups_may_come_in_any_container(blobs, expected_labels, container):
     X, groups = blobs
     model = fit(X, container(groups))
-    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.labels_, expected_labels)
     np.testing.assert_array_equal(
         model.predict(X, sensitive_features=container(groups)),
         model.predict(X, sensitive_features=groups),
     )
 
 
-def test_rows_of_different_people_are_refused(blobs):
+def test_inconsistent_numbers_of_rows_are_refused(blobs):
     X, groups = pd.DataFrame(blobs[0]).add_prefix("x"), pd.Series(blobs[1])
     other = groups.sort_values()
     message = "X and sensitive_features must have the same pandas index"
@@ -280,7 +280,7 @@ def test_fewer_different_rows_than_clusters_leave_no_cluster_empty():
     assert model.relative_balance_ >= 0.8
 
 
-def test_many_twins_are_kept_in_balance(blobs):
+def test_many_duplicates_are_balanced(blobs):
     X, groups = np.round(blobs[0] / 2), blobs[1]
     assert len(np.unique(X, axis=0)) < len(X) / 2
     model = fit(X, groups)
@@ -288,26 +288,26 @@ def test_many_twins_are_kept_in_balance(blobs):
     assert model.lower_bound_ <= model.inertia_
 
 
-def test_constant_columns_change_nothing(blobs, expected):
+def test_constant_columns_change_nothing(blobs, expected_labels):
     X, groups = blobs
     model = fit(np.c_[X, np.full(len(X), 5.0)], groups)
-    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.labels_, expected_labels)
     np.testing.assert_allclose(model.cluster_centers_[:, 2], 5)
 
 
 @pytest.mark.parametrize(("offset", "scale"), [(1e8, 1), (0, 1e-8), (0, 1e8), (1e8, 1e-3)])
-def test_neither_offset_nor_scale_matter(blobs, expected, offset, scale):
+def test_neither_offset_nor_scale_matter(blobs, expected_labels, offset, scale):
     X, groups = blobs
     # So many digits survive the shift that the problem stays the same.
-    kept = (scale * X + offset) - offset
-    shifted, centred = fit(kept + offset, groups), fit(kept, groups)
+    rounded = (scale * X + offset) - offset
+    shifted, centred = fit(rounded + offset, groups), fit(rounded, groups)
     np.testing.assert_array_equal(shifted.labels_, centred.labels_)
     assert shifted.objective_ == pytest.approx(centred.objective_, rel=1e-10)
     if offset == 0:
-        np.testing.assert_array_equal(shifted.labels_, expected)
+        np.testing.assert_array_equal(shifted.labels_, expected_labels)
 
 
-def test_digits_that_the_input_lost_are_the_only_ones_lost(blobs, from_scratch):
+def test_a_shift_loses_only_the_digits_of_the_input(blobs, from_scratch):
     """At an offset of 1e8 a scale of 1e-8 leaves two or three different values per column."""
     X, groups = 1e-8 * blobs[0] + 1e8, blobs[1]
     model = fit(X, groups)
@@ -326,7 +326,7 @@ def test_a_balance_outside_the_range_is_refused(blobs, min_balance):
 
 
 def test_a_balance_out_of_reach_warns_and_keeps_the_best_fit():
-    """Four people of one group in five clusters; elsewhere all is as it should be."""
+    """Four samples of one group in five clusters. All else is feasible."""
     X, groups = np.repeat(np.arange(5.0), 4)[:, None], [0] * 16 + [1] * 4
     message = r"min_balance=1 is not reached: the relative balance of the fit is 0\.0000"
     with pytest.warns(InfeasibleConstraintWarning, match=message):
@@ -390,9 +390,9 @@ def test_settings_out_of_range_are_refused(blobs, settings):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-def test_the_number_of_jobs_changes_nothing(blobs, expected, n_jobs):
+def test_the_number_of_jobs_changes_nothing(blobs, expected_labels, n_jobs):
     model = fit(*blobs, n_jobs=n_jobs)
-    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.labels_, expected_labels)
     np.testing.assert_array_equal(model.group_counts_, fit(*blobs).group_counts_)
 
 
@@ -430,7 +430,7 @@ def test_the_number_of_threads_changes_nothing():
 
 
 @pytest.mark.parametrize("kind", [FairKMeans, FairSpectralClustering])
-def test_groups_by_position_are_not_taken_for_groups_and_this_is_said(kind):
+def test_groups_by_position_are_ignored_with_a_warning(kind):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.warns(MissingSensitiveFeaturesWarning, match="second argument .* is y"):
         kind(2, random_state=0).fit(X, np.arange(60) % 2)

@@ -24,7 +24,7 @@ CV = KFold(3)
 
 
 @pytest.fixture
-def routing():
+def enable_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
 
@@ -44,7 +44,7 @@ def pipeline(**settings):
 
 
 @pytest.fixture(scope="module")
-def fitted(data):
+def fitted_model(data):
     X, groups = data
     return model().fit(X, sensitive_features=groups)
 
@@ -52,34 +52,34 @@ def fitted(data):
 # Methods ------------------------------------------------------------------------------
 
 
-def test_predict_with_groups_adds_the_price_of_the_place(fitted, data):
+def test_predict_with_groups_adds_the_offsets(fitted_model, data):
     X, groups = data
-    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    squares = ((X[:, None] - fitted_model.cluster_centers_) ** 2).sum(axis=2)
     codes = (groups == "b").astype(int)
-    expected = (squares + fitted.offsets_.T[codes]).argmin(axis=1)
-    predicted = fitted.predict(X, sensitive_features=groups)
+    expected = (squares + fitted_model.offsets_.T[codes]).argmin(axis=1)
+    predicted = fitted_model.predict(X, sensitive_features=groups)
     np.testing.assert_array_equal(predicted, expected)
     assert predicted.dtype == np.int32
     # Few sit on a tie or were moved by the local search.
-    assert (predicted == fitted.labels_).mean() > 0.9
+    assert (predicted == fitted_model.labels_).mean() > 0.9
 
 
-def test_predict_without_groups_is_the_nearest_centre(fitted, data):
+def test_predict_without_groups_is_the_nearest_centre(fitted_model, data):
     X, _ = data
-    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
-    predicted = fitted.predict(X)
+    squares = ((X[:, None] - fitted_model.cluster_centers_) ** 2).sum(axis=2)
+    predicted = fitted_model.predict(X)
     np.testing.assert_array_equal(predicted, squares.argmin(axis=1))
     assert predicted.dtype == np.int32
 
 
-def test_transform_and_score_are_distances(fitted, data):
+def test_transform_and_score_are_distances(fitted_model, data):
     X, _ = data
-    distances = np.linalg.norm(X[:, None] - fitted.cluster_centers_, axis=2)
-    np.testing.assert_allclose(fitted.transform(X), distances)
+    distances = np.linalg.norm(X[:, None] - fitted_model.cluster_centers_, axis=2)
+    np.testing.assert_allclose(fitted_model.transform(X), distances)
     nearest = (distances**2).min(axis=1)
-    assert fitted.score(X) == pytest.approx(-nearest.sum())
+    assert fitted_model.score(X) == pytest.approx(-nearest.sum())
     weights = np.arange(len(X))
-    assert fitted.score(X, sample_weight=weights) == pytest.approx(-(weights @ nearest))
+    assert fitted_model.score(X, sample_weight=weights) == pytest.approx(-(weights @ nearest))
 
 
 def test_fit_predict_and_fit_transform_fit(data):
@@ -92,8 +92,8 @@ def test_fit_predict_and_fit_transform_fit(data):
     assert estimator.relative_balance_ >= 0.8
 
 
-def test_columns_of_transform_are_named(fitted):
-    assert fitted.get_feature_names_out().tolist() == [f"fairkmeans{k}" for k in range(3)]
+def test_columns_of_transform_are_named(fitted_model):
+    assert fitted_model.get_feature_names_out().tolist() == [f"fairkmeans{k}" for k in range(3)]
 
 
 def test_nothing_works_before_fit(data):
@@ -103,13 +103,15 @@ def test_nothing_works_before_fit(data):
             getattr(FairKMeans(), method)(X)
 
 
-def test_predict_with_groups_gives_back_a_fit_that_needed_no_price():
+def test_predict_with_groups_repeats_a_fit_without_offsets():
     X, groups = np.array([[0.0], [0.1], [9.0], [9.1]]), [0, 1, 0, 1]
-    fitted = model(n_clusters=2, min_balance=1).fit(X, sensitive_features=groups)
-    np.testing.assert_array_equal(fitted.predict(X, sensitive_features=groups), fitted.labels_)
+    fitted_model = model(n_clusters=2, min_balance=1).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(
+        fitted_model.predict(X, sensitive_features=groups), fitted_model.labels_
+    )
 
 
-def test_new_people_are_better_balanced_when_their_groups_are_told():
+def test_new_samples_are_better_balanced_with_their_groups():
     folder = Path(os.environ.get("SKFAIR_DATA") or "no such folder") / "adult"
     if not all((folder / name).is_file() for name in ("adult.data", "adult.test")):
         pytest.skip("adult is not in SKFAIR_DATA")
@@ -117,17 +119,22 @@ def test_new_people_are_better_balanced_when_their_groups_are_told():
     rows = np.random.default_rng(0).choice(len(adult.data), 12_000, replace=False)
     X = normalize(scale(adult.data.iloc[rows]))
     sex = adult.sensitive_features.iloc[rows].to_numpy()
-    fitted = model(n_clusters=10, min_balance=0.95).fit(X[:6000], sensitive_features=sex[:6000])
-    told = fitted.predict(X[6000:], sensitive_features=sex[6000:])
-    blind = fitted.predict(X[6000:])
-    balances = [balance_score(labels, sensitive_features=sex[6000:]) for labels in (told, blind)]
+    fitted_model = model(n_clusters=10, min_balance=0.95).fit(
+        X[:6000], sensitive_features=sex[:6000]
+    )
+    with_groups = fitted_model.predict(X[6000:], sensitive_features=sex[6000:])
+    without_groups = fitted_model.predict(X[6000:])
+    balances = [
+        balance_score(labels, sensitive_features=sex[6000:])
+        for labels in (with_groups, without_groups)
+    ]
     assert balances[0] > 1.5 * balances[1]
 
 
 # Pipelines ----------------------------------------------------------------------------
 
 
-def test_groups_travel_through_a_pipeline(routing, data):
+def test_groups_travel_through_a_pipeline(enable_routing, data):
     X, groups = data
     labels = pipeline().fit_predict(X, sensitive_features=groups)
     alone = model().fit(StandardScaler().fit_transform(X), sensitive_features=groups)
@@ -135,40 +142,46 @@ def test_groups_travel_through_a_pipeline(routing, data):
     assert balance_score(labels, sensitive_features=groups, relative=True) >= 0.8
 
 
-def test_predict_of_a_pipeline_takes_groups(routing, data):
+def test_predict_of_a_pipeline_takes_groups(enable_routing, data):
     X, groups = data
-    fitted = pipeline().fit(X, sensitive_features=groups)
-    scaled = fitted[0].transform(X)
-    told = fitted.predict(X, sensitive_features=groups)
-    np.testing.assert_array_equal(told, fitted[-1].predict(scaled, sensitive_features=groups))
-    np.testing.assert_array_equal(fitted.predict(X), fitted[-1].predict(scaled))
-    assert (told != fitted.predict(X)).any()
-    np.testing.assert_array_equal(fitted.transform(X), fitted[-1].transform(scaled))
+    fitted_model = pipeline().fit(X, sensitive_features=groups)
+    scaled = fitted_model[0].transform(X)
+    with_groups = fitted_model.predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(
+        with_groups, fitted_model[-1].predict(scaled, sensitive_features=groups)
+    )
+    np.testing.assert_array_equal(fitted_model.predict(X), fitted_model[-1].predict(scaled))
+    assert (with_groups != fitted_model.predict(X)).any()
+    np.testing.assert_array_equal(fitted_model.transform(X), fitted_model[-1].transform(scaled))
 
 
-def test_a_pipeline_without_groups_warns(routing, data):
+def test_a_pipeline_without_groups_warns(enable_routing, data):
     with pytest.warns(MissingSensitiveFeaturesWarning):
         pipeline().fit(data[0])
 
 
-def test_a_pipeline_names_its_columns(routing, data):
+def test_a_pipeline_names_its_columns(enable_routing, data):
     X, groups = data
-    fitted = pipeline().set_output(transform="pandas").fit(X, sensitive_features=groups)
-    assert fitted.transform(X).columns.tolist() == ["fairkmeans0", "fairkmeans1", "fairkmeans2"]
+    fitted_model = pipeline().set_output(transform="pandas").fit(X, sensitive_features=groups)
+    assert fitted_model.transform(X).columns.tolist() == [
+        "fairkmeans0",
+        "fairkmeans1",
+        "fairkmeans2",
+    ]
 
 
 # Searches -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("container", [list, np.array, pd.Series])
-def test_cross_validation_scores_the_balance_of_new_people(routing, data, container):
+def test_cross_validation_scores_the_balance_of_held_out_data(enable_routing, data, container):
     X, groups = data
     scoring = {name: get_scorer(name) for name in ("balance", "neg_additive_violation")}
     params = {"sensitive_features": container(groups)}
     scores = cross_validate(model(), X, scoring=scoring, params=params, cv=CV)
     for fold, (train, test) in enumerate(CV.split(X)):
-        fitted = model().fit(X[train], sensitive_features=groups[train])
-        labels = fitted.predict(X[test], sensitive_features=groups[test])
+        fitted_model = model().fit(X[train], sensitive_features=groups[train])
+        labels = fitted_model.predict(X[test], sensitive_features=groups[test])
         balance = balance_score(labels, sensitive_features=groups[test])
         assert scores["test_balance"][fold] == balance
     assert (scores["test_balance"] > 0).all()
@@ -176,7 +189,7 @@ def test_cross_validation_scores_the_balance_of_new_people(routing, data, contai
 
 
 @pytest.mark.parametrize("estimator", [model(), pipeline()], ids=["alone", "pipeline"])
-def test_a_grid_search_finds_the_better_balanced(routing, data, estimator):
+def test_a_grid_search_finds_the_better_balanced(enable_routing, data, estimator):
     X, groups = data
     prefix = "" if isinstance(estimator, FairKMeans) else "fairkmeans__"
     grid = {f"{prefix}min_balance": [0, 0.9]}
@@ -191,21 +204,21 @@ def test_a_grid_search_finds_the_better_balanced(routing, data, estimator):
     )
 
 
-def test_a_grid_search_by_the_own_score_needs_no_scorer(routing, data):
+def test_a_grid_search_by_the_default_score_needs_no_scorer(enable_routing, data):
     X, groups = data
     search = GridSearchCV(model(), {"n_clusters": [2, 3]}, cv=CV)
     search.fit(X, sensitive_features=groups)
     assert search.best_params_ == {"n_clusters": 3}
 
 
-def test_settings_of_the_algorithm_can_be_searched(routing, data):
+def test_settings_of_the_algorithm_can_be_searched(enable_routing, data):
     X, groups = data
     search = GridSearchCV(model(algorithm=Homotopy()), {"algorithm__n_levels": [1, 6]}, cv=CV)
     search.fit(X, sensitive_features=groups)
     assert search.best_estimator_.algorithm.n_levels in (1, 6)
 
 
-def test_a_search_without_routing_stops_and_says_why(data):
+def test_a_search_without_routing_is_refused(data):
     X, groups = data
     search = GridSearchCV(
         model(),
@@ -223,7 +236,7 @@ def test_a_search_without_routing_stops_and_says_why(data):
         cross_validate(model(), X, scoring=get_scorer("balance"), cv=CV, error_score="raise")
 
 
-def test_weights_are_routed_where_asked_for(routing, data):
+def test_weights_are_routed_on_request(enable_routing, data):
     X, groups = data
     weights = np.where(groups == "a", 1.0, 2.0)
     weighted = make_pipeline(StandardScaler(), model().set_fit_request(sample_weight=True))
@@ -232,7 +245,7 @@ def test_weights_are_routed_where_asked_for(routing, data):
     assert weighted[-1].group_counts_.sum() == weights.sum()
 
 
-def test_labels_of_people_left_out_can_be_collected(routing, data):
+def test_out_of_fold_labels_can_be_collected(enable_routing, data):
     X, groups = data
     labels = cross_val_predict(model(), X, params={"sensitive_features": groups}, cv=CV)
     assert labels.shape == (240,)
@@ -243,32 +256,33 @@ def test_labels_of_people_left_out_can_be_collected(routing, data):
 
 def test_a_clone_has_the_settings_and_no_fit(data):
     X, groups = data
-    fitted = model(algorithm=Homotopy(6), init=X[:3]).fit(X, sensitive_features=groups)
-    copy = clone(fitted)
+    fitted_model = model(algorithm=Homotopy(6), init=X[:3]).fit(X, sensitive_features=groups)
+    copy = clone(fitted_model)
     assert not hasattr(copy, "labels_")
     assert copy.algorithm.n_levels == 6
-    assert copy.algorithm is not fitted.algorithm
+    assert copy.algorithm is not fitted_model.algorithm
     copy.fit(X, sensitive_features=groups)
-    np.testing.assert_array_equal(copy.labels_, fitted.labels_)
+    np.testing.assert_array_equal(copy.labels_, fitted_model.labels_)
 
 
 def test_settings_change_for_the_next_fit(data):
     X, groups = data
-    fitted = model().fit(X, sensitive_features=groups)
-    fitted.set_params(n_clusters=2, min_balance=None).fit(X, sensitive_features=groups)
-    assert fitted.cluster_centers_.shape == (2, 2)
+    fitted_model = model().fit(X, sensitive_features=groups)
+    fitted_model.set_params(n_clusters=2, min_balance=None).fit(X, sensitive_features=groups)
+    assert fitted_model.cluster_centers_.shape == (2, 2)
     fresh = model(n_clusters=2, min_balance=None).fit(X, sensitive_features=groups)
-    np.testing.assert_array_equal(fitted.labels_, fresh.labels_)
-    fitted.set_params(algorithm=AlternatingSwaps()).set_params(algorithm__n_iter=5)
-    assert fitted.algorithm.n_iter == 5
+    np.testing.assert_array_equal(fitted_model.labels_, fresh.labels_)
+    fitted_model.set_params(algorithm=AlternatingSwaps()).set_params(algorithm__n_iter=5)
+    assert fitted_model.algorithm.n_iter == 5
 
 
 def test_a_pickled_fit_predicts_the_same(data):
     X, groups = data
-    fitted = model().fit(X, sensitive_features=groups)
-    copy = pickle.loads(pickle.dumps(fitted))
+    fitted_model = model().fit(X, sensitive_features=groups)
+    copy = pickle.loads(pickle.dumps(fitted_model))
     np.testing.assert_array_equal(
-        copy.predict(X, sensitive_features=groups), fitted.predict(X, sensitive_features=groups)
+        copy.predict(X, sensitive_features=groups),
+        fitted_model.predict(X, sensitive_features=groups),
     )
 
 
@@ -305,9 +319,11 @@ class Recorder(Callback):
 def test_the_progress_bar_shows_the_fit(data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, groups = data
-    fitted = model().set_callbacks(callback.ProgressBar()).fit(X, sensitive_features=groups)
+    fitted_model = model().set_callbacks(callback.ProgressBar()).fit(X, sensitive_features=groups)
     assert "FairKMeans" in capsys.readouterr().out
-    np.testing.assert_array_equal(fitted.labels_, model().fit(X, sensitive_features=groups).labels_)
+    np.testing.assert_array_equal(
+        fitted_model.labels_, model().fit(X, sensitive_features=groups).labels_
+    )
 
 
 @pytest.mark.callbacks
@@ -315,12 +331,12 @@ def test_the_progress_bar_shows_the_fit(data, capsys):
 def test_the_monitor_has_a_row_for_every_round(data, min_balance):
     X, groups = data
     monitor = FairnessMonitor()
-    fitted = model(min_balance=min_balance, tol=0).set_callbacks(monitor)
-    fitted.fit(X, sensitive_features=groups)
+    fitted_model = model(min_balance=min_balance, tol=0).set_callbacks(monitor)
+    fitted_model.fit(X, sensitive_features=groups)
     log = monitor.log
-    assert log["iteration"].tolist() == list(range(fitted.n_iter_))
-    assert log["objective"].iloc[-1] == pytest.approx(fitted.objective_, rel=0.02)
-    assert log["balance"].iloc[-1] == pytest.approx(fitted.balance_, abs=0.1)
+    assert log["iteration"].tolist() == list(range(fitted_model.n_iter_))
+    assert log["objective"].iloc[-1] == pytest.approx(fitted_model.objective_, rel=0.02)
+    assert log["balance"].iloc[-1] == pytest.approx(fitted_model.balance_, abs=0.1)
     assert log["balance"].between(0, 1).all()
 
 
@@ -328,15 +344,15 @@ def test_the_monitor_has_a_row_for_every_round(data, min_balance):
 def test_callbacks_see_a_fitted_view_of_every_round(data):
     X, groups = data
     recorder = Recorder()
-    fitted = model().set_callbacks(recorder).fit(X, sensitive_features=groups)
-    assert len(recorder.views) == fitted.n_iter_
+    fitted_model = model().set_callbacks(recorder).fit(X, sensitive_features=groups)
+    assert len(recorder.views) == fitted_model.n_iter_
     for view in recorder.views:
         np.testing.assert_array_equal(np.bincount(view.labels_), view.group_counts_.sum(axis=1))
         assert view.balance_ == view.cluster_balances_.min()
 
 
 @pytest.mark.callbacks
-def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
+def test_a_fit_stopped_by_a_callback_keeps_the_balance(data):
     X, groups = data
     settings = {"tol": 0, "min_balance": 0.9}
     patient = model(**settings).fit(X, sensitive_features=groups)
@@ -349,7 +365,7 @@ def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
 
 
 @pytest.mark.callbacks
-def test_a_monitor_watches_all_fits_of_a_search(routing, data):
+def test_a_monitor_watches_all_fits_of_a_search(enable_routing, data):
     X, groups = data
     monitor = FairnessMonitor()
     search = GridSearchCV(model().set_callbacks(monitor), {"min_balance": [0.5, 0.9]}, cv=CV)

@@ -21,15 +21,15 @@ reached_or_not = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def blobs():
-    """Three groups, the rarest of which fills a blob of its own."""
+    """Three groups, the smallest of which has its own blob."""
     X, blob, _ = make_fair_blobs(600, centers=4, random_state=0)
     groups = np.where(blob == 3, np.arange(600) % 4, np.arange(600) % 20 == 0)
     return X, np.where(groups > 1, 2, groups)
 
 
 @st.composite
-def people(draw, weighted=False):
-    """People of few groups with bounds on everything."""
+def draw_problem(draw, weighted=False):
+    """A small problem, and an estimator with bounds of all kinds."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_samples = draw(st.integers(4, 40))
     n_clusters = draw(st.integers(1, min(5, n_samples)))
@@ -51,43 +51,45 @@ def people(draw, weighted=False):
     return X, rng.integers(draw(st.integers(1, 4)), size=n_samples), weights, model
 
 
-def sizes_asked(model):
+def size_bounds(model):
     return model.min_cluster_size or 0, model.max_cluster_size or np.inf
 
 
-# The promise --------------------------------------------------------------------------
+# The guaranteed limits ----------------------------------------------------------------
 
 
 @reached_or_not
-@given(people())
-def test_everything_that_is_asked_for_is_kept_up_to_one_person(drawn):
+@given(draw_problem())
+def test_all_requirements_hold_up_to_one_sample(drawn):
     X, groups, _, model = drawn
     model.fit(X, sensitive_features=groups)
     counts = model.group_counts_
     by_group = counts.sum(axis=0)
-    least, most = sizes_asked(model)
+    least, most = size_bounds(model)
     assert least <= model.cluster_sizes_.min() <= model.cluster_sizes_.max() <= most
     level = (model.min_balance or 0) * model.data_balance_
-    kept = keeps_balance(counts, level, 1, members=by_group)
-    kept &= keeps_balance(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
-    assert kept or by_group.min() < model.n_clusters
-    assert (model.status_ != "infeasible") == kept == (model.constraint_violation_ == 0)
+    holds = keeps_balance(counts, level, 1, members=by_group)
+    holds &= keeps_balance(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
+    assert holds or by_group.min() < model.n_clusters
+    assert (model.status_ != "infeasible") == holds == (model.constraint_violation_ == 0)
     assert model.lower_bound_ <= model.inertia_
 
 
 @reached_or_not
-@given(people(weighted=True))
-def test_what_is_said_of_weighted_people_is_true(drawn):
+@given(draw_problem(weighted=True))
+def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
     X, groups, weights, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=weights)
-    person, counts = weights.max(), model.group_counts_
+    largest_weight, counts = weights.max(), model.group_counts_
     goal, numbers = (model.min_balance or 0) * model.data_balance_, model.groups_.counts
-    kept = keeps_balance(counts, goal, person, members=numbers)
+    holds = keeps_balance(counts, goal, largest_weight, members=numbers)
     by_group = counts.sum(axis=0)
-    kept &= keeps_balance(counts, model.min_share_ratio or 0, person, 1 / by_group, numbers)
+    holds &= keeps_balance(
+        counts, model.min_share_ratio or 0, largest_weight, 1 / by_group, numbers
+    )
     least = (model.min_cluster_size or 0) * weights.sum()
-    kept &= model.cluster_sizes_.min() > least - person * (1 - 1e-9)
-    assert (model.status_ != "infeasible") == kept
+    holds &= model.cluster_sizes_.min() > least - largest_weight * (1 - 1e-9)
+    assert (model.status_ != "infeasible") == holds
 
 
 def test_reported_numbers_are_those_of_the_metrics(blobs):
@@ -125,13 +127,13 @@ def test_shares_of_a_group_as_large_as_the_other_are_balance():
 # Against all clusterings --------------------------------------------------------------
 
 
-def cheapest(X, groups, n_clusters, allowed):
-    """The least cost of all clusterings that are allowed by their counts."""
+def minimum_cost(X, groups, n_clusters, is_allowed):
+    """The minimum cost of all clusterings with allowed counts."""
     least = np.inf
     for labels in product(range(n_clusters), repeat=len(X)):
         in_cluster = np.eye(n_clusters)[list(labels)]
         counts = in_cluster.T @ np.eye(groups.max() + 1)[groups]
-        if counts.sum(axis=1).all() and allowed(counts):
+        if counts.sum(axis=1).all() and is_allowed(counts):
             means = (in_cluster.T @ X) / counts.sum(axis=1)[:, None]
             least = min(least, ((X - means[list(labels)]) ** 2).sum())
     return least
@@ -140,7 +142,7 @@ def cheapest(X, groups, n_clusters, allowed):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    "asked",
+    "required",
     [
         {"min_cluster_size": 4},
         {"max_cluster_size": 5},
@@ -148,24 +150,24 @@ def cheapest(X, groups, n_clusters, allowed):
         {"min_share_ratio": 0.5, "min_cluster_size": 4},
     ],
 )
-def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed, asked):
+def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed, required):
     rng = np.random.default_rng(seed)
     X, groups = rng.normal(size=(9, 2)), np.arange(9) % 3 // 2  # six and three
     X[:5, 0] += 3
 
-    def allowed(counts):
+    def is_allowed(counts):
         shares, sizes = counts / counts.sum(axis=0), counts.sum(axis=1)
         return (
-            (shares.min(axis=1) >= asked.get("min_share_ratio", 0) * shares.max(axis=1)).all()
-            and sizes.min() >= asked.get("min_cluster_size", 0)
-            and sizes.max() <= asked.get("max_cluster_size", np.inf)
+            (shares.min(axis=1) >= required.get("min_share_ratio", 0) * shares.max(axis=1)).all()
+            and sizes.min() >= required.get("min_cluster_size", 0)
+            and sizes.max() <= required.get("max_cluster_size", np.inf)
         )
 
-    optimum = cheapest(X, groups, 2, allowed)
-    model = FairKMeans(2, min_balance=None, n_init=10, random_state=0, **asked)
+    optimum = minimum_cost(X, groups, 2, is_allowed)
+    model = FairKMeans(2, min_balance=None, n_init=10, random_state=0, **required)
     model.fit(X, sensitive_features=groups)
     assert model.status_ == "optimal"
-    assert allowed(model.group_counts_)  # the promise forgives a person: not needed here
+    assert is_allowed(model.group_counts_)  # exactly, without the tolerance of one sample
     assert optimum * (1 - 1e-9) <= model.inertia_ <= 1.1 * optimum
 
 
@@ -195,17 +197,17 @@ def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share)
     excess = []
     for seed in range(24):
         X, groups, n_clusters, level = random_problem(seed)
-        asked = {"min_balance": None, "min_share_ratio": level} if by_share else {}
-        model = FairKMeans(n_clusters, **({"min_balance": level} | asked), random_state=0)
+        required = {"min_balance": None, "min_share_ratio": level} if by_share else {}
+        model = FairKMeans(n_clusters, **({"min_balance": level} | required), random_state=0)
         model.fit(X, sensitive_features=groups)
         costs, counts = costs_and_counts(X, groups, n_clusters)
         scaled = counts / np.bincount(groups) if by_share else counts
         ratios = (scaled.min(axis=2) / scaled.max(axis=2)).min(axis=1)
         reached = model.share_ratio_ if by_share else model.balance_
-        asked = level if by_share else level * model.data_balance_
-        # All of what is asked is reached wherever some clustering reaches it.
-        assert reached >= min(asked, ratios.max()) * (1 - 1e-12)
-        optimum = costs[ratios >= min(asked, reached) * (1 - 1e-12)].min()
+        required = level if by_share else level * model.data_balance_
+        # The required ratio is reached wherever some clustering reaches it.
+        assert reached >= min(required, ratios.max()) * (1 - 1e-12)
+        optimum = costs[ratios >= min(required, reached) * (1 - 1e-12)].min()
         assert model.inertia_ >= optimum * (1 - 1e-9)
         excess.append(model.inertia_ / optimum - 1)
     assert np.quantile(excess, 0.9) < 0.001
@@ -213,20 +215,20 @@ def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "required",
     [
         {"min_share_ratio": 0.8},
         {"min_cluster_size": 60, "max_cluster_size": 70},
         {"min_share_ratio": 0.7, "min_cluster_size": 55},
     ],
 )
-def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs, asked):
+def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs, required):
     X, groups = blobs[0][::3], blobs[1][::3] % 2
-    model = FairKMeans(3, min_balance=None, tol=0, random_state=0, **asked)
+    model = FairKMeans(3, min_balance=None, tol=0, random_state=0, **required)
     model.fit(X, sensitive_features=groups)
     assert model.status_ == "optimal"
     truth = from_scratch(X, model.labels_, groups)
-    least, most = sizes_asked(model)
+    least, most = size_bounds(model)
     by_group = truth.counts.sum(axis=0)
     floor = min(model.min_share_ratio or 0, model.share_ratio_) * (1 - 1e-12)
     rng = np.random.default_rng(0)
@@ -243,8 +245,8 @@ def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs,
         other = from_scratch(X, labels, groups)
         shares, sizes = other.counts / by_group, other.counts.sum(axis=1)
         ratio = (shares.min(axis=1) / shares.max(axis=1)).min()
-        allowed = ratio >= floor and least <= sizes.min() and sizes.max() <= most
-        assert not allowed or other.cost >= truth.cost - 1e-9 * truth.total
+        is_allowed = ratio >= floor and least <= sizes.min() and sizes.max() <= most
+        assert not is_allowed or other.cost >= truth.cost - 1e-9 * truth.total
 
 
 # Sizes --------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ def test_sizes_need_no_groups_and_give_no_warning(blobs, recwarn):
         FairKMeans(4, min_share_ratio=0.5, random_state=0).fit(X)
 
 
-def test_prices_of_sizes_bound_the_cost_from_below(blobs):
+def test_multipliers_of_sizes_bound_the_cost_from_below(blobs):
     X, groups = blobs
     model = FairKMeans(
         4, min_balance=None, min_cluster_size=150, max_cluster_size=150, random_state=0
@@ -303,12 +305,12 @@ def test_all_clusterings_of_a_front_keep_the_sizes(blobs):
     assert model.max_cluster_size == 155
 
 
-@pytest.mark.parametrize("asked", [{"min_share_ratio": 0.8}, {"min_cluster_size": 0.4}])
-def test_integer_weights_are_repeated_rows(asked):
+@pytest.mark.parametrize("required", [{"min_share_ratio": 0.8}, {"min_cluster_size": 0.4}])
+def test_integer_weights_are_repeated_rows(required):
     X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
     groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
     init = np.array([[0.0], [10.0]])
-    model = FairKMeans(2, min_balance=None, init=init, random_state=0, **asked)
+    model = FairKMeans(2, min_balance=None, init=init, random_state=0, **required)
     weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
     answer = [weighted.inertia_, weighted.share_ratio_, weighted.cluster_sizes_.min()]
     labels = np.repeat(weighted.labels_, weights)
@@ -318,7 +320,7 @@ def test_integer_weights_are_repeated_rows(asked):
     np.testing.assert_array_equal(labels, model.labels_)
 
 
-# What cannot be had -------------------------------------------------------------------
+# Infeasible requirements --------------------------------------------------------------
 
 
 def test_a_group_with_fewer_members_than_clusters_is_named(blobs):
@@ -333,7 +335,7 @@ def test_a_group_with_fewer_members_than_clusters_is_named(blobs):
     assert model.constraint_violation_ == pytest.approx(0.8 - model.share_ratio_)
 
 
-def test_the_alternating_algorithm_says_that_it_does_not_aim_at_sizes(blobs):
+def test_the_alternating_algorithm_warns_of_sizes(blobs):
     X, groups = blobs
     model = FairKMeans(
         4, min_balance=None, max_cluster_size=150, algorithm="alternating", random_state=0

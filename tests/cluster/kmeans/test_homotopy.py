@@ -53,7 +53,7 @@ def plain(samples, n_clusters=3):
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 7])
-def test_levels_rise_to_the_balance_asked_for_and_get_denser(n_levels):
+def test_levels_rise_to_the_required_balance_and_get_denser(n_levels):
     levels = levels_between(0.2, 0.7, n_levels)
     assert len(levels) == n_levels
     assert levels[-1] == 0.7
@@ -76,7 +76,7 @@ def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
         assert dual.value == pytest.approx(point.cost)
 
 
-def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
+def test_unit_costs_weigh_costs_but_not_counts():
     """The assignment's value against its linear programme."""
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 60)
     samples = replace(samples_of(60, group_separation=0.8), unit_costs=costs)
@@ -91,12 +91,12 @@ def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
         A_eq=np.tile(np.eye(60), 3),
         b_eq=np.ones(60),
     )
-    found = fair_assignment(samples, centers, 0.8, slack=0.0)
-    assert programme.fun * 0.99 <= found.value <= programme.fun * (1 + 1e-9)
+    point = fair_assignment(samples, centers, 0.8, slack=0.0)
+    assert programme.fun * 0.99 <= point.value <= programme.fun * (1 + 1e-9)
     assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
 
 
-def test_a_balance_by_heads_is_kept_where_costs_differ():
+def test_a_balance_of_counts_holds_where_costs_differ():
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
     samples = samples_of(group_separation=0.8)
     samples = replace(samples, unit_costs=costs, limits=samples.limits._replace(level=0.8))
@@ -106,13 +106,13 @@ def test_a_balance_by_heads_is_kept_where_costs_differ():
     counts = np.eye(3)[labels].T @ np.eye(2)[samples.codes]
     np.testing.assert_array_equal(point.clustering.counts, counts)
     assert (counts.min(axis=1) / counts.max(axis=1)).min() >= 0.8
-    assert status == "feasible"  # no exchange of people of unequal costs is tried
+    assert status == "feasible"  # exchanges of samples of unequal costs are not tried
     means = [
         np.average(samples.X[labels == k], axis=0, weights=costs[labels == k]) for k in range(3)
     ]
     np.testing.assert_allclose(point.clustering.centers, means)
-    own = ((samples.X - point.clustering.centers[labels]) ** 2).sum(axis=1)
-    assert point.cost == pytest.approx(costs @ own)
+    squares = ((samples.X - point.clustering.centers[labels]) ** 2).sum(axis=1)
+    assert point.cost == pytest.approx(costs @ squares)
     equal, _, _ = Homotopy().solve(
         replace(samples, unit_costs=None), runs, np.random.RandomState(0), lambda _: None
     )
@@ -147,10 +147,10 @@ def test_advancing_raises_the_balance_and_stops_by_its_tolerance():
 
 def test_a_watch_sees_every_round_and_may_end_them():
     samples = samples_of(group_separation=0.8)
-    seen = []
-    point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=seen.append)
-    assert len(seen) == n_iter > 2
-    np.testing.assert_array_equal(seen[-1].clustering.labels, point.clustering.labels)
+    rounds = []
+    point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=rounds.append)
+    assert len(rounds) == n_iter > 2
+    np.testing.assert_array_equal(rounds[-1].clustering.labels, point.clustering.labels)
     _, n_iter, converged = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True)
     assert n_iter == 1 and not converged
 
@@ -227,20 +227,20 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
         samples = ClusteringProblem(X, weights, codes, balance_limits(2))
         runs = Runs(4, n_init=1)
         start = repair(samples, plain(samples, 4), ratio)
-        found, status = finish(samples, start, ratio, runs)
-        shaken, _ = shake(samples, found, status, ratio, runs, rng)
-        assert shaken.balance >= min(ratio, found.balance)
-        assert shaken.cost <= found.cost
-        assert shaken.cost == pytest.approx(samples.cost_of(shaken.clustering))
-        gains.append(1 - shaken.cost / found.cost)
+        point, status = finish(samples, start, ratio, runs)
+        perturbed, _ = shake(samples, point, status, ratio, runs, rng)
+        assert perturbed.balance >= min(ratio, point.balance)
+        assert perturbed.cost <= point.cost
+        assert perturbed.cost == pytest.approx(samples.cost_of(perturbed.clustering))
+        gains.append(1 - perturbed.cost / point.cost)
     assert max(gains) > 0.001
 
 
 def test_many_samples_are_not_shaken():
     samples = samples_of(SHAKEN + 1)
     runs, random_state = Runs(3, n_init=1), np.random.RandomState(0)
-    found = finish(samples, plain(samples), 0.5, runs)
-    assert shake(samples, *found, 0.5, runs, random_state) == found
+    point = finish(samples, plain(samples), 0.5, runs)
+    assert shake(samples, *point, 0.5, runs, random_state) == point
     assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
 
 
@@ -316,7 +316,7 @@ def test_thinned_data_lead_to_all_samples():
     assert front.hypervolume(**box) == pytest.approx(exact.hypervolume(**box), rel=0.02)
 
 
-def test_few_rounds_on_all_are_left_once_more_and_more_have_joined(monkeypatch):
+def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 20_000)
     X = rng.normal(size=(20_000, 3)) + 0.5 * groups[:, None]
@@ -335,7 +335,7 @@ def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
     samples = samples_of(group_separation=0.8)
     point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
     searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
-    tol = 2 * (point.cost - searched.cost) / point.cost  # of few a hundredth is asked
+    tol = 2 * (point.cost - searched.cost) / point.cost  # 0.01 of a small problem
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
     monkeypatch.setattr(_local_search, "MANY", len(samples.weights))
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
@@ -360,7 +360,7 @@ def test_settings_are_a_parameter_record():
     assert repr(algorithm) == "Homotopy(max_samples=100, n_levels=7)"
 
 
-def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
+def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_expensive():
     def steps(n_clusters, n_groups):
         return max_dual_iterations(zero_solution(n_clusters, n_groups), balance_limits(n_groups))
 
@@ -368,7 +368,7 @@ def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
     assert MIN_ITER == steps(40, 1000) < steps(8, 500) < MAX_ITER
 
 
-def test_many_small_groups_keep_what_is_promised():
+def test_many_small_groups_are_balanced():
     rng = np.random.default_rng(0)
     groups = (np.arange(3000) % 150).astype(str)
     model = FairKMeans(6, random_state=0).fit(rng.normal(size=(3000, 3)), sensitive_features=groups)

@@ -41,11 +41,11 @@ def test_the_balance_of_the_data_is_weighted():
     assert samples.largest_weight == 4
 
 
-def test_rounding_to_whole_persons_limits_the_balance():
+def test_rounding_to_integer_counts_limits_the_balance():
     even = samples_of(np.zeros((40, 1)), np.arange(40) % 2)
     assert even.attainable_balance(2) == (20 - 1) / 20
     assert even.attainable_balance(40) == 0
-    # A cluster of half persons comes twice as close.
+    # Weights of one half halve the rounding.
     light = samples_of(np.zeros((40, 1)), np.arange(40) % 2, np.full(40, 0.5))
     assert light.attainable_balance(2) == (20 - 1) / 20
     assert samples_of(np.zeros((3, 1)), [0, 0, 1]).attainable_balance(1) <= 0.5
@@ -71,18 +71,18 @@ def test_thinning_keeps_the_weight_of_every_group():
     codes = np.repeat([0, 1, 2], [900, 90, 10])
     rng = np.random.default_rng(0)
     samples = samples_of(rng.normal(size=(1000, 2)), codes, rng.uniform(0.5, 2, 1000))
-    few = samples.thin(120, random_state())
-    assert np.bincount(few.codes).tolist() == [108, 10, 10]
-    np.testing.assert_allclose(few.group_weights, samples.group_weights)
-    assert few.balance == pytest.approx(samples.balance)
-    rows = [np.flatnonzero((samples.X == x).all(axis=1))[0] for x in few.X]
+    thinned = samples.thin(120, random_state())
+    assert np.bincount(thinned.codes).tolist() == [108, 10, 10]
+    np.testing.assert_allclose(thinned.group_weights, samples.group_weights)
+    assert thinned.balance == pytest.approx(samples.balance)
+    rows = [np.flatnonzero((samples.X == x).all(axis=1))[0] for x in thinned.X]
     assert len(set(rows)) == len(rows)
-    np.testing.assert_array_equal(codes[rows], few.codes)
+    np.testing.assert_array_equal(codes[rows], thinned.codes)
     assert samples.thin(1000, random_state()) is samples
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_starts_are_samples_and_as_many_as_asked_for(init):
+def test_starts_are_samples_in_the_required_number(init):
     samples = blobs()
     starts = Runs(5, init, 3).starts(samples, random_state())
     assert [start.shape for start in starts] == [(5, 2)] * 3
@@ -137,14 +137,14 @@ def test_lloyd_is_kmeans():
 def test_without_balance_a_unit_cost_is_a_weight():
     weighted = blobs()
     samples = replace(weighted, weights=np.ones(300), unit_costs=weighted.weights)
-    one, other = (lloyd(some, some.X[:6], 300, 0.0) for some in (weighted, samples))
+    one, other = (lloyd(data, data.X[:6], 300, 0.0) for data in (weighted, samples))
     np.testing.assert_array_equal(one.centers, other.centers)
     np.testing.assert_array_equal(one.sizes, other.sizes)
     np.testing.assert_array_equal(other.counts, other.members)
     assert samples.cost_of(other) == weighted.cost_of(one)
     starts = (
-        Runs(6, init, 1).starts(some, random_state())
-        for some in (weighted, samples)
+        Runs(6, init, 1).starts(data, random_state())
+        for data in (weighted, samples)
         for init in ("k-means++", "random")
     )
     starts = np.array([*starts])
@@ -153,9 +153,9 @@ def test_without_balance_a_unit_cost_is_a_weight():
     joined = ClusteringProblem.concatenate(halves)
     for name in ("X", "weights", "codes", "unit_costs"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))
-    few = samples.thin(100, random_state())
-    np.testing.assert_allclose(few.group_weights, samples.group_weights)
-    assert len(few.unit_costs) == len(few.weights) < 300
+    thinned = samples.thin(100, random_state())
+    np.testing.assert_allclose(thinned.group_weights, samples.group_weights)
+    assert len(thinned.unit_costs) == len(thinned.weights) < 300
 
 
 def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
@@ -207,17 +207,17 @@ def test_relocation_never_raises_the_cost():
     assert relocate(samples, clustering.centers, 0) is clustering.centers
 
 
-def test_whoever_lies_far_out_is_kept_and_stands_for_nobody_else():
-    """1,000 people of two groups about 0, and three of one group who make up most of the cost."""
+def test_outliers_are_kept_and_represent_no_other_sample():
+    """1,000 samples of two groups near 0, and three outliers that make up most of the cost."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(1000, 2)), [[900.0, 0], [0, 700], [-800, 0]]])
     codes, weights = np.append(np.arange(1000) % 2, [0, 0, 0]), np.append(np.ones(1000), [3, 2, 1])
     samples = samples_of(X, codes, weights)
-    few = samples.thin(100, random_state())
-    far = np.flatnonzero(np.abs(few.X).max(axis=1) > 100)
-    assert few.weights[far].tolist() == [3, 2, 1]
-    assert len(few.weights) <= 103
-    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+    thinned = samples.thin(100, random_state())
+    far = np.flatnonzero(np.abs(thinned.X).max(axis=1) > 100)
+    assert thinned.weights[far].tolist() == [3, 2, 1]
+    assert len(thinned.weights) <= 103
+    np.testing.assert_allclose(thinned.group_weights, samples.group_weights)
 
 
 @pytest.mark.parametrize("X", [np.arange(6.0)[:, None], np.zeros((6, 1))])

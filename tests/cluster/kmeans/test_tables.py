@@ -12,19 +12,19 @@ from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._tables import controlled_rounding, fitting_table, settle
 
 
-def samples_of(rng, n_samples, n_groups, asked):
+def samples_of(rng, n_samples, n_groups, required):
     codes = rng.permutation(np.arange(n_samples) % n_groups)
-    limits = asked.limits(np.bincount(codes).astype(float))
+    limits = required.limits(np.bincount(codes).astype(float))
     return ClusteringProblem(rng.normal(size=(n_samples, 2)), np.ones(n_samples), codes, limits)
 
 
 @st.composite
 def tasks(draw):
-    """Samples, labels of some clusters, and what is asked of them."""
+    """Samples with requirements, labels and the number of clusters."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_groups, n_clusters = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     n_samples = draw(st.integers(n_groups * n_clusters, 60))
-    asked = ClusterRequirements(
+    required = ClusterRequirements(
         draw(st.sampled_from([0, 0.8, 1])),
         draw(st.sampled_from([0, 0.8, 1])),
         float(draw(st.integers(0, n_samples // n_clusters))),
@@ -32,11 +32,11 @@ def tasks(draw):
     )
     labels = rng.integers(n_clusters, size=n_samples) ** 2 // n_clusters
     labels[:n_clusters] = np.arange(n_clusters)
-    return samples_of(rng, n_samples, n_groups, asked), labels, n_clusters
+    return samples_of(rng, n_samples, n_groups, required), labels, n_clusters
 
 
 @given(tasks())
-def test_a_table_keeps_what_is_promised(task):
+def test_a_table_keeps_its_limits(task):
     samples, labels, n_clusters = task
     counts = recompute_point(samples, labels, n_clusters).clustering.counts
     table, margin = fitting_table(samples, counts, samples.limits.level)
@@ -51,12 +51,12 @@ def test_a_table_keeps_what_is_promised(task):
 def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task
     point = recompute_point(samples, labels, n_clusters)
-    level, everybody = samples.limits.level, np.arange(len(labels))
-    settled, person = settle(samples, point, level, everybody[::2])
+    level, all_samples = samples.limits.level, np.arange(len(labels))
+    settled, largest_weight = settle(samples, point, level, all_samples[::2])
     counts = recompute_point(samples, settled, n_clusters).clustering.counts
     assert samples.keeps_limits(counts, level)
     assert keeps_sizes(counts.sum(axis=1), samples.limits)
-    reached = composition_ratios(counts, samples.limits._replace(slack=person)).min()
+    reached = composition_ratios(counts, samples.limits._replace(slack=largest_weight)).min()
     assert reached >= level * (1 - 1e-9)
     np.testing.assert_array_equal(point.clustering.labels, labels)
 

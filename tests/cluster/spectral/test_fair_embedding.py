@@ -47,21 +47,21 @@ def oracle(graph, group, n_components):
 def test_solvers_reach_the_dense_optimum(eigen_solver, storage):
     graph, group = block_graph()
     best, F = oracle(graph, group, 6)
-    found = fair_embedding(
+    result = fair_embedding(
         storage(graph),
         sensitive_features=group,
         n_components=6,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    H = found.embedding
-    assert found.converged
-    assert best - 1e-4 <= found.objective <= best + 1e-9
+    H = result.embedding
+    assert result.converged
+    assert best - 1e-4 <= result.objective <= best + 1e-9
     np.testing.assert_allclose(H.T @ H, np.eye(6), atol=1e-9)
     assert np.linalg.norm(F.T @ H) < 1e-9
-    assert found.violation < 1e-9
-    np.testing.assert_allclose(found.eigenvalues.sum(), found.objective)
-    assert found.eigenvalues[0] == pytest.approx(1.0)
+    assert result.violation < 1e-9
+    np.testing.assert_allclose(result.eigenvalues.sum(), result.objective)
+    assert result.eigenvalues[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE])
@@ -71,32 +71,32 @@ def test_repeated_eigenvalues_of_a_disconnected_graph(eigen_solver):
     graph = linalg.block_diag(*[part] * 8)
     groups = np.tile(group, 8)
     best, _ = oracle(graph, groups, 10)
-    found = fair_embedding(
+    result = fair_embedding(
         sparse.csr_array(graph),
         sensitive_features=groups,
         n_components=10,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    assert found.objective == pytest.approx(best, rel=1e-4)
+    assert result.objective == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
 @pytest.mark.parametrize("n_components", [10, 20])
-def test_no_copy_of_a_repeated_eigenvalue_is_missed(eigen_solver, n_components):
+def test_every_copy_of_a_repeated_eigenvalue_is_computed(eigen_solver, n_components):
     # Twenty components: some eighteen copies of the eigenvalue 1 are feasible.
     parts = [block_graph(30, 1, 1, seed)[0] + 0.01 for seed in range(20)]
     graph = linalg.block_diag(*parts)
     group = np.random.default_rng(0).integers(3, size=len(graph))
     best, _ = oracle(graph, group, n_components)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=group,
         n_components=n_components,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    assert found.objective == pytest.approx(best, rel=1e-4)
+    assert result.objective == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
@@ -110,29 +110,29 @@ def test_nearly_repeated_eigenvalues_do_not_hide_each_other(eigen_solver):
     group = np.random.default_rng(1).integers(3, size=len(graph))
     best, _ = oracle(graph, group, 25)
     for seed in range(4):
-        found = fair_embedding(
+        result = fair_embedding(
             graph,
             sensitive_features=group,
             n_components=25,
             eigen_solver=eigen_solver,
             random_state=seed,
         )
-        assert found.converged
-        assert found.objective == pytest.approx(best, rel=1e-4)
+        assert result.converged
+        assert result.objective == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
 def test_a_subspace_may_hold_copies_of_one_eigenvalue_only(eigen_solver):
     graph = linalg.block_diag(*[block_graph(30, 1, 1, 0)[0]] * 20)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=np.arange(600) % 3,
         n_components=3,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    assert found.converged
-    np.testing.assert_allclose(found.eigenvalues, 1.0, atol=1e-4)
+    assert result.converged
+    np.testing.assert_allclose(result.eigenvalues, 1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
@@ -141,23 +141,23 @@ def test_complete_graphs_have_no_positive_eigenvalue_to_measure_residuals_by(
     eigen_solver, diagonal
 ):
     graph = np.ones((300, 300)) + (diagonal - 1) * np.eye(300)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=np.arange(300) % 3,
         n_components=4,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    assert found.converged
+    assert result.converged
     other = (diagonal - 1) / (299 + diagonal)
-    np.testing.assert_allclose(found.eigenvalues, [1.0, other, other, other], atol=1e-9)
+    np.testing.assert_allclose(result.eigenvalues, [1.0, other, other, other], atol=1e-9)
 
 
 @pytest.mark.parametrize("n_components", [2, 3, 25])
 def test_block_lanczos_restarts(n_components):
     graph, group = block_graph(400, 30, 2)
     best, _ = oracle(graph, group, n_components)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=group,
         n_components=n_components,
@@ -165,9 +165,9 @@ def test_block_lanczos_restarts(n_components):
         random_state=0,
         tol=1e-8,
     )
-    assert found.converged
-    assert found.n_products > 3 * n_components  # as many as the basis has room for
-    assert found.objective == pytest.approx(best, abs=1e-6)
+    assert result.converged
+    assert result.n_products > 3 * n_components  # the size of the basis
+    assert result.objective == pytest.approx(best, abs=1e-6)
 
 
 def test_nystroem_nears_the_optimum_as_landmarks_are_added():
@@ -188,38 +188,38 @@ def test_nystroem_nears_the_optimum_as_landmarks_are_added():
     assert gaps[3] == pytest.approx(0, abs=1e-7)
 
 
-def test_nystroem_says_that_it_is_not_exact():
+def test_nystroem_is_reported_as_not_converged():
     graph, group = block_graph(520, 4, 2)
-    found = fair_embedding(
+    result = fair_embedding(
         graph, sensitive_features=group, n_components=4, eigen_solver="nystroem", random_state=0
     )
-    assert not found.converged
-    assert found.violation < 1e-9
+    assert not result.converged
+    assert result.violation < 1e-9
 
 
 def test_first_column_is_the_root_of_the_degrees():
     graph, group = block_graph()
-    found = fair_embedding(graph, sensitive_features=group, n_components=4, random_state=0)
+    result = fair_embedding(graph, sensitive_features=group, n_components=4, random_state=0)
     root = np.sqrt(graph.sum(axis=1))
-    np.testing.assert_allclose(found.embedding[:, 0], root / np.linalg.norm(root), atol=1e-6)
+    np.testing.assert_allclose(result.embedding[:, 0], root / np.linalg.norm(root), atol=1e-6)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 def test_one_component_is_the_trivial_one(storage):
     graph, group = block_graph()
-    found = fair_embedding(storage(graph), sensitive_features=group, n_components=1)
-    assert found.objective == pytest.approx(1.0)
-    assert found.n_products == 0
+    result = fair_embedding(storage(graph), sensitive_features=group, n_components=1)
+    assert result.objective == pytest.approx(1.0)
+    assert result.n_products == 0
 
 
-def test_dca_admm_is_orthonormal_and_says_that_it_is_not_exact():
+def test_dca_admm_is_orthonormal_and_reports_a_violation():
     graph, group = block_graph()
-    found = fair_embedding(
+    result = fair_embedding(
         graph, sensitive_features=group, n_components=4, eigen_solver="dca-admm", random_state=0
     )
-    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(4), atol=1e-8)
-    assert not found.converged
-    assert found.violation > 0
+    np.testing.assert_allclose(result.embedding.T @ result.embedding, np.eye(4), atol=1e-8)
+    assert not result.converged
+    assert result.violation > 0
 
 
 def test_dca_admm_is_near_the_optimum_of_graphs_with_negative_eigenvalues():
@@ -227,18 +227,18 @@ def test_dca_admm_is_near_the_optimum_of_graphs_with_negative_eigenvalues():
     empty = np.zeros_like(half)
     graph, group = np.block([[empty, half], [half, empty]]), np.tile(group, 2)
     best, _ = oracle(graph, group, 4)
-    found = fair_embedding(
+    result = fair_embedding(
         graph, sensitive_features=group, n_components=4, eigen_solver="dca-admm", random_state=0
     )
-    assert found.objective == pytest.approx(best, rel=0.02)
+    assert result.objective == pytest.approx(best, rel=0.02)
 
 
 def test_one_group_is_plain_spectral_embedding():
     graph, _ = block_graph()
     degrees = graph.sum(axis=1)
     values = linalg.eigvalsh(graph / np.sqrt(np.outer(degrees, degrees)))
-    found = fair_embedding(graph, sensitive_features=["all"] * len(graph), n_components=5)
-    np.testing.assert_allclose(found.eigenvalues, values[::-1][:5], atol=1e-9)
+    result = fair_embedding(graph, sensitive_features=["all"] * len(graph), n_components=5)
+    np.testing.assert_allclose(result.eigenvalues, values[::-1][:5], atol=1e-9)
 
 
 def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
@@ -257,15 +257,15 @@ def test_every_embedding_is_feasible_and_no_better_than_the_optimum(seed, n_grou
     graph, group = block_graph(50, 3, n_groups, seed)
     graph += 0.01  # no isolated nodes
     best, F = oracle(graph, group, n_components)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=group,
         n_components=n_components,
         eigen_solver="block-lanczos",
         random_state=seed,
     )
-    assert found.objective <= best + 1e-8
-    assert np.linalg.norm(F.T @ found.embedding) < 1e-8
+    assert result.objective <= best + 1e-8
+    assert np.linalg.norm(F.T @ result.embedding) < 1e-8
 
 
 def test_isolated_nodes_have_the_median_degree_of_the_others():
@@ -274,14 +274,14 @@ def test_isolated_nodes_have_the_median_degree_of_the_others():
     operator = NormalizedAffinity(graph)
     assert operator.isolated.nonzero()[0].tolist() == [3]
     assert operator.degrees[3] == np.median(np.delete(graph.sum(axis=1), 3))
-    found = fair_embedding(graph, sensitive_features=group, n_components=3)
-    assert np.isfinite(found.embedding).all()
+    result = fair_embedding(graph, sensitive_features=group, n_components=3)
+    assert np.isfinite(result.embedding).all()
 
 
 def test_two_triangles_and_two_nodes_alone():
     graph = linalg.block_diag(*[np.ones((3, 3)) - np.eye(3)] * 2, np.zeros((2, 2)))
-    found = fair_embedding(graph, sensitive_features=[0] * 8, n_components=2)
-    assert found.objective == pytest.approx(2)
+    result = fair_embedding(graph, sensitive_features=[0] * 8, n_components=2)
+    assert result.objective == pytest.approx(2)
 
 
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS, "auto"])
@@ -294,7 +294,7 @@ def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed
     graph[alone], graph[:, alone] = 0, 0
     n_components = 1 + seed % 4
     best, F = oracle(graph, group, n_components)
-    found = fair_embedding(
+    result = fair_embedding(
         graph,
         sensitive_features=group,
         n_components=n_components,
@@ -302,15 +302,17 @@ def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed
         tol=1e-9,
         random_state=0,
     )
-    assert found.objective == pytest.approx(best, abs=1e-5)
-    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(n_components), atol=1e-8)
-    assert np.linalg.norm(F.T @ found.embedding) < 1e-8
+    assert result.objective == pytest.approx(best, abs=1e-5)
+    np.testing.assert_allclose(
+        result.embedding.T @ result.embedding, np.eye(n_components), atol=1e-8
+    )
+    assert np.linalg.norm(F.T @ result.embedding) < 1e-8
 
 
-def test_isolated_nodes_take_no_part_in_the_known_vector_if_that_is_fair():
+def test_isolated_nodes_are_not_in_the_known_vector_if_that_is_fair():
     graph, group = linalg.block_diag(np.ones((6, 6)), np.zeros((2, 2))), [0, 1] * 4
-    found = fair_embedding(graph, sensitive_features=group, n_components=1)
-    np.testing.assert_allclose(found.embedding[:, 0], np.r_[np.full(6, 6**-0.5), 0, 0])
+    result = fair_embedding(graph, sensitive_features=group, n_components=1)
+    np.testing.assert_allclose(result.embedding[:, 0], np.r_[np.full(6, 6**-0.5), 0, 0])
 
 
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS])
@@ -319,14 +321,14 @@ def test_isolated_nodes_take_no_part_in_the_known_vector_if_that_is_fair():
 def test_the_scale_of_an_affinity_does_not_matter(eigen_solver, storage, scale):
     graph, group = block_graph(60, 3, 2)
     best, _ = oracle(graph, group, 3)
-    found = fair_embedding(
+    result = fair_embedding(
         storage(scale * graph),
         sensitive_features=group,
         n_components=3,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    assert found.objective == pytest.approx(best, abs=2e-4)
+    assert result.objective == pytest.approx(best, abs=2e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-29, 1e-10, 1e10, 1e29, 1e150])
@@ -338,27 +340,27 @@ def test_the_group_constraint_does_not_depend_on_the_scale_with_isolated_nodes(s
     alone = rng.choice(8, 3, replace=False)
     graph[alone], graph[:, alone] = 0, 0
     best, F = oracle(graph, group, 3)
-    found = fair_embedding(scale * graph, sensitive_features=group, n_components=3)
-    assert found.objective == pytest.approx(best, abs=1e-9)
-    assert np.linalg.norm(F.T @ found.embedding) < 1e-12
+    result = fair_embedding(scale * graph, sensitive_features=group, n_components=3)
+    assert result.objective == pytest.approx(best, abs=1e-9)
+    assert np.linalg.norm(F.T @ result.embedding) < 1e-12
     # What the fit and the metric say of it agrees, on the affinity as it was passed.
-    residual = group_constraint_residual(found.embedding, scale * graph, sensitive_features=group)
-    assert max(residual, found.violation) < 1e-12
+    residual = group_constraint_residual(result.embedding, scale * graph, sensitive_features=group)
+    assert max(residual, result.violation) < 1e-12
 
 
 @pytest.mark.parametrize("n_groups", [1, 3])
 def test_nystroem_of_a_kernel_of_rank_one_is_orthonormal(n_groups):
     x = np.arange(1.0, 31)[:, None]
-    found = fair_embedding(
+    result = fair_embedding(
         x @ x.T,
         sensitive_features=np.arange(30) % n_groups,
         n_components=4,
         eigen_solver="nystroem",
         random_state=0,
     )
-    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(4), atol=1e-9)
-    assert found.violation < 1e-9
-    assert found.objective == pytest.approx(1)
+    np.testing.assert_allclose(result.embedding.T @ result.embedding, np.eye(4), atol=1e-9)
+    assert result.violation < 1e-9
+    assert result.objective == pytest.approx(1)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -367,11 +369,11 @@ def test_nystroem_with_all_landmarks_is_exact_for_graphs_without_full_rank(seed)
     graph = np.triu(rng.random((9, 9)) < 0.3, 1).astype(float)
     graph, group = graph + graph.T, np.arange(9) % 3
     best, _ = oracle(graph, group, 5)
-    found = fair_embedding(
+    result = fair_embedding(
         graph, sensitive_features=group, n_components=5, eigen_solver="nystroem", random_state=0
     )
-    assert found.converged
-    assert found.objective == pytest.approx(best, abs=1e-7)
+    assert result.converged
+    assert result.objective == pytest.approx(best, abs=1e-7)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -388,8 +390,8 @@ def test_duplicates_and_bipartite_graphs_are_fine():
     graph, group = block_graph(60, 2, 2)
     bipartite = np.block([[np.zeros_like(graph), graph], [graph, np.zeros_like(graph)]])
     for affinity, groups in ((np.ones((20, 20)), [0, 1] * 10), (bipartite, np.tile(group, 2))):
-        found = fair_embedding(affinity, sensitive_features=groups, n_components=3)
-        assert found.violation < 1e-9
+        result = fair_embedding(affinity, sensitive_features=groups, n_components=3)
+        assert result.violation < 1e-9
 
 
 def test_same_seed_same_embedding():
@@ -426,7 +428,7 @@ def test_bad_affinities_are_refused(affinity, message):
         (-1, "minimum is -1"),
     ],
 )
-def test_one_bad_entry_is_found_wherever_it_is(monkeypatch, at, entry, message):
+def test_one_invalid_entry_is_detected_anywhere(monkeypatch, at, entry, message):
     monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
     affinity = np.ones((40, 40))
     affinity[at] = entry
@@ -435,7 +437,7 @@ def test_one_bad_entry_is_found_wherever_it_is(monkeypatch, at, entry, message):
 
 
 @pytest.mark.parametrize("at", [(3, 2), (35, 1), (1, 35), (20, 38)])
-def test_one_entry_unlike_its_mirror_image_is_found_wherever_it_is(monkeypatch, at):
+def test_one_asymmetric_entry_is_detected_anywhere(monkeypatch, at):
     monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
     affinity = np.ones((40, 40))
     affinity[at] = 1 + 1e-3

@@ -1,4 +1,4 @@
-"""FairSpectralClustering: known answers, the balance it promises, and new rows."""
+"""FairSpectralClustering: known answers, the guaranteed balance, and new rows."""
 
 import itertools
 import warnings
@@ -31,7 +31,7 @@ def laplacian(X, Y):
     return laplacian_kernel(X, Y, gamma=0.5)
 
 
-def keeps_its_promise(fitted):
+def is_balanced(fitted):
     """The requested balance up to one sample, and no large group that a cluster lacks."""
     counts = fitted.group_counts_
     is_large = fitted.groups_.counts >= fitted.n_clusters
@@ -76,7 +76,7 @@ def random_graph(rng, n_nodes):
     "storage",
     [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array],
 )
-def test_fair_cliques_are_found(storage, min_balance):
+def test_fair_cliques_are_recovered(storage, min_balance):
     fitted = graph_model(min_balance=min_balance).fit(
         storage(two_cliques()), sensitive_features=["a", "b"] * 4
     )
@@ -106,7 +106,7 @@ def test_segregated_cliques_are_mixed_at_the_least_cut():
 
 
 @pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
-def test_one_cluster_holds_everybody(blobs):
+def test_one_cluster_has_all_samples(blobs):
     X, groups = blobs
     for eigen_solver in EIGEN_SOLVERS:
         fitted = model(1, eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
@@ -138,7 +138,7 @@ def test_least_data():
     kind=st.sampled_from(["rbf", "nearest_neighbors", "dense", "csr", "coo", "callable"]),
 )
 @settings(max_examples=100)
-def test_the_balance_promised_is_kept(seed, n_clusters, n_groups, min_balance, rounding, kind):
+def test_the_guaranteed_balance_holds(seed, n_clusters, n_groups, min_balance, rounding, kind):
     rng = np.random.default_rng(seed)
     n_samples = int(rng.integers(12, 50))
     groups = rng.integers(n_groups, size=n_samples)
@@ -154,14 +154,14 @@ def test_the_balance_promised_is_kept(seed, n_clusters, n_groups, min_balance, r
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted.fit(X, sensitive_features=groups)
-    kept = not min_balance or keeps_its_promise(fitted)
-    assert fitted.status_ == ("feasible" if kept else "infeasible")
+    holds = not min_balance or is_balanced(fitted)
+    assert fitted.status_ == ("feasible" if holds else "infeasible")
     has_small_group = min_balance and fitted.groups_.counts.min() < n_clusters
     expected = [UserWarning] if has_small_group else []
-    assert [w.category for w in caught] == (expected if kept else [InfeasibleConstraintWarning])
-    assert fitted.constraint_violation_ == (0 if kept else min_balance - fitted.relative_balance_)
+    assert [w.category for w in caught] == (expected if holds else [InfeasibleConstraintWarning])
+    assert fitted.constraint_violation_ == (0 if holds else min_balance - fitted.relative_balance_)
     # Only the papers' rounding fails where every group has a member for every cluster.
-    assert kept or rounding == "kmeans" or fitted.groups_.counts.min() < n_clusters
+    assert holds or rounding == "kmeans" or fitted.groups_.counts.min() < n_clusters
     assert fitted.labels_.shape == (n_samples,)
     assert 0 <= fitted.objective_ <= n_clusters
     assert fitted.embedding_violation_ < 1e-5
@@ -188,7 +188,7 @@ def test_what_is_reported_is_what_the_metrics_measure(blobs, min_balance):
     assert fitted.groups_.counts.tolist() == counts.sum(axis=0).tolist()
 
 
-def test_balance_is_paid_with_a_larger_cut(blobs):
+def test_balance_increases_the_cut(blobs):
     X, groups = blobs
     cuts = [
         model(min_balance=min_balance).fit(X, sensitive_features=groups).objective_
@@ -198,7 +198,7 @@ def test_balance_is_paid_with_a_larger_cut(blobs):
     assert cuts[0] < cuts[-1]
 
 
-def test_nothing_asked_for_nothing_said(blobs):
+def test_fits_without_constraints_do_not_warn(blobs):
     X, groups = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -211,15 +211,15 @@ def test_nothing_asked_for_nothing_said(blobs):
     assert plain.groups_.labels.tolist() == [["all"]]
 
 
-def test_missing_groups_warn_where_the_user_stands(blobs):
+def test_the_warning_of_missing_groups_points_to_the_caller(blobs):
     with pytest.warns(MissingSensitiveFeaturesWarning, match="all samples are one group") as caught:
         fitted = model().fit(blobs[0])
     assert caught[0].filename == __file__
-    told = model().fit(blobs[0], sensitive_features=["all"] * 120)
-    np.testing.assert_array_equal(fitted.labels_, told.labels_)
+    single_group = model().fit(blobs[0], sensitive_features=["all"] * 120)
+    np.testing.assert_array_equal(fitted.labels_, single_group.labels_)
 
 
-def test_the_papers_rounding_promises_nothing(islands):
+def test_the_rounding_of_the_paper_guarantees_nothing(islands):
     X, _, blob = islands
     with pytest.warns(
         InfeasibleConstraintWarning, match=r"min_balance=1 is not reached.* 0\.0000 .*'ncut'"
@@ -234,10 +234,10 @@ def test_the_papers_rounding_promises_nothing(islands):
 
 def test_what_lacks_is_relative_to_the_balance_of_the_data(blobs):
     X, groups = blobs
-    kept = (groups == "a") | (np.arange(120) % 3 > 0)
+    present = (groups == "a") | (np.arange(120) % 3 > 0)
     with pytest.warns(InfeasibleConstraintWarning):
         fitted = model(min_balance=1, rounding="kmeans").fit(
-            X[kept], sensitive_features=groups[kept]
+            X[present], sensitive_features=groups[present]
         )
     assert fitted.data_balance_ < 1
     assert fitted.balance_ > 0
@@ -246,7 +246,7 @@ def test_what_lacks_is_relative_to_the_balance_of_the_data(blobs):
 
 
 @pytest.mark.parametrize(("n_rare", "status"), [(8, "feasible"), (7, "infeasible")])
-def test_the_promise_forgives_one_person(n_rare, status):
+def test_the_guarantee_tolerates_one_sample(n_rare, status):
     # 8 + 1 >= 0.8 * (12 - 1), but 7 + 1 < 0.8 * (13 - 1).
     clique = np.arange(40) // 20
     groups = (np.arange(40) % 20 < n_rare) ^ (clique == 1)
@@ -321,15 +321,15 @@ def test_score_is_minus_the_cut_of_the_predicted_labels(blobs):
 
 
 @pytest.mark.parametrize("min_share_ratio", [0.5, 0.8, 1.0])
-def test_the_ratio_of_shares_is_kept_to_one_person(min_share_ratio):
+def test_the_ratio_of_shares_holds_up_to_one_sample(min_share_ratio):
     rng = np.random.default_rng(0)
     site = np.repeat([0, 1, 2], 50)
-    people = np.where(rng.random(150) < 0.2 + 0.6 * (site == 2), "rare", "common")
+    groups = np.where(rng.random(150) < 0.2 + 0.6 * (site == 2), "rare", "common")
     X = rng.normal(size=(150, 2)) + 4 * site[:, None]
     settings = {"min_balance": None, "gamma": 0.1, "random_state": 0}
-    plain = FairSpectralClustering(3, **settings).fit(X, sensitive_features=people)
+    plain = FairSpectralClustering(3, **settings).fit(X, sensitive_features=groups)
     model = FairSpectralClustering(3, min_share_ratio=min_share_ratio, **settings)
-    model.fit(X, sensitive_features=people)
+    model.fit(X, sensitive_features=groups)
     assert plain.share_ratio_ < 0.5
     assert model.status_ == "feasible"
     counts, by_group = model.group_counts_, model.group_counts_.sum(axis=0)

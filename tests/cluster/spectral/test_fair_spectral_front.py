@@ -65,8 +65,8 @@ def test_a_front_of_share_ratios_rises_in_them(front, problem):
     assert (np.diff(front.share_ratio) > 0).all()
     for i in range(len(front)):
         labels = front.labels(i)
-        told = share_ratio_score(labels, sensitive_features=groups)
-        assert front.share_ratio[i] == pytest.approx(told, rel=1e-12)
+        expected = share_ratio_score(labels, sensitive_features=groups)
+        assert front.share_ratio[i] == pytest.approx(expected, rel=1e-12)
     model = front.to_estimator(len(front) - 1)
     assert model.min_share_ratio == pytest.approx(front.share_ratio[-1], rel=1e-12)
 

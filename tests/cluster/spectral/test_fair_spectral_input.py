@@ -27,8 +27,8 @@ def graph_model(n_clusters=2, **params):
     return model(n_clusters, affinity="precomputed", **params)
 
 
-def keeps_its_promise(fitted):
-    """Every cluster has everybody, and the balance asked for up to one person."""
+def is_balanced(fitted):
+    """Every cluster has all groups, and the required balance up to one sample."""
     counts = fitted.group_counts_
     ratio = (fitted.min_balance or 0) * fitted.data_balance_
     least = ratio * (counts.max(axis=1) - 1)
@@ -80,7 +80,7 @@ def never(X, Y):
     ],
     ids=["callable", "nullspace", "sparse rows"],
 )
-def test_too_little_memory_is_said_before_any_is_taken(storage, params):
+def test_too_little_memory_is_reported_before_allocation(storage, params):
     X = storage(np.random.default_rng(0).random((5000, 2)))
     groups = np.arange(5000) % 2
     tracemalloc.start()
@@ -99,11 +99,11 @@ def test_nearest_neighbors_are_symmetrised(blobs):
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     nearest = (distances <= np.sort(distances)[:, 5:6]).astype(float)
     np.testing.assert_array_equal(affinity, (nearest + nearest.T) / 2)
-    everybody = model(affinity="nearest_neighbors", n_neighbors=999)
-    assert everybody.fit(X, sensitive_features=groups).affinity_matrix_.nnz == 120**2
+    complete = model(affinity="nearest_neighbors", n_neighbors=999)
+    assert complete.fit(X, sensitive_features=groups).affinity_matrix_.nnz == 120**2
 
 
-def test_rows_may_be_sparse_or_a_frame_or_served_as_a_kernel(blobs):
+def test_rows_may_be_sparse_or_a_frame_or_a_kernel(blobs):
     X, groups = blobs
     expected = model().fit(X, sensitive_features=groups).labels_
     for rows in (X.tolist(), pd.DataFrame(X, columns=["x", "y"]), sparse.csr_array(X)):
@@ -122,10 +122,10 @@ def test_rows_may_be_sparse_or_a_frame_or_served_as_a_kernel(blobs):
 @pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
 @pytest.mark.parametrize("eigen_solver", ["auto", *EIGEN_SOLVERS])
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
-def test_every_solver_leads_to_balanced_clusters(blobs, affinity, eigen_solver):
+def test_every_solver_gives_balanced_clusters(blobs, affinity, eigen_solver):
     X, groups = blobs
     fitted = model(affinity=affinity, eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
-    assert keeps_its_promise(fitted)
+    assert is_balanced(fitted)
     assert fitted.embedding_.shape == (120, 3)
     assert len(set(fitted.labels_)) == 3
 
@@ -134,7 +134,7 @@ def test_n_components(blobs):
     X, groups = blobs
     fitted = model(n_components=5).fit(X, sensitive_features=groups)
     assert fitted.embedding_.shape == (120, 5)
-    assert keeps_its_promise(fitted)
+    assert is_balanced(fitted)
     with pytest.raises(
         ValueError, match="119, the number of feasible directions of n_samples=120 .*, got 120"
     ):
@@ -161,7 +161,7 @@ def test_isolated_nodes_go_where_their_group_lacks():
 def test_no_edges_at_all(storage):
     fitted = graph_model().fit(storage(np.zeros((8, 8))), sensitive_features=[0, 1] * 4)
     assert fitted.objective_ == 0
-    assert keeps_its_promise(fitted)
+    assert is_balanced(fitted)
     assert sorted(set(fitted.labels_)) == [0, 1]
 
 
@@ -179,17 +179,17 @@ def test_components_of_a_disconnected_graph_are_the_clusters(eigen_solver):
 def test_duplicates_and_bipartite_graphs_are_fine():
     groups = [0, 1] * 6
     identical = model(min_balance=1).fit(np.zeros((12, 2)), sensitive_features=groups)
-    assert keeps_its_promise(identical)
+    assert is_balanced(identical)
     assert identical.objective_ == pytest.approx(2)  # no cut is better than another
     bipartite = np.kron(1 - np.eye(2), np.ones((6, 6)))
-    assert keeps_its_promise(graph_model(min_balance=1).fit(bipartite, sensitive_features=groups))
+    assert is_balanced(graph_model(min_balance=1).fit(bipartite, sensitive_features=groups))
 
 
 @pytest.mark.parametrize("gamma", [1e-12, 1e6])
 def test_extreme_kernels_still_give_balanced_clusters(blobs, gamma):
     X, groups = blobs
     fitted = model(gamma=gamma).fit(X, sensitive_features=groups)
-    assert keeps_its_promise(fitted)
+    assert is_balanced(fitted)
     assert np.isfinite(fitted.embedding_).all()
 
 
@@ -238,7 +238,7 @@ def test_bad_parameters_are_refused(params, message):
         model(**params).fit(X, sensitive_features=[0, 1] * 4)
 
 
-def test_people_must_match(blobs):
+def test_numbers_of_samples_must_match(blobs):
     X, groups = blobs
     with pytest.raises(ValueError, match="119 rows but there are 120 samples"):
         model().fit(X, sensitive_features=groups[:-1])

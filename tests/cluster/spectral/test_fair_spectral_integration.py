@@ -156,7 +156,7 @@ def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
     assert fitted.objective_ <= 2.85
 
 
-def test_lastfm_is_balanced_to_one_person(lastfm):
+def test_lastfm_is_balanced_up_to_one_sample(lastfm):
     countries = lastfm.sensitive_features
     fitted = graph_model(25, min_balance=1).fit(lastfm.adjacency, sensitive_features=countries)
     assert fitted.status_ == "feasible"
@@ -170,14 +170,14 @@ def test_lastfm_is_balanced_to_one_person(lastfm):
 @pytest.mark.parametrize("eigen_solver", ["nullspace", "projected", "auto", "chebyshev"])
 def test_facebook_costs_what_the_paper_prints(n_components, cost, eigen_solver):
     graph = on_disk(fetch_facebook_net)
-    found = fair_embedding(
+    result = fair_embedding(
         graph.adjacency,
         sensitive_features=graph.sensitive_features,
         n_components=n_components,
         eigen_solver=eigen_solver,
         random_state=0,
     )
-    reached = n_components - found.objective
+    reached = n_components - result.objective
     if eigen_solver in ("nullspace", "projected"):
         assert round(reached, 3) == cost
     else:

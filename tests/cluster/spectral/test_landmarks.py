@@ -38,7 +38,7 @@ def moons(n_samples=1500):
     return X, moon, np.random.default_rng(0).choice(["left", "right"], n_samples, p=[0.6, 0.4])
 
 
-def fitted(X, groups, n_clusters=4, **settings):
+def fit_model(X, groups, n_clusters=4, **settings):
     settings = {"n_landmarks": 40, "gamma": 0.1, "random_state": 0, **settings}
     return FairSpectralClustering(n_clusters, **settings).fit(X, sensitive_features=groups)
 
@@ -50,14 +50,14 @@ def make_partitions(X, groups, lengths):
     def read(number, columns):
         return table[ends[number] : ends[number + 1], columns]
 
-    people = Blocks(read, lengths, range(table.shape[1]))
-    return people[list(range(X.shape[1]))], people[X.shape[1]]
+    columns = Blocks(read, lengths, range(table.shape[1]))
+    return columns[list(range(X.shape[1]))], columns[X.shape[1]]
 
 
 # Definition ---------------------------------------------------------------------------
 
 
-def linked(similarity):
+def link_through_landmarks(similarity):
     """The affinity of samples with these similarities to landmarks."""
     background = 0.1 * similarity.sum() / len(similarity)
     C = np.column_stack((similarity, np.full(len(similarity), background)))
@@ -80,9 +80,9 @@ def neighbors(X, Y):
 )
 def test_the_embedding_is_that_of_the_affinity_through_landmarks(settings, similarity, min_balance):
     X, groups = draw()
-    model = fitted(X, groups, min_balance=min_balance, **settings)
+    model = fit_model(X, groups, min_balance=min_balance, **settings)
     assert model.landmarks_.shape == (40, 3)
-    affinity = linked(similarity(X, model.landmarks_))
+    affinity = link_through_landmarks(similarity(X, model.landmarks_))
     exact = fair_embedding(affinity, sensitive_features=groups, n_components=4)
     H = model.embedding_
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues, atol=1e-9)
@@ -97,21 +97,21 @@ def test_with_all_samples_of_a_circle_as_landmarks_it_is_the_embedding_of_the_ke
     """All have the same degree: but for the background it is the square of M."""
     angles = 2 * np.pi * np.arange(24) / 24
     X, groups = np.column_stack((np.cos(angles), np.sin(angles))), np.arange(24) % 2
-    model = fitted(X, groups, 3, n_landmarks=24, gamma=1.0)
+    model = fit_model(X, groups, 3, n_landmarks=24, gamma=1.0)
     exact = fair_embedding(rbf_kernel(X, gamma=1.0), sensitive_features=groups, n_components=3)
     np.testing.assert_allclose(model.eigenvalues_[1:], exact.eigenvalues[1:] ** 2 / 1.1, rtol=1e-9)
     np.testing.assert_allclose(model.landmarks_, X)
     # The second and the third column are any two of a plane.
-    own, others = model.embedding_, exact.embedding
-    np.testing.assert_allclose(own @ own.T, others @ others.T, atol=1e-6)
+    embedding, others = model.embedding_, exact.embedding
+    np.testing.assert_allclose(embedding @ embedding.T, others @ others.T, atol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{"gamma": 30.0}, {"affinity": "nearest_neighbors"}])
 def test_it_finds_moons_as_the_full_affinity_does(settings):
     X, moon, sides = moons()
-    model = fitted(X, sides, 2, n_landmarks=150, **settings)
+    model = fit_model(X, sides, 2, n_landmarks=150, **settings)
     assert adjusted_rand_score(moon, model.labels_) > 0.99
-    exact = fitted(X, sides, 2, n_landmarks=None, **settings)
+    exact = fit_model(X, sides, 2, n_landmarks=None, **settings)
     assert adjusted_rand_score(exact.labels_, model.labels_) > 0.99
     assert model.status_ == "feasible"
     assert adjusted_rand_score(model.labels_, model.predict(X)) > 0.99
@@ -121,7 +121,7 @@ def test_it_finds_moons_as_the_full_affinity_does(settings):
 
 def test_the_guaranteed_balance_holds_for_all_samples():
     X, groups = draw()
-    loose, strict = (fitted(X, groups, min_balance=level) for level in (None, 1.0))
+    loose, strict = (fit_model(X, groups, min_balance=level) for level in (None, 1.0))
     assert strict.relative_balance_ > 0.9 > loose.relative_balance_
     assert strict.constraint_violation_ == 0
     assert strict.objective_ > loose.objective_
@@ -129,7 +129,7 @@ def test_the_guaranteed_balance_holds_for_all_samples():
     np.add.at(counts, (strict.labels_, groups), 1)
     np.testing.assert_array_equal(strict.group_counts_, counts)
     np.testing.assert_array_equal(strict.groups_.counts, np.bincount(groups))
-    shares = fitted(X, groups, min_balance=None, min_share_ratio=0.9)
+    shares = fit_model(X, groups, min_balance=None, min_share_ratio=0.9)
     assert shares.constraint_violation_ == 0
     assert shares.share_ratio_ > 0.85
 
@@ -137,23 +137,23 @@ def test_the_guaranteed_balance_holds_for_all_samples():
 def test_new_samples_are_embedded_by_their_landmarks():
     X, groups = draw()
     old, new = X[:300], X[300:]
-    model = fitted(old, groups[:300])
+    model = fit_model(old, groups[:300])
 
-    def extended(rows):
+    def extend_embedding(rows):
         similarity = rbf_kernel(rows, model.landmarks_, gamma=0.1)
         degrees = similarity.sum(axis=1, keepdims=True) + model._background
         return similarity @ model._extension / degrees, degrees / (10 * model._background)
 
-    nearest = ((extended(new)[0][:, None] - model._means) ** 2).sum(axis=2).argmin(axis=1)
+    nearest = ((extend_embedding(new)[0][:, None] - model._means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(model.predict(new), nearest)
     # Training samples are shifted by the u of their group over their degree, and all by a constant;
     # the mean of u is 0.
-    places, degrees = extended(old)
+    places, degrees = extend_embedding(old)
     moved = places - model.embedding_ / np.sqrt(degrees)
     terms = np.column_stack((np.eye(3)[groups[:300]] / degrees, np.ones(300)))
-    found = np.linalg.lstsq(terms, moved)[0]
-    np.testing.assert_allclose(terms @ found, moved, atol=1e-12)
-    shifts = found[:3, 1:]
+    coefficients = np.linalg.lstsq(terms, moved)[0]
+    np.testing.assert_allclose(terms @ coefficients, moved, atol=1e-12)
+    shifts = coefficients[:3, 1:]
     np.testing.assert_allclose(np.bincount(groups[:300]) @ shifts, 0, atol=1e-9)
     assert np.abs(shifts).max() > 1e-3
 
@@ -161,8 +161,8 @@ def test_new_samples_are_embedded_by_their_landmarks():
 def test_outliers_form_no_cluster_but_join_those_that_lack_their_group():
     X, _, groups = make_fair_blobs(600, centers=3, group_separation=0.0, random_state=0)
     far = X[:6] + 1e3 * np.arange(1, 7)[:, None]
-    people, of_whom = np.vstack((X, far)), np.append(groups, [0, 1] * 3)
-    model = fitted(people, of_whom, 3, gamma=1.0, n_landmarks=60)
+    rows, all_groups = np.vstack((X, far)), np.append(groups, [0, 1] * 3)
+    model = fit_model(rows, all_groups, 3, gamma=1.0, n_landmarks=60)
     assert model.cluster_sizes_.min() > 150
     assert model.constraint_violation_ == 0
     assert np.isfinite(model.embedding_).all()
@@ -170,7 +170,7 @@ def test_outliers_form_no_cluster_but_join_those_that_lack_their_group():
 
 def test_a_fit_without_landmarks_keeps_none():
     X, groups = draw(100)
-    model = fitted(X, groups)
+    model = fit_model(X, groups)
     assert not hasattr(model, "affinity_matrix_")
     model.set_params(n_landmarks=None).fit(X, sensitive_features=groups)
     assert not hasattr(model, "landmarks_")
@@ -180,10 +180,10 @@ def test_a_fit_without_landmarks_keeps_none():
 def test_a_direction_without_similarity_is_left_out():
     """Samples at two points differ in one direction, equal samples in none."""
     X, groups = np.repeat([[0.0], [100.0]], 20, axis=0), np.arange(40) % 2
-    model = fitted(X, groups, 2, n_landmarks=2, gamma=1.0, n_components=2)
+    model = fit_model(X, groups, 2, n_landmarks=2, gamma=1.0, n_components=2)
     np.testing.assert_allclose(model.eigenvalues_, [1, 1 / 1.1])  # the background has the rest
     assert adjusted_rand_score(X.ravel(), model.labels_) == 1
-    same = fitted(np.zeros((40, 1)), groups, 2, n_landmarks=3)
+    same = fit_model(np.zeros((40, 1)), groups, 2, n_landmarks=3)
     np.testing.assert_allclose(same.eigenvalues_, [1, 0], atol=1e-12)
     np.testing.assert_allclose(same.embedding_[:, 1], 0)
     assert same.cluster_sizes_.all()
@@ -202,7 +202,7 @@ def same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def chunked(X, groups, chunks):
+def make_chunked(X, groups, chunks):
     da = pytest.importorskip("dask.array")
     return da.from_array(X, chunks=(chunks, -1)), da.from_array(groups, chunks=(chunks,))
 
@@ -213,11 +213,11 @@ def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeyp
     monkeypatch.setattr(_landmarks, "BLOCK", 2000)
     X, groups = draw(5000)
     lengths, settings = (2000, 2000, 1000), {"affinity": affinity, "n_init": 2}
-    alone, two = (fitted(X, groups, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    alone, two = (fit_model(X, groups, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     same_bits(alone, two)
-    same_bits(alone, fitted(*make_partitions(X, groups, lengths), **settings))
-    lazy = chunked(X, groups, lengths)
-    model = fitted(*lazy, **settings)
+    same_bits(alone, fit_model(*make_partitions(X, groups, lengths), **settings))
+    lazy = make_chunked(X, groups, lengths)
+    model = fit_model(*lazy, **settings)
     same_bits(alone, model)
     assert model.labels_.chunks == (lengths,)
     assert model.embedding_.chunks == (lengths, (4,))
@@ -227,17 +227,17 @@ def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeyp
 
 def test_files_are_opened_and_named(tmp_path):
     X, groups = draw()
-    np.save(tmp_path / "people.npy", np.column_stack((X, groups)))
-    people = open_blocks(tmp_path / "people.npy")
-    same_bits(fitted(people[[0, 1, 2]], people[3]), fitted(X, groups))
+    np.save(tmp_path / "rows.npy", np.column_stack((X, groups)))
+    columns = open_blocks(tmp_path / "rows.npy")
+    same_bits(fit_model(columns[[0, 1, 2]], columns[3]), fit_model(X, groups))
 
 
 def test_partitions_may_be_empty_or_have_a_single_group(client):
     X, groups = draw()
     order = np.argsort(groups, kind="stable")
     lengths = (0, 100, 0, 50, 250, 0)
-    model = fitted(*chunked(X[order], groups[order], lengths))
-    same_bits(model, fitted(*make_partitions(X[order], groups[order], lengths)))
+    model = fit_model(*make_chunked(X[order], groups[order], lengths))
+    same_bits(model, fit_model(*make_partitions(X[order], groups[order], lengths)))
     assert model.constraint_violation_ == 0
     assert model.embedding_violation_ < 1e-12
 
@@ -245,8 +245,8 @@ def test_partitions_may_be_empty_or_have_a_single_group(client):
 def test_partitioned_data_use_landmarks_by_default():
     X, groups = draw()
     data = make_partitions(X, groups, [150, 250])
-    model = fitted(*data, n_landmarks=None)
-    same_bits(model, fitted(*data, n_landmarks=400))
+    model = fit_model(*data, n_landmarks=None)
+    same_bits(model, fit_model(*data, n_landmarks=400))
     np.testing.assert_array_equal(model.landmarks_, X)
 
 
@@ -271,23 +271,23 @@ def test_parameters_that_landmarks_cannot_use_are_refused(settings, message, is_
     X, groups = draw()
     data = make_partitions(X, groups, [150, 250]) if is_partitioned else (X, groups)
     with pytest.raises(ValueError, match=message):
-        fitted(*data, **settings)
+        fit_model(*data, **settings)
 
 
 def test_errors_name_their_partition():
     X, groups = draw()
     X[200] = np.nan
     with pytest.raises(ValueError, match="Partition 1: .*NaN"):
-        fitted(*make_partitions(X, groups, [150, 250]))
+        fit_model(*make_partitions(X, groups, [150, 250]))
     with pytest.raises(TypeError, match="dense data is required"):
-        fitted(sparse.csr_array(draw()[0]), groups)
+        fit_model(sparse.csr_array(draw()[0]), groups)
 
 
 def test_groups_are_needed():
     X, groups = draw()
     with pytest.raises(ValueError, match="sensitive_features, but none came"):
-        fitted(make_partitions(X, groups, [150, 250])[0], None)
+        fit_model(make_partitions(X, groups, [150, 250])[0], None)
     with pytest.warns(MissingSensitiveFeaturesWarning):
-        model = fitted(X, None)
+        model = fit_model(X, None)
     assert model.status_ == "unconstrained"
-    assert fitted(X, None, min_balance=None).status_ == "feasible"
+    assert fit_model(X, None, min_balance=None).status_ == "feasible"

@@ -1,4 +1,4 @@
-"""Published solvers of the fair embedding with settings of their own."""
+"""Published solvers of the fair embedding with their settings."""
 
 import numpy as np
 import pytest
@@ -25,14 +25,14 @@ def embedding(solver, n_components=4):
     )
 
 
-def with_a_loop_and_a_loner():
+def make_graph_with_loop_and_isolated_node():
     graph = np.array([[4.0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 0], [0, 0, 0, 0]])
     return sparse.csr_array(graph)
 
 
 @pytest.mark.parametrize(
     "affinity",
-    [GRAPH, GRAPH.toarray(), with_a_loop_and_a_loner(), RBFAffinity(ROWS, 0.5)],
+    [GRAPH, GRAPH.toarray(), make_graph_with_loop_and_isolated_node(), RBFAffinity(ROWS, 0.5)],
     ids=["sparse", "dense", "loop", "kernel"],
 )
 def test_the_norm_of_the_laplacian(affinity):
@@ -46,10 +46,10 @@ def test_the_norm_of_the_laplacian(affinity):
 )
 def test_sfsc_is_exact_whatever_its_settings(solver):
     exact = embedding("nullspace")
-    found = embedding(solver)
-    assert found.objective == pytest.approx(exact.objective, rel=1e-10)
-    assert found.violation < 1e-8
-    assert found.converged
+    result = embedding(solver)
+    assert result.objective == pytest.approx(exact.objective, rel=1e-10)
+    assert result.violation < 1e-8
+    assert result.converged
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_sfsc_is_exact_whatever_its_settings(solver):
     [("projected", SFSC()), ("dca-admm", DCADMM()), ("dca-admm", DCADMM.from_paper())],
 )
 def test_names_are_the_defaults(name, solver):
-    named, own = embedding(name), embedding(solver)
-    np.testing.assert_array_equal(named.embedding, own.embedding)
+    named, by_settings = embedding(name), embedding(solver)
+    np.testing.assert_array_equal(named.embedding, by_settings.embedding)
 
 
 def test_the_paper_s_settings():
@@ -91,14 +91,14 @@ def test_dc_admm_follows_algorithm_1_step_by_step():
     F = (np.eye(2)[groups] - 0.5) / np.sqrt(degrees)[:, None]
     Q = null_space(F.T)
     alpha, Y, P = 0.005, np.zeros((30, 3)), np.zeros((30, 3))
-    found = [
+    result = [
         DCADMM(n_iter=n + 1, gtol=1e-9, ftol=1e-15)(
             operator, null_space(Q.T), 3, None, np.random.RandomState(0)
         )[0]
         for n in range(n_iter)
     ]
     rng = np.random.default_rng(0)
-    for H in found:
+    for H in result:
         # At the minimum over orthonormal H, V = (1 - alpha) MH - P + alpha Y has M V = H S.
         np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-10)
         V = (1.0 - alpha) * M @ H - P + alpha * Y
@@ -116,8 +116,8 @@ def test_dc_admm_follows_algorithm_1_step_by_step():
 
 
 def test_more_iterations_come_nearer_to_the_constraint():
-    few, many = (embedding(DCADMM(n_iter=n)).violation for n in (5, 20))
-    assert many < few
+    fewer, more = (embedding(DCADMM(n_iter=n)).violation for n in (5, 20))
+    assert more < fewer
 
 
 def test_the_penalty_follows_the_larger_residual_and_stays_below_one():

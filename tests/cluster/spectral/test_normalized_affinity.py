@@ -33,7 +33,7 @@ def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, s
     np.testing.assert_allclose(operator.degrees, degrees, rtol=1e-14)
 
 
-def test_graphs_are_told_from_kernels():
+def test_graphs_are_distinguished_from_kernels():
     graph = make_fair_sbm(40, n_clusters=2, random_state=0)[0].toarray()
     kernel = rbf_kernel(np.arange(6.0)[:, None])
     assert NormalizedAffinity(graph).is_graph

@@ -22,8 +22,8 @@ K = np.array(
 def problem():
     estimator = FairSpectralClustering(2, affinity="precomputed", min_balance=None)
     groups = ["a", "b", "a", "b", "a"]
-    found = fair_embedding(K, sensitive_features=groups, n_components=2)
-    return check_problem(estimator, K, groups)._replace(embedding=found)
+    result = fair_embedding(K, sensitive_features=groups, n_components=2)
+    return check_problem(estimator, K, groups)._replace(embedding=result)
 
 
 def test_the_data_balance_is_that_of_the_groups(problem):
@@ -38,7 +38,7 @@ def test_means_are_weighted_by_degrees(problem):
     np.testing.assert_allclose(problem.means(labels, 2), expected)
 
 
-def test_the_extension_leads_known_nodes_to_their_own_coordinates_up_to_the_constraint(problem):
+def test_the_extension_reproduces_training_coordinates_up_to_the_constraint(problem):
     # Without groups the embedding is spanned by eigenvectors, and the extension is exact.
     plain = fair_embedding(K, sensitive_features=["all"] * 5, n_components=2)
     problem = problem._replace(embedding=plain)
@@ -46,7 +46,7 @@ def test_the_extension_leads_known_nodes_to_their_own_coordinates_up_to_the_cons
     np.testing.assert_allclose(extended, problem.coordinates()[:4], atol=1e-12)
 
 
-def test_directions_that_are_annihilated_extend_to_nowhere(problem):
+def test_annihilated_directions_extend_to_zero(problem):
     lame = problem.embedding._replace(eigenvalues=np.array([1.0, 1e-9]))
     extension = problem._replace(embedding=lame).extension()
     assert (extension[:, 1] == 0).all()

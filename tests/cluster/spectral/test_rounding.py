@@ -40,8 +40,8 @@ class Problem(NamedTuple):
         return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
 
-def problem_of(affinity, people, n_clusters):
-    operator, groups = NormalizedAffinity(affinity), check_groups(people, affinity.shape[0])
+def problem_of(affinity, groups, n_clusters):
+    operator, groups = NormalizedAffinity(affinity), check_groups(groups, affinity.shape[0])
     n_components = min(n_clusters, affinity.shape[0] - len(groups.labels) + 1)
     embedding = embed(operator, groups, n_components, "nullspace", 0.0, None).embedding
     return Problem(SpectralProblem(None, operator, groups, ClusterRequirements()), embedding)
@@ -78,10 +78,10 @@ def cheapest(K, n_clusters, allowed=lambda labels: True):
 
 
 @pytest.mark.parametrize("rounding", [round_ncut, round_kmeans])
-def test_cliques_are_found(rounding):
+def test_cliques_are_recovered(rounding):
     K, clique = cliques([4, 6, 5])
-    people = np.arange(15) % 2
-    labels = problem_of(K, people, 3).round(3, None, rounding=rounding)
+    groups = np.arange(15) % 2
+    labels = problem_of(K, groups, 3).round(3, None, rounding=rounding)
     assert labels.dtype == np.int32
     assert same_partition(labels, clique)
 
@@ -94,7 +94,7 @@ def test_no_clustering_of_a_small_graph_is_cheaper(seed):
     assert normalized_cut(labels, K) == pytest.approx(cheapest(K, 2))
 
 
-def test_the_search_is_never_worse_than_kmeans_of_the_papers():
+def test_the_search_is_never_worse_than_the_kmeans_of_the_papers():
     rng = np.random.default_rng(0)
     problem = problem_of(random_graph(rng, 60, 0.1), rng.integers(0, 2, 60), 4)
     K = problem.problem.operator.affinity
@@ -104,12 +104,12 @@ def test_the_search_is_never_worse_than_kmeans_of_the_papers():
 
 def test_a_watch_sees_every_search_and_may_end_them():
     K, clique = cliques([6, 6])
-    problem, seen = problem_of(K, clique, 2), []
-    labels = problem.round(2, 1.0, watch=seen.append)
-    np.testing.assert_array_equal(seen[0], problem.round(2, None))
-    assert any((labels == one).all() for one in seen[1:])
+    problem, candidates = problem_of(K, clique, 2), []
+    labels = problem.round(2, 1.0, watch=candidates.append)
+    np.testing.assert_array_equal(candidates[0], problem.round(2, None))
+    assert any((labels == one).all() for one in candidates[1:])
     first = problem.round(2, 1.0, watch=lambda _: True)
-    np.testing.assert_array_equal(first, seen[0])
+    np.testing.assert_array_equal(first, candidates[0])
 
 
 # With groups --------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def test_a_watch_sees_every_search_and_may_end_them():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_balanced_optimum_of_a_small_graph(seed):
     rng = np.random.default_rng(seed)
-    K, people = random_graph(rng, 8, 0.7), np.arange(8) % 2
-    problem = problem_of(K, people, 2)
+    K, groups = random_graph(rng, 8, 0.7), np.arange(8) % 2
+    problem = problem_of(K, groups, 2)
     labels = problem.round(2, 1.0)
     counts = problem.counts(labels, 2)
     assert balance(counts) == 1
@@ -138,18 +138,18 @@ def test_groups_that_are_the_cliques():
 
 
 @st.composite
-def promises(draw):
+def draw_requirement(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, n_clusters = draw(st.integers(12, 40)), draw(st.integers(1, 5))
     n_groups = draw(st.integers(1, 3))
     K = random_graph(rng, n, draw(st.sampled_from([0.05, 0.3, 0.9])))
-    people = np.r_[np.arange(n_groups), rng.integers(0, n_groups, n - n_groups)]
-    return problem_of(K, people, n_clusters), n_clusters, draw(st.sampled_from([0.3, 0.8, 1.0]))
+    groups = np.r_[np.arange(n_groups), rng.integers(0, n_groups, n - n_groups)]
+    return problem_of(K, groups, n_clusters), n_clusters, draw(st.sampled_from([0.3, 0.8, 1.0]))
 
 
-@given(promises())
-def test_what_min_balance_promises(promise):
-    problem, n_clusters, min_balance = promise
+@given(draw_requirement())
+def test_min_balance_holds_up_to_one_sample(requirement):
+    problem, n_clusters, min_balance = requirement
     labels = problem.round(n_clusters, min_balance)
     counts, totals = problem.counts(labels, n_clusters), problem.problem.groups.counts
     assert len(np.unique(labels)) == n_clusters
@@ -164,8 +164,8 @@ def test_less_balance_costs_less():
     K, clique = cliques([20, 20, 20], between=0.1)
     K *= rng.uniform(0.5, 1, K.shape)
     K += K.T
-    people = np.where(rng.random(60) < 0.9, clique, rng.integers(0, 3, 60))
-    problem = problem_of(K, people, 3)
+    groups = np.where(rng.random(60) < 0.9, clique, rng.integers(0, 3, 60))
+    problem = problem_of(K, groups, 3)
     cuts = [normalized_cut(problem.round(3, b), K) for b in (None, 0.2, 0.5, 1.0)]
     assert cuts == sorted(cuts)
 
@@ -188,8 +188,8 @@ def test_a_group_of_one_cannot_be_everywhere():
 def test_isolated_nodes_go_where_their_group_is_lacking():
     K = np.zeros((10, 10))
     K[:8, :8] = cliques([4, 4], between=0)[0]
-    people = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 1])
-    problem = problem_of(K, people, 2)
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 1])
+    problem = problem_of(K, groups, 2)
     labels = problem.round(2, None)
     assert labels[8] == labels[4] != labels[0] == labels[9]
 
@@ -208,8 +208,8 @@ def test_as_many_clusters_as_nodes():
 
 def test_all_storages_give_the_same_clusters():
     rng = np.random.default_rng(2)
-    K, people = random_graph(rng, 40), rng.integers(0, 2, 40)
-    expected = problem_of(K, people, 3).round(3, 1.0)
+    K, groups = random_graph(rng, 40), rng.integers(0, 2, 40)
+    expected = problem_of(K, groups, 3).round(3, 1.0)
     unsorted = sparse.coo_array(K[::-1])
     duplicated = sparse.csr_array(
         (
@@ -219,14 +219,14 @@ def test_all_storages_give_the_same_clusters():
         shape=(40, 40),
     )
     for affinity in (np.asfortranarray(K), sparse.csr_array(K), duplicated):
-        np.testing.assert_array_equal(problem_of(affinity, people, 3).round(3, 1.0), expected)
+        np.testing.assert_array_equal(problem_of(affinity, groups, 3).round(3, 1.0), expected)
 
 
 def test_a_kernel_that_is_not_stored():
     rng = np.random.default_rng(3)
-    X, people = rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
+    X, groups = rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
     kernel = RBFAffinity(X, 0.5)
-    tiles, stored = problem_of(kernel, people, 4), problem_of(kernel @ np.eye(50), people, 4)
+    tiles, stored = problem_of(kernel, groups, 4), problem_of(kernel @ np.eye(50), groups, 4)
     np.testing.assert_array_equal(tiles.round(4, 0.8), stored.round(4, 0.8))
 
 
@@ -238,21 +238,21 @@ def test_same_seed_same_labels():
         np.testing.assert_array_equal(one, other)
 
 
-def test_nothing_given_is_changed():
+def test_arguments_are_not_changed():
     rng = np.random.default_rng(5)
     K = random_graph(rng, 30)
     problem = problem_of(K, rng.integers(0, 2, 30), 3)
-    kept = K.copy(), problem.embedding.copy()
+    originals = K.copy(), problem.embedding.copy()
     problem.round(3, 1.0)
-    np.testing.assert_array_equal(K, kept[0])
-    np.testing.assert_array_equal(problem.embedding, kept[1])
+    np.testing.assert_array_equal(K, originals[0])
+    np.testing.assert_array_equal(problem.embedding, originals[1])
 
 
 # Bounds and the path ------------------------------------------------------------------
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 4), st.sampled_from([0.1, 0.8, 1]))
-def test_bounds_leave_room_for_everybody(seed, n_clusters, n_groups, level):
+def test_bounds_admit_all_samples(seed, n_clusters, n_groups, level):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 30, (n_clusters, n_groups)) * (rng.random((n_clusters, 1)) < 0.7)
     counts[0] += n_clusters
@@ -262,12 +262,12 @@ def test_bounds_leave_room_for_everybody(seed, n_clusters, n_groups, level):
     assert (lower >= 1).all()
     assert (lower.sum(axis=0) <= totals).all()
     assert (upper.sum(axis=0) >= totals).all()
-    # Up to one person the bounds keep the level, whatever counts they allow.
+    # Up to one sample the bounds imply the level for all counts that they allow.
     ratio = level * totals.min() / totals.max()
     assert (lower.min(axis=1) + 1 >= ratio * (upper.max(axis=1) - 1) - 1e-9).all()
 
 
-def test_at_full_balance_each_count_is_within_one_person_of_its_share():
+def test_at_full_balance_each_count_is_within_one_of_its_share():
     counts = np.array([[40, 3, 9], [0, 11, 0], [2, 2, 30]])
     lower, upper = compute_bounds(counts, 1)
     np.testing.assert_array_equal(lower, upper)
@@ -278,12 +278,12 @@ def test_at_full_balance_each_count_is_within_one_person_of_its_share():
 def test_the_path_runs_from_cheap_to_balanced():
     rng = np.random.default_rng(6)
     K, clique = cliques([12, 12, 12], between=0.2)
-    people = np.where(rng.random(36) < 0.8, clique, (clique + 1) % 3)
-    problem = problem_of(K, people, 3)
+    groups = np.where(rng.random(36) < 0.8, clique, (clique + 1) % 3)
+    problem = problem_of(K, groups, 3)
     steps = ncut_path(*problem, Runs(3, n_init=3), np.random.RandomState(0), n_levels=5)
     for step in steps:
         assert step.ncut == pytest.approx(normalized_cut(step.labels, K))
-        assert step.balance == balance_score(step.labels, sensitive_features=people)
+        assert step.balance == balance_score(step.labels, sensitive_features=groups)
     np.testing.assert_array_equal(steps[0].labels, problem.round(3, None))
     assert max(step.balance for step in steps) >= 0.8
     assert min(step.ncut for step in steps) == steps[0].ncut
@@ -308,9 +308,9 @@ def test_figures_on_a_social_network():
     country = dataset.sensitive_features
     operator = NormalizedAffinity(dataset.adjacency)
     groups = check_groups(country, operator.n_nodes)
-    found = embed(operator, groups, 25, "auto", 2e-3, np.random.RandomState(0))
+    embedding = embed(operator, groups, 25, "auto", 2e-3, np.random.RandomState(0))
     problem = Problem(
-        SpectralProblem(None, operator, groups, ClusterRequirements()), found.embedding
+        SpectralProblem(None, operator, groups, ClusterRequirements()), embedding.embedding
     )
     assert normalized_cut(problem.round(25, None), dataset.adjacency) <= 2.85
     labels = problem.round(25, 1.0)
