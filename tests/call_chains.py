@@ -89,8 +89,8 @@ def main():
     print(f"{'fit':28}{'functions':>10}{'files':>7}{'deepest':>9}")
     for name, fit in fits():
         fit()  # imports, and what is computed once, are no part of the chain
-        seen = trace(fit)
-        print(f"{name:28}{len(seen.functions):10}{len(seen.files):7}{seen.deepest:9}")
+        calls = trace(fit)
+        print(f"{name:28}{len(calls.functions):10}{len(calls.files):7}{calls.deepest:9}")
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ def pytest_collection_modifyitems(items):
         marker = item.get_closest_marker("covering")
         if marker and hasattr(item, "callspec"):
             cases[item.nodeid.partition("[")[0], *marker.args].append(item)
-    for (_, strength), own in cases.items():
-        chosen = set(cover([item.callspec.params for item in own], strength))
-        for i, item in enumerate(own):
+    for (_, strength), same_test in cases.items():
+        chosen = set(cover([item.callspec.params for item in same_test], strength))
+        for i, item in enumerate(same_test):
             if i not in chosen:
                 item.add_marker(pytest.mark.slow)
 

@@ -50,17 +50,17 @@ def names_used_twice():
 
 def private_imports():
     """Private modules that a file imports from another subpackage: (file, module)."""
-    found = set()
+    result = set()
     for path, tree in TREES.items():
-        own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        subpackage = path.relative_to(PACKAGE).with_suffix("").parts[0]
         for node in ast.walk(tree):
             if not isinstance(node, ast.ImportFrom) or node.level:
                 continue
             package, *parts = node.module.split(".")
-            inside = package == "skfair" and parts and parts[0] not in SHARED | {own}
+            inside = package == "skfair" and parts and parts[0] not in SHARED | {subpackage}
             if inside and any(part.startswith("_") for part in parts[1:]):
-                found.add((describe(path), node.module))
-    return sorted(found)
+                result.add((describe(path), node.module))
+    return sorted(result)
 
 
 def group_switches():
@@ -82,15 +82,15 @@ def file_lengths():
 
 def function_lengths():
     """Lines of code of every function's body, without docstring, comments and blank lines."""
-    found = {}
+    result = {}
     for path, tree in TREES.items():
         lines = _code_lines(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 text = _docstring_lines(node)
-                own = set(range(node.body[0].lineno, node.end_lineno + 1)) & lines - text
-                found[f"{describe(path)}:{node.name}"] = len(own)
-    return found
+                code = set(range(node.body[0].lineno, node.end_lineno + 1)) & lines - text
+                result[f"{describe(path)}:{node.name}"] = len(code)
+    return result
 
 
 def _code_lines(path):
@@ -175,10 +175,10 @@ def public_names():
 
 def methods_of(name):
     """Methods and properties that a class defines, private ones excepted."""
-    found = [node for _, node in classes() if node.name == name]
+    result = [node for _, node in classes() if node.name == name]
     return [
         child.name
-        for node in found
+        for node in result
         for child in node.body
         if isinstance(child, ast.FunctionDef) and not child.name.startswith("_")
     ]

@@ -148,8 +148,8 @@ def fit_graph(estimator):
 def trace_front(front, **settings):
     """Costs, balances and labels of a front."""
     X, _, _, groups = draw(SMALL // 2)
-    found = front(X, sensitive_features=groups, n_clusters=4, random_state=0, **settings)
-    return {name: values.to_numpy() for name, values in found.to_frame().items()}
+    results = front(X, sensitive_features=groups, n_clusters=4, random_state=0, **settings)
+    return {name: values.to_numpy() for name, values in results.to_frame().items()}
 
 
 def fit_files(estimator, is_clustering=False):
@@ -193,11 +193,11 @@ def dask_client():
 
 def describe(estimator, X=None):
     """Stored results of a fit, and its predictions."""
-    found = {name: getattr(estimator, name) for name in STORED if hasattr(estimator, name)}
+    results = {name: getattr(estimator, name) for name in STORED if hasattr(estimator, name)}
     for method in PREDICTED if X is not None else ():
         if hasattr(estimator, method):
-            found[method] = getattr(estimator, method)(X)
-    return {name: _as_array(value) for name, value in found.items()}
+            results[method] = getattr(estimator, method)(X)
+    return {name: _as_array(value) for name, value in results.items()}
 
 
 def _as_array(value):
@@ -308,7 +308,7 @@ FITS = (
 
 def run(only):
     """Results of the fits whose names contain a text."""
-    found = {}
+    results = {}
     for name, fit in FITS.items():
         if only not in name:
             continue
@@ -316,9 +316,9 @@ def run(only):
         # The last digits depend on the number of BLAS threads.
         with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
             warnings.simplefilter("ignore")
-            found[name] = fit()
+            results[name] = fit()
         print(f"{name:40} {perf_counter() - begin:6.1f} s", flush=True)
-    return found
+    return results
 
 
 def compare(before, after):
@@ -361,19 +361,19 @@ def main():
     mode.add_argument("--check", type=Path, metavar="FILE", help="compare with a record")
     parser.add_argument("--only", default="", metavar="TEXT", help="fits whose names contain it")
     options = parser.parse_args()
-    found = run(options.only)
+    results = run(options.only)
     if options.record:
-        options.record.write_bytes(pickle.dumps(found))
+        options.record.write_bytes(pickle.dumps(results))
         return 0
     recorded = pickle.loads(options.check.read_bytes())
     failed = 0
-    for name in found:
-        differences = compare(recorded.get(name, {}), found[name])
-        tolerated = bool(differences) and is_tolerated(recorded.get(name, {}), found[name])
+    for name in results:
+        differences = compare(recorded.get(name, {}), results[name])
+        tolerated = bool(differences) and is_tolerated(recorded.get(name, {}), results[name])
         failed += bool(differences) and not tolerated
         for line in differences:
             print(f"{'tolerated' if tolerated else 'DIFFERS'}: {name}: {line}")
-    print(f"{len(found)} fits, {failed} of which differ by more than is tolerated")
+    print(f"{len(results)} fits, {failed} of which differ by more than is tolerated")
     return int(failed > 0)
 
 

@@ -17,13 +17,13 @@ PAIRWISE = {
     "hinge": HingeLoss(0.1),
     "logistic": LogisticLoss(),
 }
-WHOLE = {**PAIRWISE, "squared": SquaredLoss()}
+LOSSES = {**PAIRWISE, "squared": SquaredLoss()}
 """Losses on all false positive rates; the squared one is no difference of convex functions else."""
 
 losses = pytest.mark.parametrize("loss", sorted(PAIRWISE))
 
 
-def people(n_samples=40, seed=0):
+def draw_scores(n_samples=40, seed=0):
     """Scores, targets and shares of a mean."""
     rng = np.random.default_rng(seed)
     target = np.where(np.arange(n_samples) % 4 == 0, 1.0, -1.0)
@@ -31,50 +31,50 @@ def people(n_samples=40, seed=0):
     return rng.normal(size=n_samples) + 0.5 * target, target, share / share.sum()
 
 
-def of_pairs(scores, target, loss, positives=slice(None), negatives=slice(None)):
+def evaluate_pairs(scores, target, loss, positives=slice(None), negatives=slice(None)):
     """Loss of each pair of some of the positives and negatives, both by descending score."""
     won, lost = (np.sort(scores[target == side])[::-1] for side in (1.0, -1.0))
     differences = np.subtract.outer(won[positives], lost[negatives])
     return PAIRWISE[loss](differences.ravel(), np.ones(differences.size)).value
 
 
-@pytest.mark.parametrize("loss", sorted(WHOLE))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_all_pairs_count_by_their_weights(loss):
-    scores, target, share = people()
+    scores, target, share = draw_scores()
     won, lost = target > 0, target < 0
     differences = np.subtract.outer(scores[won], scores[lost]).ravel()
     pairs = np.outer(share[won], share[lost]).ravel()
-    values = WHOLE[loss](differences, np.ones(len(pairs))).value
-    found = share @ AUCLoss(loss=loss)(scores, target, share).value
-    assert found == pytest.approx(np.average(values, weights=pairs), rel=1e-12)
+    values = LOSSES[loss](differences, np.ones(len(pairs))).value
+    value = share @ AUCLoss(loss=loss)(scores, target, share).value
+    assert value == pytest.approx(np.average(values, weights=pairs), rel=1e-12)
 
 
 @losses
 @pytest.mark.parametrize("interval, taken", [((0.0, 0.2), slice(6)), ((0.1, 0.5), slice(3, 15))])
 def test_negatives_of_an_interval_are_those_of_the_formula(loss, interval, taken):
-    scores, target, _ = people()
+    scores, target, _ = draw_scores()
     share = np.full(40, 1 / 40)
-    found = share @ AUCLoss(interval, loss, taper=0.0)(scores, target, share).value
-    assert found == pytest.approx(of_pairs(scores, target, loss, negatives=taken).mean())
+    value = share @ AUCLoss(interval, loss, taper=0.0)(scores, target, share).value
+    assert value == pytest.approx(evaluate_pairs(scores, target, loss, negatives=taken).mean())
 
 
 @pytest.mark.parametrize("taper", [0.0, 0.3])
-def test_a_weight_is_so_many_people(taper):
-    scores, target, _ = people()
+def test_a_weight_is_a_number_of_samples(taper):
+    scores, target, _ = draw_scores()
     times = np.random.default_rng(1).integers(4, size=40)
     loss = AUCLoss((0.07, 0.33), taper=taper)
-    found = times / times.sum() @ loss(scores, target, times / times.sum()).value
+    value = times / times.sum() @ loss(scores, target, times / times.sum()).value
     one_by_one = np.repeat(scores, times), np.repeat(target, times)
     share = np.full(times.sum(), 1 / times.sum())
-    assert found == pytest.approx(share @ loss(*one_by_one, share).value, rel=1e-12)
+    assert value == pytest.approx(share @ loss(*one_by_one, share).value, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     "loss, interval",
-    [(loss, (0.0, 1.0)) for loss in sorted(WHOLE)] + [(loss, (0.15, 0.6)) for loss in PAIRWISE],
+    [(loss, (0.0, 1.0)) for loss in sorted(LOSSES)] + [(loss, (0.15, 0.6)) for loss in PAIRWISE],
 )
 def test_slopes_are_those_of_finite_differences(loss, interval):
-    scores, target, share = people()
+    scores, target, share = draw_scores()
     auc, step = AUCLoss(interval, loss), 1e-6
     slope = share * auc(scores, target, share).slope
     for i in range(40):
@@ -85,7 +85,7 @@ def test_slopes_are_those_of_finite_differences(loss, interval):
 
 
 def test_curvatures_lie_above_those_of_differences():
-    scores, target, share = people()
+    scores, target, share = draw_scores()
     won, lost = target > 0, target < 0
     near = np.subtract.outer(scores[won], scores[lost]) < 1.0
     pairs = near * np.outer(share[won] / share[won].sum(), share[lost] / share[lost].sum())
@@ -98,9 +98,9 @@ def test_curvatures_lie_above_those_of_differences():
 
 @losses
 @pytest.mark.parametrize("taper", [0.0, 0.5])
-def test_both_parts_are_convex_and_their_difference_is_the_loss(loss, taper):
+def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
     rng, auc = np.random.default_rng(2), AUCLoss((0.2, 0.5), loss, taper)
-    _, target, share = people()
+    _, target, share = draw_scores()
 
     def values(scores):
         return np.array([share @ part.value for part in auc.parts(scores, target, share)])
@@ -113,9 +113,9 @@ def test_both_parts_are_convex_and_their_difference_is_the_loss(loss, taper):
 
 
 @losses
-def test_the_majorant_touches_at_one_point_and_lies_above(loss):
+def test_the_majorant_touches_at_one_point_and_is_above(loss):
     rng, auc = np.random.default_rng(3), AUCLoss((0.2, 0.5), loss)
-    scores, target, share = people()
+    scores, target, share = draw_scores()
     majorant = auc.majorant(scores, target, share)
     here, there = majorant(scores, target, share), auc(scores, target, share)
     assert share @ here.value == pytest.approx(share @ there.value)
@@ -125,14 +125,14 @@ def test_the_majorant_touches_at_one_point_and_lies_above(loss):
         assert above >= below - 1e-12
 
 
-def test_tied_negatives_count_alike():
+def test_tied_negatives_count_equally():
     share, target = np.full(20, 0.05), np.repeat([1.0, -1.0], 10)
     slope = AUCLoss((0.0, 0.2))(np.zeros(20), target, share).slope
     np.testing.assert_allclose(slope, -2.0 * target)
 
 
 def test_without_pairs_there_is_nothing_to_lose():
-    scores, _, share = people()
+    scores, _, share = draw_scores()
     assert not AUCLoss()(scores, np.ones(40), share).slope.any()
 
 
@@ -147,7 +147,7 @@ def test_without_pairs_there_is_nothing_to_lose():
 )
 def test_refused_settings(changes, match):
     with pytest.raises(ValueError, match=match):
-        AUCLoss(**changes)(*people())
+        AUCLoss(**changes)(*draw_scores())
 
 
 # Minimising it ------------------------------------------------------------------------
@@ -168,13 +168,13 @@ def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():
 
     def brute(x):
         scores = task.model.evaluate(x).scores
-        return of_pairs(scores, task.target, "squared_hinge").mean() + task.ridge @ x**2 / 2
+        return evaluate_pairs(scores, task.target, "squared_hinge").mean() + task.ridge @ x**2 / 2
 
     peer = minimize(brute, np.zeros(task.n_unknowns), options={"gtol": 1e-6})
     for solver in (SQP(tol=1e-6), IDCA(tol=1e-6), GDA(tol=1e-4)):
-        found = solver.solve(task)
-        assert found.status == "optimal"
-        assert found.fun == pytest.approx(peer.fun, abs=1e-6)
+        result = solver.solve(task)
+        assert result.status == "optimal"
+        assert result.fun == pytest.approx(peer.fun, abs=1e-6)
 
 
 def test_a_partial_area_has_the_same_least_directly_and_by_convex_problems():
@@ -182,12 +182,12 @@ def test_a_partial_area_has_the_same_least_directly_and_by_convex_problems():
     direct, by_parts = SQP(tol=1e-3).solve(task), IDCA(tol=1e-3).solve(task)
     assert direct.fun < 0.5 * task.evaluate(task.initial_point()).fun
     assert by_parts.fun == pytest.approx(direct.fun, abs=1e-4)
-    seen = []
-    IDCA(max_iter=4, tol=1e-3).solve(task, callback=seen.append)
-    assert (np.diff([step.evaluation.fun for step in seen]) <= 1e-9).all()
+    steps = []
+    IDCA(max_iter=4, tol=1e-3).solve(task, callback=steps.append)
+    assert (np.diff([step.evaluation.fun for step in steps]) <= 1e-9).all()
 
 
-def crowd(n_samples=600):
+def draw_data(n_samples=600):
     rng = np.random.default_rng(1)
     groups = np.arange(n_samples) % 2
     X = rng.normal(size=(n_samples, 3))
@@ -196,10 +196,10 @@ def crowd(n_samples=600):
 
 
 def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
-    X, y, groups = crowd()
+    X, y, groups = draw_data()
     target, share = np.where(y, 1.0, -1.0), np.full(len(y), 1 / len(y))
 
-    def fitted(loss):
+    def fit_model(loss):
         model = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.2, loss=loss)
         scores = model.fit(X, y, sensitive_features=groups).decision_function(X)
         gap = partial_statistical_parity_difference(
@@ -208,21 +208,21 @@ def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
         assert model.constraint_violation_ == 0.0
         return gap, share @ AUCLoss()(scores, target, share).value, model
 
-    gap, loss, model = fitted("auc")
+    gap, loss, model = fit_model("auc")
     assert 0.18 <= gap <= 0.2  # it binds
-    assert loss < fitted("logistic")[1]
+    assert loss < fit_model("logistic")[1]
     assert loss <= model.objective_ <= loss + 1e-3
 
 
 @pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
 def test_criteria_at_a_cut_off_are_refused(criterion):
-    X, y, groups = crowd(200)
+    X, y, groups = draw_data(200)
     with pytest.raises(ValueError, match="AUCLoss ranks samples and has no threshold, but Partial"):
         PartialParityClassifier(criterion, loss="auc").fit(X, y, sensitive_features=groups)
 
 
 def test_decisions_cannot_be_constrained_under_a_loss_of_pairs():
-    X, y, groups = crowd(200)
+    X, y, groups = draw_data(200)
     model = ConstrainedERMClassifier("equalized_odds", loss=AUCLoss((0.0, 0.3)))
     with pytest.raises(ValueError, match="has no threshold"):
         model.fit(X, y, sensitive_features=groups)
@@ -232,19 +232,19 @@ def test_decisions_cannot_be_constrained_under_a_loss_of_pairs():
 
 def test_the_squared_loss_is_refused_on_an_interval():
     with pytest.raises(ValueError, match=r"no difference of convex.*interval=\(0.0, 0.1\)"):
-        AUCLoss((0.0, 0.1), "squared")(*people())
+        AUCLoss((0.0, 0.1), "squared")(*draw_scores())
 
 
 def test_logistic_pairs_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
-    together = AUCLoss((0.1, 0.7), "logistic")(*people())
+    together = AUCLoss((0.1, 0.7), "logistic")(*draw_scores())
     monkeypatch.setattr(_auc, "_PAIRS", 30)
-    for one, other in zip(AUCLoss((0.1, 0.7), "logistic")(*people()), together, strict=True):
+    for one, other in zip(AUCLoss((0.1, 0.7), "logistic")(*draw_scores()), together, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_curvatures_of_smooth_losses_lie_above_those_of_differences(loss):
-    scores, target, share = people()
+    scores, target, share = draw_scores()
     auc, step = AUCLoss(loss=loss), 1e-5
     bumps = step * np.eye(40)
 
@@ -265,7 +265,7 @@ def test_a_fit_minimises_the_mean_over_pairs(loss):
 
     def mean(w):
         differences = np.subtract.outer(X[y] @ w, X[~y] @ w).ravel()
-        return WHOLE[loss](differences, np.ones(len(differences))).value.mean()
+        return LOSSES[loss](differences, np.ones(len(differences))).value.mean()
 
     best = minimize(lambda w: mean(w) + 0.005 * w @ (w * X.var(axis=0)), np.zeros(2)).x
     np.testing.assert_allclose(np.ravel(model.coef_), best, atol=0.02)

@@ -1,4 +1,4 @@
-"""FairnessMonitor on a tiny estimator whose iterations are known by heart."""
+"""FairnessMonitor on a tiny estimator with known iterations."""
 
 import pickle
 
@@ -121,7 +121,7 @@ def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
 
 @pytest.mark.callbacks
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_fills_the_log_whatever_n_jobs(X, n_jobs):
+def test_a_search_fills_the_log_for_any_n_jobs(X, n_jobs):
     monitor = FairnessMonitor()
     model = Halving().set_callbacks(monitor)
     GridSearchCV(model, {"start": [8.0, 2.0]}, cv=2, n_jobs=n_jobs).fit(X)

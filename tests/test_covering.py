@@ -15,7 +15,9 @@ def test_values_of_so_many_parameters_meet(strength, most):
     chosen = [CASES[i] for i in cover(CASES, strength)]
     for names in combinations(VALUES, min(strength, 3)):
         met = [[case[name] for name in names] for case in chosen]
-        assert all(list(own) in met for own in product(*(VALUES[name] for name in names)))
+        assert all(
+            list(combination) in met for combination in product(*(VALUES[name] for name in names))
+        )
     assert len(chosen) <= most
 
 

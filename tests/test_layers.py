@@ -75,8 +75,8 @@ def imports(path):
 
 
 def subpackages_imported(path):
-    own = (name.split(".") for name in imports(path))
-    return {name[1] for name in own if name[0] == "skfair" and len(name) > 1}
+    names = (name.split(".") for name in imports(path))
+    return {name[1] for name in names if name[0] == "skfair" and len(name) > 1}
 
 
 def describe(path):
@@ -84,10 +84,10 @@ def describe(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=describe)
-def test_a_file_imports_only_subpackages_below_its_own(path):
-    own = subpackage(path)
-    assert own in MAY_IMPORT, f"state in MAY_IMPORT what the new subpackage {own!r} may import"
-    upward = subpackages_imported(path) - MAY_IMPORT[own] - {own, "__version__"}
+def test_a_file_imports_only_subpackages_below(path):
+    name = subpackage(path)
+    assert name in MAY_IMPORT, f"state in MAY_IMPORT what the new subpackage {name!r} may import"
+    upward = subpackages_imported(path) - MAY_IMPORT[name] - {name, "__version__"}
     assert not upward, f"{describe(path)} must not import {sorted(upward)}"
 
 
@@ -118,7 +118,7 @@ def modules_after(statement):
     return set(done.stdout.split()) - sys.stdlib_module_names - {"__main__"}
 
 
-def test_importing_skfair_imports_nobody_else():
+def test_importing_skfair_imports_no_other_package():
     assert modules_after("import skfair") - modules_after("") == {"skfair"}
 
 

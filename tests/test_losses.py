@@ -33,21 +33,23 @@ losses = pytest.mark.parametrize("loss", [make() for make in LOSSES.values()], i
     ],
 )
 def test_known_values(loss, scores, target, value, slope, curvature):
-    found = [part.item() for part in loss([scores], [target])]
-    expected = [value, slope, found[2] if np.isnan(curvature) else curvature]
-    assert found == pytest.approx(expected, rel=1e-14)
+    result = [part.item() for part in loss([scores], [target])]
+    expected = [value, slope, result[2] if np.isnan(curvature) else curvature]
+    assert result == pytest.approx(expected, rel=1e-14)
 
 
 @losses
 @pytest.mark.parametrize("target", [-1.0, 1.0])
 def test_derivatives(loss, target):
-    # A grid that no kink lies on.
+    # A grid without breakpoints.
     scores, step = np.linspace(-3, 3, 97) + 0.0123, 1e-6
     target = np.full_like(scores, target)
     above, below = loss(scores + step, target), loss(scores - step, target)
-    found = loss(scores, target)
-    np.testing.assert_allclose(found.slope, (above.value - below.value) / (2 * step), atol=1e-8)
-    np.testing.assert_allclose(found.curvature, (above.slope - below.slope) / (2 * step), atol=1e-8)
+    result = loss(scores, target)
+    np.testing.assert_allclose(result.slope, (above.value - below.value) / (2 * step), atol=1e-8)
+    np.testing.assert_allclose(
+        result.curvature, (above.slope - below.slope) / (2 * step), atol=1e-8
+    )
 
 
 @losses
@@ -96,12 +98,12 @@ def test_refused_widths(loss, width):
         ((np.ones(2), np.ones(2), np.ones(2)), r"of shape \(2,\)"),
     ],
 )
-def test_what_no_loss_may_return(found, match):
+def test_what_no_loss_may_return(result, match):
     with pytest.raises(ValueError, match=f"My loss must return .* per sample.*{match}"):
-        as_pointwise(found, 3, "My loss")
+        as_pointwise(result, 3, "My loss")
 
 
 def test_a_plain_tuple_will_do():
-    found = as_pointwise((np.ones(3), np.zeros(3), np.zeros(3)), 3, "My loss")
-    np.testing.assert_array_equal(found.value, 1.0)
-    assert isinstance(found, Pointwise)
+    result = as_pointwise((np.ones(3), np.zeros(3), np.zeros(3)), 3, "My loss")
+    np.testing.assert_array_equal(result.value, 1.0)
+    assert isinstance(result, Pointwise)

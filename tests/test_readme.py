@@ -25,7 +25,7 @@ def test_an_example_runs_alone_and_prints_what_is_shown(block, tmp_path, monkeyp
 
 
 def test_code_is_shown_in_no_other_way():
-    """A block that nobody runs would go stale."""
+    """A block without a test would become outdated."""
     assert set(re.findall(r"^```(\w+)$", README, flags=re.MULTILINE)) <= {
         "console",
         "text",

@@ -55,10 +55,10 @@ def test_a_solver_added_later_is_used_by_name(data, monkeypatch):
 def test_what_is_added_later_equals_the_object(data, monkeypatch, registry, entry, parameter):
     X, y, groups = data
     monkeypatch.setitem(registry, "mine", entry)
-    given = "auto" if registry is ENFORCEMENTS else entry()
+    instance = "auto" if registry is ENFORCEMENTS else entry()
     by_name, by_object = (
         ConstrainedERMClassifier(**{parameter: value}).fit(X, y, sensitive_features=groups)
-        for value in ("mine", given)
+        for value in ("mine", instance)
     )
     np.testing.assert_array_equal(by_name.coef_, by_object.coef_)
 
@@ -105,7 +105,7 @@ def test_a_metric_added_later_has_a_scorer(data, monkeypatch):
     ],
     ids=str,
 )
-def test_a_typo_is_answered_with_the_name_that_is_meant(data, estimator, meant):
+def test_the_error_of_a_typo_suggests_the_name(data, estimator, meant):
     X, y, groups = data
     with pytest.raises(ValueError, match=rf"Did you mean '{meant}'\?$") as caught:
         estimator.fit(X, y, sensitive_features=groups)

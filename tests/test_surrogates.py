@@ -24,17 +24,19 @@ surrogates = pytest.mark.parametrize("surrogate", CHOICES.values(), ids=CHOICES.
     ],
 )
 def test_known_values(surrogate, score, expected):
-    found = [part.item() for part in surrogate([score])]
-    assert found == pytest.approx(expected, rel=1e-14, abs=1e-16)
+    result = [part.item() for part in surrogate([score])]
+    assert result == pytest.approx(expected, rel=1e-14, abs=1e-16)
 
 
 @surrogates
 def test_derivatives(surrogate):
-    # A grid that no kink lies on.
+    # A grid without breakpoints.
     scores, step = np.linspace(-3, 3, 97) + 0.0123, 1e-6
-    found, above, below = surrogate(scores), surrogate(scores + step), surrogate(scores - step)
-    np.testing.assert_allclose(found.slope, (above.value - below.value) / (2 * step), atol=1e-7)
-    np.testing.assert_allclose(found.curvature, (above.slope - below.slope) / (2 * step), atol=1e-7)
+    result, above, below = surrogate(scores), surrogate(scores + step), surrogate(scores - step)
+    np.testing.assert_allclose(result.slope, (above.value - below.value) / (2 * step), atol=1e-7)
+    np.testing.assert_allclose(
+        result.curvature, (above.slope - below.slope) / (2 * step), atol=1e-7
+    )
 
 
 @surrogates

@@ -40,5 +40,5 @@ def test_functions_constructors_and_inherited_methods_are_public():
     assert not {name for name in last if name.startswith("_") and not name.startswith("__")}
 
 
-def test_the_installed_package_says_that_it_has_hints():
+def test_the_installed_package_declares_its_hints():
     assert files("skfair").joinpath("py.typed").is_file()

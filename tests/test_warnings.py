@@ -34,26 +34,30 @@ GHOST = np.where(np.arange(200) < 5, "ghost", GROUPS)
 WEIGHTS = (GHOST != "ghost").astype(float)
 
 FITS = {
-    "ConstrainedERMClassifier": lambda **who: ConstrainedERMClassifier(tolerance=0.5).fit(
-        X, Y, **who
+    "ConstrainedERMClassifier": lambda **columns: ConstrainedERMClassifier(tolerance=0.5).fit(
+        X, Y, **columns
     ),
-    "PartialParityClassifier": lambda **who: PartialParityClassifier(tolerance=0.9).fit(
-        X, Y, **who
+    "PartialParityClassifier": lambda **columns: PartialParityClassifier(tolerance=0.9).fit(
+        X, Y, **columns
     ),
-    "PartialParityRegressor": lambda **who: PartialParityRegressor(tolerance=0.9).fit(
-        X, X[:, 0], **who
+    "PartialParityRegressor": lambda **columns: PartialParityRegressor(tolerance=0.9).fit(
+        X, X[:, 0], **columns
     ),
-    "PartialParityPostprocessor": lambda **who: PartialParityPostprocessor(
+    "PartialParityPostprocessor": lambda **columns: PartialParityPostprocessor(
         LogisticRegression(), criterion="demographic_parity", interval=(0, 1), tolerance=0.9
-    ).fit(X, Y, **who),
-    "FairKMeans": lambda **who: FairKMeans(2, random_state=0).fit(X, **who),
-    "fair_kmeans_front": lambda **who: fair_kmeans_front(X, n_clusters=2, random_state=0, **who),
-    "FairSpectralClustering": lambda **who: FairSpectralClustering(2, random_state=0).fit(X, **who),
-    "fair_spectral_front": lambda **who: fair_spectral_front(
-        X, n_clusters=2, random_state=0, **who
+    ).fit(X, Y, **columns),
+    "FairKMeans": lambda **columns: FairKMeans(2, random_state=0).fit(X, **columns),
+    "fair_kmeans_front": lambda **columns: fair_kmeans_front(
+        X, n_clusters=2, random_state=0, **columns
+    ),
+    "FairSpectralClustering": lambda **columns: FairSpectralClustering(2, random_state=0).fit(
+        X, **columns
+    ),
+    "fair_spectral_front": lambda **columns: fair_spectral_front(
+        X, n_clusters=2, random_state=0, **columns
     ),
 }
-"""Every estimator and front; all may warn that something about the people is amiss."""
+"""Every estimator and front. All may warn about the groups or weights."""
 
 NO_GROUPS = {name: fit for name, fit in FITS.items() if name != "fair_kmeans_front"}
 WITH_WEIGHTS = {name: fit for name, fit in FITS.items() if "pectral" not in name}
@@ -71,7 +75,7 @@ OTHERS = {
     "unknown losses": lambda: equal_opportunity_loss_difference(
         [0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0], sensitive_features=list("aabb")
     ),
-    "nobody of a rank": lambda: partial_statistical_parity_difference(
+    "no sample of a rank": lambda: partial_statistical_parity_difference(
         [1.0, 1.0, 0.0, 2.0], sensitive_features=list("aabb"), interval=(0.2, 1.0)
     ),
     "a scorer of unknown rates": lambda: get_scorer("neg_equal_opportunity_difference")(

@@ -33,8 +33,8 @@ def public_functions():
 
 
 def _import(name):
-    whole = f"skfair.{name}"
-    return importlib.import_module(whole) if importlib.util.find_spec(whole) else None
+    full_name = f"skfair.{name}"
+    return importlib.import_module(full_name) if importlib.util.find_spec(full_name) else None
 
 
 def _exports(module):

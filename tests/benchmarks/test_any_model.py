@@ -1,4 +1,4 @@
-"""What sampling alone makes of a gap."""
+"""The gap of sampling noise alone."""
 
 from types import SimpleNamespace
 
@@ -10,22 +10,22 @@ pytest.importorskip("fairlearn")
 from benchmarks.erm_cases import Split
 from benchmarks.peers.any_model import drawn_gaps
 
-PEOPLE = Split(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], [40, 360]))
+SPLIT = Split(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], [40, 360]))
 
 
-def drawn(scores, n_new):
+def mean_drawn_gap(scores, n_new):
     model = SimpleNamespace(oof_scores_=scores)
-    return np.mean(drawn_gaps(model, PEOPLE, n_new, "demographic_parity"))
+    return np.mean(drawn_gaps(model, SPLIT, n_new, "demographic_parity"))
 
 
-def test_equal_rates_show_a_gap_where_people_are_few():
+def test_equal_rates_show_a_gap_of_sampling_noise():
     scores = np.tile([-1.0, -1.0, 1.0, 1.0], 100)
     # The difference of two means of coins has the mean absolute value sqrt(2 / pi) times its s.e.
     for n_new in (400, 40_000):
         error = np.sqrt(0.25 / (0.1 * n_new) + 0.25 / (0.9 * n_new))
-        assert drawn(scores, n_new) == pytest.approx(np.sqrt(2 / np.pi) * error, rel=0.3)
+        assert mean_drawn_gap(scores, n_new) == pytest.approx(np.sqrt(2 / np.pi) * error, rel=0.3)
 
 
-def test_nobody_is_drawn_otherwise_where_all_are_accepted():
-    assert drawn(np.ones(400), 400) == 0.0
-    assert drawn(np.where(PEOPLE.groups == "a", 1.0, -1.0), 400) == 1.0
+def test_certain_decisions_have_no_sampling_noise():
+    assert mean_drawn_gap(np.ones(400), 400) == 0.0
+    assert mean_drawn_gap(np.where(SPLIT.groups == "a", 1.0, -1.0), 400) == 1.0

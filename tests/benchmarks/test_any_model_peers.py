@@ -1,4 +1,4 @@
-"""Which runs are made of peers and of splits, and what they are held against."""
+"""Runs of peers and of splits, and the figures that they are compared with."""
 
 import pytest
 
@@ -23,44 +23,44 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path)
 
 
-def test_our_head_is_held_against_reductions_at_their_gap(monkeypatch):
-    asked = []
+def test_the_final_model_is_compared_with_reductions_at_their_gap(monkeypatch):
+    runs = []
 
-    def measured(name, constraint, seed, decide, tolerance):
+    def measure(name, constraint, seed, decide, tolerance):
         method = METHODS[decide]
         if method == "head" and tolerance == 0.15:
             method = any_model.AT_THEIR_GAP
-        asked.append((name, method, tolerance))
-        found = MEASURED.get(method, (1.0, 0.5, 0.1))
-        return dict(zip(("seconds", "accuracy", "gap"), found, strict=True))
+        runs.append((name, method, tolerance))
+        figures = MEASURED.get(method, (1.0, 0.5, 0.1))
+        return dict(zip(("seconds", "accuracy", "gap"), figures, strict=True))
 
-    monkeypatch.setattr(any_model, "_measured", measured)
+    monkeypatch.setattr(any_model, "_measured", measure)
     report = any_model.any_model_peers(QUICK)
-    assert asked.count(("COMPAS", any_model.AT_THEIR_GAP, 0.15)) == 2  # constraints
-    assert asked.count(("COMPAS", "head", 0.05)) == asked.count(("Adult", "head", 0.02)) == 2
+    assert runs.count(("COMPAS", any_model.AT_THEIR_GAP, 0.15)) == 2  # constraints
+    assert runs.count(("COMPAS", "head", 0.05)) == runs.count(("Adult", "head", 0.02)) == 2
     values = {check.what: check.values for check in report.checks}
-    of_compas = {what.rpartition(", COMPAS")[0]: found for what, found in values.items()}
+    of_compas = {what.rpartition(", COMPAS")[0]: figures for what, figures in values.items()}
     assert of_compas["reductions / head"] == [6.0]
     assert of_compas["reductions / head, 2 folds"] == [12.0]
     assert of_compas["accuracy above theirs at their gap"] == [pytest.approx(0.01)]
     assert of_compas["excess of new gap, ours / reductions"] == [pytest.approx(0.2)]
-    made = len(asked)
+    made = len(runs)
     any_model.any_model_peers(QUICK)
-    assert len(asked) == made  # all were on disk
+    assert len(runs) == made  # all were on disk
 
 
-def test_what_is_to_show_less_than_the_tolerance_is_asked_of_a_promise(monkeypatch):
-    def of_split(name, seed):
+def test_gaps_of_guarantees_are_compared_with_the_tolerance(monkeypatch):
+    def report_split(name, seed):
         one = {"accuracy": 0.9, "gap": 0.01 * (seed % 2), "drawn": 0.02, "certain": 0.95}
-        ways = {"no promise": one | {"price": 2.0}, "promised .95": one | {"price": seed}}
-        return {constraint: ways for constraint in any_model_splits.CONSTRAINTS_OF[name]}
+        rows = {"no promise": one | {"price": 2.0}, "promised .95": one | {"price": seed}}
+        return {constraint: rows for constraint in any_model_splits.CONSTRAINTS_OF[name]}
 
-    monkeypatch.setattr(any_model_splits, "_of_split", of_split)
+    monkeypatch.setattr(any_model_splits, "_of_split", report_split)
     report = any_model_splits.any_model_splits(QUICK)
     row = next(row for row in report.records if row["way"] == "promised .95")
     assert row["splits"] == 2 and row["gap"] == pytest.approx(0.005) and row["price"] == 10
-    asked = [check.what for check in report.checks if check.what.startswith("gap")]
-    assert asked == [
+    checked = [check.what for check in report.checks if check.what.startswith("gap")]
+    assert checked == [
         "gap of new people, Adult, equalized_odds, no promise",
         "gap of new people, Adult, demographic_parity, no promise",
         "gap of new people, Bank, demographic_parity, promised .95",

@@ -15,11 +15,11 @@ from skfair.surrogates import Sigmoid
 
 @pytest.fixture(scope="module")
 def problem():
-    """Forty people whose one feature gives their group away."""
+    """Forty samples with one feature that determines the group."""
     X, groups = np.linspace(-1, 1, 40)[:, np.newaxis], np.repeat(["a", "b"], 20)
     target, weights = np.where(np.arange(40) % 3 > 0, 1.0, -1.0), np.ones(40)
-    people = Samples(target, check_groups(groups, 40), weights)
-    bound = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.01)
+    samples = Samples(target, check_groups(groups, 40), weights)
+    bound = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.01)
     model = LinearModel.from_features(X, weights)
     joint = ConstraintSystem((bound,))
     return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.01, joint)
@@ -43,16 +43,16 @@ def test_steps_of_a_course_are_those_of_the_solver(problem):
 @pytest.mark.parametrize(
     "solver", [PLADA(), PLADA(one_row=True), SwitchingSubgradient()], ids=["two", "one", "ssg"]
 )
-def test_rows_of_every_form_are_judged_by_one_problem(problem, solver):
-    looks = Looks("steps", (0, 3))
-    points, _ = course(solver, {"train": problem}, problem.initial_point(), 0, looks)
+def test_rows_of_every_form_are_measured_by_one_problem(problem, solver):
+    schedule = Looks("steps", (0, 3))
+    points, _ = course(solver, {"train": problem}, problem.initial_point(), 0, schedule)
     assert {"train row 0", "residual"} <= set(points[0]) & set(points[-1])
     assert "train row 1" not in points[0]
 
 
 def test_a_certified_answer_has_no_residual(problem):
-    looks = Looks("steps", (0, 30))
-    points, _ = course(SQP(), {"train": problem}, problem.initial_point(), 0, looks)
+    schedule = Looks("steps", (0, 30))
+    points, _ = course(SQP(), {"train": problem}, problem.initial_point(), 0, schedule)
     assert points[-1]["residual"] < 1e-6 < points[0]["residual"]
 
 
@@ -70,6 +70,6 @@ def test_quartiles_of_courses():
 
 def test_figures_of_decisions_by_hand():
     rows = Split(None, np.array([1, 0, 1, 0, 0]), np.array(["a", "a", "b", "b", "b"]))
-    found = _figures(rows, np.array([1.0, -1.0, 1.0, 1.0, -1.0]))
+    figures = _figures(rows, np.array([1.0, -1.0, 1.0, 1.0, -1.0]))
     expected = {"Ind": 1 / 6, "Sp": 1 / 2, "Ina": 1 / 5, "Sf": 1 / 2}
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert {name: figures[name] for name in expected} == pytest.approx(expected)

@@ -6,14 +6,14 @@ from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, popu
 from skfair.inference import all_pairs, contrast_interval, gap_interval
 
 
-def people(hits, sizes):
+def expand_counts(hits, sizes):
     values = np.concatenate([np.arange(n) < x for x, n in zip(hits, sizes, strict=True)])
     return values.astype(int), np.repeat(np.arange(len(sizes)), sizes)
 
 
-def test_counts_give_the_interval_of_the_people():
+def test_counts_give_the_interval_of_samples():
     hits, sizes = np.array([12, 20, 31]), np.array([40, 50, 60])
-    values, groups = people(hits, sizes)
+    values, groups = expand_counts(hits, sizes)
     counted = contrast_interval(CountedRates(hits, sizes), all_pairs(3), 0.95)
     assert counted == pytest.approx(gap_interval(values, sensitive_features=groups))
 
@@ -22,7 +22,7 @@ def test_the_bootstrap_is_fairlearns():
     """The same width, up to the draws of the bootstrap."""
     fairlearn = pytest.importorskip("fairlearn.metrics")
     hits, sizes = np.array([120, 200]), np.array([400, 500])
-    values, groups = people(hits, sizes)
+    values, groups = expand_counts(hits, sizes)
     frame = fairlearn.MetricFrame(
         metrics=fairlearn.selection_rate,
         y_true=values,

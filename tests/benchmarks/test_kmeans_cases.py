@@ -64,9 +64,9 @@ def test_fronts_made_here_stand_in_for_the_file(monkeypatch, tmp_path):
     for module in (kmeans_cases, table_1):
         monkeypatch.setattr(module, "MADE_HERE", tmp_path / "fronts.npz")
     table_1._keep(fronts | {"Syn_equal_ds1": {"homotopy": np.eye(2), "VfairKM": np.zeros((3, 2))}})
-    found = reference_fronts("Adult_K5")
-    assert set(found) == {"alg3_local", "vfairkm"}
-    assert np.array_equal(found["alg3_local"], np.eye(2))
+    merged = reference_fronts("Adult_K5")
+    assert set(merged) == {"alg3_local", "vfairkm"}
+    assert np.array_equal(merged["alg3_local"], np.eye(2))
     assert reference_fronts("Syn_equal_ds1")["vfairkm"].shape == (3, 2)
 
 
@@ -86,7 +86,7 @@ def test_without_the_file_there_are_no_reference_fronts(monkeypatch, tmp_path):
         ([], ">=", "-"),
     ],
 )
-def test_a_check_says_whether_every_run_or_the_median_reaches_its_bound(values, sense, reached):
+def test_a_check_compares_every_run_or_the_median_with_its_bound(values, sense, reached):
     assert Check("figure", values, sense, 2.0).reached == reached
 
 
@@ -99,7 +99,7 @@ def test_tables_name_what_is_missing():
     assert "nan" not in text.lower()
 
 
-def test_contenders_run_in_turns_after_a_warm_up():
+def test_contenders_alternate_after_a_warm_up():
     calls = []
     contenders = {name: lambda seed, name=name: calls.append((name, seed)) for name in "ab"}
     runs = in_turns(contenders, 2)

@@ -64,22 +64,22 @@ def test_a_seed_or_centres_fix_vfairkm():
 
 
 @pytest.mark.parametrize("n_groups", [2, 3])
-def test_the_assignment_keeps_every_ratio_and_beats_all_integer_ones(n_groups):
+def test_the_assignment_keeps_every_ratio_and_costs_no_more_than_integer_ones(n_groups):
     rng = np.random.default_rng(n_groups)
     codes = np.arange(9) % n_groups
     distances = rng.uniform(size=(9, 2))
-    wanted = 0.7 * np.bincount(codes).min() / np.bincount(codes).max()
-    objective, s = fair_assignment_lp(distances, codes, wanted)
+    required = 0.7 * np.bincount(codes).min() / np.bincount(codes).max()
+    objective, s = fair_assignment_lp(distances, codes, required)
     np.testing.assert_allclose(s.sum(axis=1), 1)
     assert s.min() >= -1e-9
     assert objective == pytest.approx((s * distances).sum())
     counts = np.eye(n_groups)[codes].T @ s
     for j, other in permutations(range(n_groups), 2):
-        assert (counts[j] >= wanted * counts[other] - 1e-9).all()
+        assert (counts[j] >= required * counts[other] - 1e-9).all()
 
     def keeps(labels):
         table = np.stack([np.bincount(labels[codes == j], minlength=2) for j in range(n_groups)])
-        return (table.min(axis=0) >= wanted * table.max(axis=0)).all()
+        return (table.min(axis=0) >= required * table.max(axis=0)).all()
 
     labellings = map(np.array, product((0, 1), repeat=9))
     costs = [distances[np.arange(9), labels].sum() for labels in labellings if keeps(labels)]
@@ -88,8 +88,8 @@ def test_the_assignment_keeps_every_ratio_and_beats_all_integer_ones(n_groups):
 
 def test_the_assignment_without_constraint_is_the_nearest_centre():
     distances = np.random.default_rng(0).uniform(size=(20, 3))
-    for codes, wanted in ((np.arange(20) % 2, 0.0), (np.zeros(20, int), 1.0)):
-        objective, s = fair_assignment_lp(distances, codes, wanted)
+    for codes, required in ((np.arange(20) % 2, 0.0), (np.zeros(20, int), 1.0)):
+        objective, s = fair_assignment_lp(distances, codes, required)
         assert objective == pytest.approx(distances.min(axis=1).sum())
         assert np.array_equal(s.argmax(axis=1), distances.argmin(axis=1))
 

@@ -1,4 +1,4 @@
-"""The people of the benchmark beyond memory need what is asked of their fits."""
+"""The data of the benchmark beyond memory need a constraint and a balance."""
 
 import pytest
 
@@ -16,11 +16,11 @@ from skfair.cluster import FairKMeans
 
 
 def test_plain_fits_keep_neither_tolerance_nor_balance():
-    people = draw_people(5000, seed=0)
-    plain = ConstrainedERMClassifier(None).fit(people[FEATURES], people["success"])
-    decided = plain.predict(people[FEATURES])
-    rates = people.assign(decided=decided).groupby("sex")["decided"].mean()
+    table = draw_people(5000, seed=0)
+    plain = ConstrainedERMClassifier(None).fit(table[FEATURES], table["success"])
+    decided = plain.predict(table[FEATURES])
+    rates = table.assign(decided=decided).groupby("sex")["decided"].mean()
     assert rates[1] - rates[0] > 2 * TOLERANCE
     clusters = FairKMeans(10, min_balance=None, random_state=0)
-    clusters.fit(people[OF_CLUSTERS], sensitive_features=people["sex"])
+    clusters.fit(table[OF_CLUSTERS], sensitive_features=table["sex"])
     assert clusters.relative_balance_ < 0.75 * BALANCE

@@ -15,7 +15,7 @@ from benchmarks.papers.stochastic_methods.mlp_methods import (
 
 
 def outcomes(values):
-    """Runs whose measures on the test rows are all the same value."""
+    """Runs with one value for all measures on the test rows."""
     return [{"test": dict.fromkeys(mlp_methods.MEASURES, value)} for value in values]
 
 
@@ -25,7 +25,7 @@ def test_means_are_compared_by_the_standard_error_of_their_difference():
     assert off[0] == pytest.approx(0.013 / np.sqrt(0.02**2 / 3 + 0.006**2 / 10))
 
 
-def test_a_wide_scatter_of_ours_excuses_nothing():
+def test_a_wide_scatter_does_not_lower_the_distance():
     """Ten runs about 0.423 that scatter by 0.456 lie off the printed 0.175 (0.031)."""
     values = 0.423 + 0.456 * np.sqrt(9 / 10) * np.repeat([-1.0, 1.0], 5)
     off = list(mlp_methods._standard_errors_off("SSw", outcomes(values)))

@@ -22,8 +22,8 @@ def test_names_of_an_entry():
 def test_every_table_and_figure_has_its_place(paper):
     expected = [f"Table {i + 1}" for i in range(paper.n_tables)]
     expected += [f"Figure {i + 1}" for i in range(paper.n_figures)]
-    found = [name for entry in paper.entries for name in names(entry.items)]
-    assert sorted(found) == sorted(expected)
+    listed = [name for entry in paper.entries for name in names(entry.items)]
+    assert sorted(listed) == sorted(expected)
 
 
 @pytest.mark.parametrize("command", sorted({entry.command for entry in ENTRIES} - {NOTHING}))
@@ -35,7 +35,7 @@ def test_commands_exist(command):
         assert (ROOT / what).exists()
 
 
-def test_the_index_says_what_a_benchmark_took_here(monkeypatch, tmp_path):
+def test_the_index_shows_measured_seconds(monkeypatch, tmp_path):
     monkeypatch.setattr(timing, "TAKEN", tmp_path / "seconds.json")
     assert " s here)" not in show(papers(QUICK))
     timing.note_seconds("table-1", 12.4)
@@ -43,7 +43,7 @@ def test_the_index_says_what_a_benchmark_took_here(monkeypatch, tmp_path):
     assert show(papers(QUICK)).count("python -m benchmarks table-1 (78 s here)") == 1
 
 
-def test_whatever_is_not_reproduced_has_a_reason():
+def test_every_entry_has_a_finding():
     assert all(entry.finding.endswith(".") for entry in ENTRIES)
 
 
@@ -56,7 +56,7 @@ def test_the_index_and_its_documentation_say_the_same():
             assert entry.finding in documented and entry.finding in printed
 
 
-def test_an_entry_says_what_is_smaller_or_different():
+def test_an_entry_lists_what_is_smaller_or_different():
     sizes = {"nodes": ((5000, 10_000), (5000, 7500)), "runs": (5, 5)}
     entry = Entry("Table 1", "run", "It agrees.", sizes, ("data made up",), "run all")
     assert entry.extent == (
@@ -90,8 +90,8 @@ def test_declared_sizes_are_those_of_the_data():
     except OSError:
         pytest.skip("the data are not on this disk")
     for name, split in cases.items():
-        n_people = sum(len(part.y) for part in (split.train, split.test))
-        assert LINEAR_ROWS[f"people of {name}"][1] == n_people
+        n_samples = sum(len(part.y) for part in (split.train, split.test))
+        assert LINEAR_ROWS[f"people of {name}"][1] == n_samples
 
 
 def test_compas_is_among_the_figures_of_plada():

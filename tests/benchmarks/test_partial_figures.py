@@ -17,14 +17,14 @@ def test_one_side_of_an_interval_moves():
 
 
 def test_rates_at_the_ends_of_an_interval_by_hand():
-    # Nine of the larger group at 10, 20, ..., 90, of whom 70 % are above 34; four of the other.
+    # Nine of the larger group at 10, 20, ..., 90, 70 % above 34, and four of the other.
     scores = np.r_[np.arange(10.0, 100.0, 10.0), 95.0, 75.0, 45.0, 15.0]
     rows = Rows(None, np.ones(13, dtype=bool), np.repeat([1, 0], [9, 4]))
-    found = figures._rates(scores, Case("law school", rows, rows))
-    assert found["at alpha"] == 0.75
-    assert found["in the middle"] == 0.75
-    assert found["at beta"] == 1.0
-    assert found["slope"] == pytest.approx(0.25 / 0.3)
+    rates = figures._rates(scores, Case("law school", rows, rows))
+    assert rates["at alpha"] == 0.75
+    assert rates["in the middle"] == 0.75
+    assert rates["at beta"] == 1.0
+    assert rates["slope"] == pytest.approx(0.25 / 0.3)
 
 
 def test_the_benchmark_has_a_name():

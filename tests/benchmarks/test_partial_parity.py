@@ -58,7 +58,7 @@ def mean_over_pairs(first, second):
     ("name", "n_train", "n_test", "n_features"),
     [("a9a", 29304, 16281, 123), ("bank", 24712, 8238, 62), ("law school", 11698, 5200, 13)],
 )
-def test_splits_are_as_the_paper_says(name, n_train, n_test, n_features):
+def test_splits_have_the_sizes_of_the_paper(name, n_train, n_test, n_features):
     problem = case(name, 0)
     assert problem.train.X.shape == (n_train, n_features)
     assert problem.test.X.shape == (n_test, n_features)
@@ -69,7 +69,7 @@ def test_splits_are_as_the_paper_says(name, n_train, n_test, n_features):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_frontiers_hold_the_papers_tolerances(name):
+def test_frontiers_have_the_tolerances_of_the_paper(name):
     assert set(TABLE_4[name]) <= set(FRONTIER[name])
 
 
@@ -99,26 +99,26 @@ def test_excesses_are_means_over_the_group():
     scores, codes = rng.normal(size=50), np.arange(50) % 2
     thresholds = np.array([0.3, -0.4, 0.9])
     excess, above = _excesses(scores, codes, np.array([25.0, 25.0]), thresholds)
-    kinks = np.append(thresholds - 0.5, thresholds + 0.5)
-    for group, kink in itertools.product((0, 1), range(6)):
-        over = scores[codes == group] - kinks[kink]
-        assert excess[group, kink] == pytest.approx(np.maximum(over, 0).mean())
-        assert above[group, kink] == pytest.approx((over > 0).mean())
+    breakpoints = np.append(thresholds - 0.5, thresholds + 0.5)
+    for group, b in itertools.product((0, 1), range(6)):
+        over = scores[codes == group] - breakpoints[b]
+        assert excess[group, b] == pytest.approx(np.maximum(over, 0).mean())
+        assert above[group, b] == pytest.approx((over > 0).mean())
 
 
 def test_idca_keeps_its_infeasibility_and_comes_near_the_default_solver():
     part = rows()
-    found = solve_idca(part, LEVELS, 0.02, epsilon=1e-3, max_iter=100)
-    ramps = np.clip(scores_of(found.coef, part)[:, np.newaxis] - found.thresholds + 0.5, 0, 1)
+    result = solve_idca(part, LEVELS, 0.02, epsilon=1e-3, max_iter=100)
+    ramps = np.clip(scores_of(result.coef, part)[:, np.newaxis] - result.thresholds + 0.5, 0, 1)
     shares = np.array([ramps[part.groups == group].mean(axis=0) for group in (0, 1)])
     excess = max((shares - LEVELS - 0.02).max(), (LEVELS - shares).max())
-    assert found.infeasibility == pytest.approx(excess)
+    assert result.infeasibility == pytest.approx(excess)
     assert excess <= 1.5e-3
-    losses = np.logaddexp(0, -np.where(part.y, 1, -1) * scores_of(found.coef, part))
-    assert found.objective == pytest.approx(losses.mean())
+    losses = np.logaddexp(0, -np.where(part.y, 1, -1) * scores_of(result.coef, part))
+    assert result.objective == pytest.approx(losses.mean())
     problem = Case("a9a", part, part)
     exact = fit_as_printed(problem, 0.02)
-    assert exact.objective_ <= found.objective + 0.01
+    assert exact.objective_ <= result.objective + 0.01
 
 
 def test_the_violation_of_the_default_is_taken_from_the_definition():
@@ -129,7 +129,7 @@ def test_the_violation_of_the_default_is_taken_from_the_definition():
     assert _violation(model, problem.train, levels, 0.0) == pytest.approx(0.05, abs=0.02)
 
 
-def test_descent_is_pressed_to_fairness_by_its_weight():
+def test_the_penalty_weight_of_descent_reduces_the_gap():
     part = rows()
     light, heavy = (
         judge(scores_of(descend(part, LEVELS, weight, step=0.02, n_iter=2000), part), part, (0, 1))
@@ -143,24 +143,24 @@ def test_descent_is_pressed_to_fairness_by_its_weight():
 
 
 def expected_rows(part, method, scores):
-    def chosen(group, positive):
+    def scores_of_class(group, positive):
         return scores[(part.groups == group) & (part.y == positive)]
 
-    found = []
+    result = []
     for k, other in itertools.permutations((0, 1)):
         if method == "group AUC":
-            found.append(mean_over_pairs(scores[part.groups == k], scores[part.groups == other]))
+            result.append(mean_over_pairs(scores[part.groups == k], scores[part.groups == other]))
         elif method == "inter-group pairwise":
-            found.append(
-                mean_over_pairs(chosen(k, True), chosen(other, False))
-                + mean_over_pairs(chosen(k, False), chosen(other, True))
+            result.append(
+                mean_over_pairs(scores_of_class(k, True), scores_of_class(other, False))
+                + mean_over_pairs(scores_of_class(k, False), scores_of_class(other, True))
             )
         else:
-            found.append(
-                mean_over_pairs(chosen(k, True), chosen(k, False))
-                + mean_over_pairs(chosen(other, False), chosen(other, True))
+            result.append(
+                mean_over_pairs(scores_of_class(k, True), scores_of_class(k, False))
+                + mean_over_pairs(scores_of_class(other, False), scores_of_class(other, True))
             )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("method", PAIRWISE)
@@ -168,8 +168,8 @@ def test_rows_of_pairs_and_their_derivatives(method):
     part = rows(60)
     scores = np.random.default_rng(1).normal(size=60)
     constraint = PAIRWISE[method](part, 0.7)
-    found = constraint(scores, np.empty(0))
-    np.testing.assert_allclose(found.values, expected_rows(part, method, scores))
+    result = constraint(scores, np.empty(0))
+    np.testing.assert_allclose(result.values, expected_rows(part, method, scores))
     offset = 0.5 if method == "group AUC" else 1.0
     np.testing.assert_allclose(constraint.upper, offset + 0.7)
     v = np.array([0.3, -1.2])

@@ -9,7 +9,7 @@ from skfair.groups import Events
 INTERVAL, KAPPA = (0.2, 0.6), 0.1
 
 
-def printed(scores, codes, interval):
+def evaluate_as_printed(scores, codes, interval):
     """The rows from the formula of the paper, in the order of (0, 1), (1, 0)."""
     shares = [np.clip(scores[codes == k] + 0.5, 0, 1).mean() for k in (0, 1)]
     alpha, beta = interval
@@ -18,23 +18,23 @@ def printed(scores, codes, interval):
 
 
 @pytest.fixture
-def people():
+def codes_and_parity():
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=60)
     return codes, PrintedDemographicParity(Events.disjoint(codes, 2), INTERVAL, KAPPA)
 
 
 @pytest.mark.parametrize("shift", [-3.0, -0.8, -0.2, 0.0, 0.3, 3.0])
-def test_rows_are_the_printed_ones_in_every_case(people, shift):
-    codes, parity = people
+def test_rows_are_those_of_the_paper_in_every_case(codes_and_parity, shift):
+    codes, parity = codes_and_parity
     scores = np.random.default_rng(1).normal(size=60) + shift + 0.5 * codes
-    found = parity(scores, np.empty(0))
-    assert found.values == pytest.approx(printed(scores, codes, INTERVAL), abs=1e-12)
+    rows = parity(scores, np.empty(0))
+    assert rows.values == pytest.approx(evaluate_as_printed(scores, codes, INTERVAL), abs=1e-12)
 
 
 @pytest.mark.parametrize("shift", [-0.8, -0.2, 0.3])
-def test_slopes_are_those_of_the_rows(people, shift):
-    codes, parity = people
+def test_slopes_are_those_of_the_rows(codes_and_parity, shift):
+    codes, parity = codes_and_parity
     rng = np.random.default_rng(2)
     scores, direction = rng.normal(size=(2, 60)) + shift
     step = 1e-6
@@ -44,8 +44,8 @@ def test_slopes_are_those_of_the_rows(people, shift):
     assert slopes == pytest.approx((ahead - behind) / (2 * step), abs=1e-6)
 
 
-def test_the_majorant_is_convex_touches_and_is_nowhere_easier(people):
-    _, parity = people
+def test_the_majorant_is_convex_touches_and_is_nowhere_easier(codes_and_parity):
+    _, parity = codes_and_parity
     rng = np.random.default_rng(3)
     at = rng.normal(size=60)
     convex = parity.majorant(at, np.empty(0))

@@ -21,8 +21,8 @@ def run(seed, made, settings="a"):
 def test_a_run_is_made_once():
     made = []
     for _ in range(2):
-        found = recorded("study", [run(seed, made) for seed in (0, 1)], FULL)
-        assert found == {("data", "method", seed): {"seed": seed} for seed in (0, 1)}
+        results = recorded("study", [run(seed, made) for seed in (0, 1)], FULL)
+        assert results == {("data", "method", seed): {"seed": seed} for seed in (0, 1)}
     assert made == [0, 1]
 
 
@@ -33,25 +33,25 @@ def test_a_record_of_other_settings_is_not_taken():
     assert made == [0, 0]
 
 
-def test_nothing_is_made_where_records_alone_are_asked_for():
+def test_recorded_only_computes_nothing():
     made = []
     recorded("study", [run(0, made)], FULL)
-    found = recorded("study", [run(0, made), run(1, made)], FULL._replace(recorded_only=True))
-    assert list(found) == [("data", "method", 0)] and made == [0]
+    results = recorded("study", [run(0, made), run(1, made)], FULL._replace(recorded_only=True))
+    assert list(results) == [("data", "method", 0)] and made == [0]
 
 
 def test_an_interrupt_keeps_what_is_done_and_makes_no_more():
     made = []
 
-    def interrupted():
+    def interrupt():
         raise KeyboardInterrupt
 
-    runs = [run(0, made), run(1, made)._replace(make=interrupted), run(2, made)]
+    runs = [run(0, made), run(1, made)._replace(make=interrupt), run(2, made)]
     assert list(recorded("study", runs, FULL)) == [("data", "method", 0)]
     assert made == [0]
 
 
-def test_names_make_files_of_their_own(tmp_path):
+def test_each_name_has_its_file(tmp_path):
     plain = run(0, [])
     named = plain._replace(method="SSw, equal steps", problem="Adult, parity")
     assert named.path("study").parent == tmp_path / "study"

@@ -40,10 +40,10 @@ def test_the_table_has_every_case_at_every_level(small):
     assert sum(one["fits"] for one in bins) == 2 * len(LEVELS)
 
 
-def fit(guaranteed=True, kept=True, probability=0.9, seconds=2.0, accuracy=0.8):
+def fit(guaranteed=True, holds=True, probability=0.9, seconds=2.0, accuracy=0.8):
     return {
         "guaranteed": guaranteed,
-        "kept": kept,
+        "kept": holds,
         "probability": probability,
         "accuracy": accuracy,
         "is_constant": False,
@@ -51,10 +51,10 @@ def fit(guaranteed=True, kept=True, probability=0.9, seconds=2.0, accuracy=0.8):
     }
 
 
-def test_broken_is_guaranteed_and_not_kept():
-    plain = fit(kept=False, seconds=1.0, accuracy=0.9)
+def test_broken_is_guaranteed_and_violated():
+    plain = fit(holds=False, seconds=1.0, accuracy=0.9)
     pairs = [(True, True), (True, False), (False, True), (False, False)]
-    rows = [{"plain": plain, "0.95": fit(guaranteed, kept)} for guaranteed, kept in pairs]
+    rows = [{"plain": plain, "0.95": fit(guaranteed, holds)} for guaranteed, holds in pairs]
     row = summary("Adult", rows, 0.95)
     assert row["guaranteed and broken"] == 0.25
     assert row["guaranteed"] == row["kept"] == 0.5
@@ -63,8 +63,8 @@ def test_broken_is_guaranteed_and_not_kept():
     assert row["time / plain"] == 2.0
 
 
-def test_reliability_compares_what_was_reported_with_what_was_kept():
-    fits = [fit(kept=number < 3, probability=0.81) for number in range(4)]
+def test_reliability_compares_reported_probabilities_with_frequencies():
+    fits = [fit(holds=number < 3, probability=0.81) for number in range(4)]
     low, high = reliability([*fits, fit(probability=1.0)])
     assert (low["reported from"], low["fits"], low["kept"]) == (0.8, 4, 0.75)
     assert low["mean reported"] == pytest.approx(0.81)
@@ -81,8 +81,8 @@ def test_populations_of_tuning_are_not_reported():
 
 @pytest.mark.parametrize("name", sorted({*TUNING, *REPORTING} - {*REAL}))
 def test_generated_populations_have_both_classes_in_every_group(name):
-    people = redraws.population(name, 5_000)
-    codes, positive = people.groups.codes, people.target > 0
+    samples = redraws.population(name, 5_000)
+    codes, positive = samples.groups.codes, samples.target > 0
     rates = np.bincount(codes, positive) / np.bincount(codes)
     assert ((rates > 0.05) & (rates < 0.95)).all()
     redraws.population.cache_clear()

@@ -24,10 +24,10 @@ from skfair.cluster import fair_embedding
 def test_only_the_separated_graph_has_eigenvalues_above_the_bulk():
     def smallest(probabilities):
         graph = sparse_sbm(8000, 20, probabilities)
-        found = fair_embedding(
+        result = fair_embedding(
             graph.affinity, sensitive_features=graph.codes, n_components=20, random_state=0
         )
-        return found.eigenvalues[-1]
+        return result.eigenvalues[-1]
 
     bulk = 2 / np.sqrt(20)  # about the spectral radius of a random graph of degree 20
     assert smallest(SEPARATED) > 1.2 * bulk
@@ -58,7 +58,7 @@ def test_adult_is_fitted_without_its_kernel():
         assert record["status"] in ("converged", "feasible")
 
 
-def test_a_case_runs_in_a_process_of_its_own():
+def test_a_case_runs_in_its_own_process():
     command = [sys.executable, "-m", "benchmarks.scale.spectral_large", "embedding", "700"]
     done = subprocess.run(
         command, cwd=spectral_large.ROOT, check=True, stdout=subprocess.PIPE, text=True
@@ -74,11 +74,11 @@ def test_dense_embeddings_are_timed_against_the_default():
 
 
 def test_every_bound_is_checked_on_a_full_run_only(monkeypatch):
-    def in_a_process(name, n_people):
-        told = {"problem": name, "what": "nothing", "n": n_people, "CPU s": 1e6, "peak GB": 1.0}
-        return dict.fromkeys(CASES[name].bounds, 1.0) | told
+    def record_case(name, n_people):
+        record = {"problem": name, "what": "nothing", "n": n_people, "CPU s": 1e6, "peak GB": 1.0}
+        return dict.fromkeys(CASES[name].bounds, 1.0) | record
 
-    monkeypatch.setattr(spectral_large, "_in_a_process", in_a_process)
+    monkeypatch.setattr(spectral_large, "_in_a_process", record_case)
     monkeypatch.setattr(spectral_large, "_dense", lambda n_people: [])
     full = spectral_large.spectral_large(QUICK._replace(share=1.0))
     assert [record["n"] for record in full.records] == [case.n_people for case in CASES.values()]

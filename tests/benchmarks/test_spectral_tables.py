@@ -48,13 +48,13 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cliques():
-    """Two cliques of four people each, half of them of either group, and one link between them."""
+    """Two cliques of four nodes each, half of them of either group, and one link between them."""
     affinity = np.kron(np.eye(2), np.ones((4, 4)))
     affinity[3, 4] = affinity[4, 3] = 1
     return Graph("cliques", affinity, np.arange(8) % 2)
 
 
-def test_the_papers_speed_ups_are_those_that_its_text_names():
+def test_published_speed_ups_are_those_of_the_text():
     o_fsc, s_fsc, dc_admm = TABLE_1[10000]
     assert round(o_fsc / dc_admm) == 54
     assert round(s_fsc / dc_admm) == 12
@@ -81,7 +81,7 @@ def test_a_stopped_study_shows_the_runs_that_are_done():
     assert isnan(shown["time / DC-ADMM"])
 
 
-def test_a_kernel_that_is_not_stored_is_judged_as_the_array_is(monkeypatch):
+def test_a_kernel_that_is_not_stored_is_measured_as_the_array(monkeypatch):
     rows = spectral_cases.Rows(
         np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3, 1.0
     )
@@ -117,11 +117,11 @@ def test_quality_by_hand(cliques):
     # One embedding column per clique; a clique has volume 17 and cuts one link.
     member = np.kron(np.eye(2), np.ones((4, 1)))
     degrees = cliques.affinity.sum(axis=1, keepdims=True)
-    found = quality(cliques, np.sqrt(degrees / 17) * member)
-    assert found["cut"] == pytest.approx(2 / 17)
-    assert found["k - Tr(H'MH)"] == pytest.approx(2 / 17)
-    assert found["|C'H|^2"] < 1e-20
-    assert found["balance"] == found["least balance"] == 1
+    figures = quality(cliques, np.sqrt(degrees / 17) * member)
+    assert figures["cut"] == pytest.approx(2 / 17)
+    assert figures["k - Tr(H'MH)"] == pytest.approx(2 / 17)
+    assert figures["|C'H|^2"] < 1e-20
+    assert figures["balance"] == figures["least balance"] == 1
 
 
 def test_all_methods_embed_and_are_compared_with_the_paper():
@@ -146,11 +146,11 @@ def test_what_the_paper_does_not_print_is_nan():
     assert all(isnan(record["in the paper"]) for record in records)
 
 
-def test_the_shift_of_graphs_leads_dc_admm_to_the_largest_eigenvalues():
+def test_with_the_shift_of_graphs_dc_admm_reaches_the_largest_eigenvalues():
     graph = rand_laplace(300)
     exact = quality(graph, embedding_of(graph, 5, O_FSC))["k - Tr(H'MH)"]
-    found = quality(graph, dc_admm_embedding(graph, 5))["k - Tr(H'MH)"]
-    assert found == pytest.approx(exact, rel=0.01)
+    figures = quality(graph, dc_admm_embedding(graph, 5))["k - Tr(H'MH)"]
+    assert figures == pytest.approx(exact, rel=0.01)
 
 
 def test_each_penalty_of_table_5_has_a_row():
@@ -188,12 +188,12 @@ def test_all_tables_are_printed_and_summarised(monkeypatch):
     for name in names:
         report = Report(f"{name}: found", [{"method": S_FSC, "time / DC-ADMM": 2.0}], [])
         monkeypatch.setattr(spectral_tables, name, lambda *sizes, report=report: report)
-    found = BENCHMARKS["spectral-tables"](QUICK)
-    places = [found.title.index(f"{name}: found") for name in names]
+    figures = BENCHMARKS["spectral-tables"](QUICK)
+    places = [figures.title.index(f"{name}: found") for name in names]
     assert places == sorted(places)
-    assert "Table 4: not done" in found.title
-    assert [record["table"] for record in found.records] == names
-    assert {record["here"] for record in found.records} == {"2 to 2"}
+    assert "Table 4: not done" in figures.title
+    assert [record["table"] for record in figures.records] == names
+    assert {record["here"] for record in figures.records} == {"2 to 2"}
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_tables_of_real_data_have_a_row_per_problem_and_method():
     methods = {}
     for row in real:
         methods.setdefault(row["problem"], set()).add(row["method"])
-    exact = {name for name, found in methods.items() if O_FSC in found}
+    exact = {name for name, figures in methods.items() if O_FSC in figures}
     assert exact == {"LastFM", "Thyroid RBF"}, "as the paper has it"
     assert methods.keys() == {"LastFM", "LastFM, dense", *KERNELS}
     assert all(isinstance(row["cut / DC-ADMM"], float) for row in real)

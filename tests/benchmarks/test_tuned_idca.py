@@ -31,14 +31,14 @@ def test_the_choice_is_the_best_on_the_validation_rows(monkeypatch):
         coef = list(islice(iterates, n))[-1].coef
         return np.mean((scores_of(coef, problem.validation) > 0) == problem.validation.y)
 
-    tried = {(T, epsilon): accuracy(T, epsilon, 3) for T in INNER_ITER for epsilon in EPSILONS}
-    assert tried[settings] == max(tried.values())
+    accuracies = {(T, epsilon): accuracy(T, epsilon, 3) for T in INNER_ITER for epsilon in EPSILONS}
+    assert accuracies[settings] == max(accuracies.values())
     ends = {n: accuracy(*settings, n) for n in (4, 8)}
     assert ends[n_problems] == max(ends.values())
     assert solution.n_passes == n_problems * settings[0]
 
 
-def test_validation_rows_are_of_neither_other_part():
+def test_validation_rows_are_disjoint_from_training_and_test():
     try:
         problem = case("law school", 0)
     except OSError:

@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.fixture
-def own_file(tmp_path, monkeypatch):
+def replace_file(tmp_path, monkeypatch):
     """Put a small text in the place of a module's remote file, below SKFAIR_DATA."""
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
 

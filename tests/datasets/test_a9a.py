@@ -21,9 +21,9 @@ Holand-Netherlands, >50K.
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_adult, "TRAIN", TRAIN)
-    own_file(_adult, "TEST", TEST)
+def small(replace_file):
+    replace_file(_adult, "TRAIN", TRAIN)
+    replace_file(_adult, "TEST", TEST)
 
 
 def ones(bunch, row):

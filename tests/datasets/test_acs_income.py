@@ -16,8 +16,8 @@ AGEP,COW,SCHL,MAR,OCCP,POBP,RELP,WKHP,SEX,RAC1P,PINCP
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_acs_income, "OKLAHOMA", SMALL)
+def small(replace_file):
+    replace_file(_acs_income, "OKLAHOMA", SMALL)
 
 
 def test_file_is_parsed(small):
@@ -55,8 +55,8 @@ def test_file_is_parsed(small):
 def test_groups(small, sensitive, groups, dropped):
     acs = fetch_acs_income(sensitive=sensitive, drop_sensitive=True)
     assert acs.sensitive_features.to_numpy().tolist() == groups
-    kept = fetch_acs_income(sensitive=sensitive).feature_names
-    assert set(kept) - set(acs.feature_names) == dropped
+    remaining = fetch_acs_income(sensitive=sensitive).feature_names
+    assert set(remaining) - set(acs.feature_names) == dropped
 
 
 def test_arrays(small):

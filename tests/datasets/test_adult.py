@@ -22,9 +22,9 @@ United-States, >50K.
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_adult, "TRAIN", TRAIN)
-    own_file(_adult, "TEST", TEST)
+def small(replace_file):
+    replace_file(_adult, "TRAIN", TRAIN)
+    replace_file(_adult, "TEST", TEST)
 
 
 def test_files_are_parsed(small):

@@ -23,8 +23,8 @@ SMALL = """\
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_bank_marketing, "FULL", SMALL)
+def small(replace_file):
+    replace_file(_bank_marketing, "FULL", SMALL)
 
 
 def test_file_is_parsed(small):

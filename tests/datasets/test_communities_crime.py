@@ -34,9 +34,9 @@ TABLE = (
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_communities_crime, "NAMES", NAMES)
-    own_file(_communities_crime, "TABLE", TABLE)
+def small(replace_file):
+    replace_file(_communities_crime, "NAMES", NAMES)
+    replace_file(_communities_crime, "TABLE", TABLE)
 
 
 def test_files_are_parsed(small):

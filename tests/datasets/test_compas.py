@@ -9,7 +9,7 @@ from skfair.datasets import _compas, _fetch, fetch_compas
 
 FILE = "compas/compas-scores-two-years-anonymous.csv"
 
-# Made-up people in the layout of the public file, with its line ends and its quotes.
+# Invented rows in the layout of the public file, with its line ends and its quotes.
 PUBLIC = (
     "id,name,first,last,sex,dob,age,race,juv_fel_count,juv_misd_count,juv_other_count,"
     "priors_count,days_b_screening_arrest,c_case_number,c_charge_degree,c_charge_desc,is_recid,"
@@ -32,8 +32,8 @@ def digest(body):
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_compas, "ANONYMOUS", ANONYMOUS.decode())
+def small(replace_file):
+    replace_file(_compas, "ANONYMOUS", ANONYMOUS.decode())
 
 
 def test_only_personal_data_are_dropped():
@@ -84,8 +84,8 @@ def test_arrays(small):
     assert y.tolist() == [1, 0]
 
 
-def test_a_users_copy_of_the_public_file_is_read_without_names(own_file):
-    own_file(_compas, "PUBLIC", PUBLIC)
+def test_a_users_copy_of_the_public_file_is_read_without_names(replace_file):
+    replace_file(_compas, "PUBLIC", PUBLIC)
     compas = fetch_compas(columns="all")
     assert compas.data.shape == (2, 15)
     assert not _compas.PERSONAL & set(compas.feature_names)

@@ -24,8 +24,8 @@ SMALL = """\
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_ds577, "POINTS", SMALL)
+def small(replace_file):
+    replace_file(_ds577, "POINTS", SMALL)
 
 
 def test_file_is_parsed_and_groups_are_dealt_within_clusters(small):

@@ -13,9 +13,9 @@ STUDENTS = "5\tPC\tF\n4\tPC\tUnknown\n1\tPC\tM\n2\tMP\tF\n3\tMP\tM\n"
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_facebook_net, "PAIRS", PAIRS)
-    own_file(_facebook_net, "STUDENTS", STUDENTS)
+def small(replace_file):
+    replace_file(_facebook_net, "PAIRS", PAIRS)
+    replace_file(_facebook_net, "STUDENTS", STUDENTS)
 
 
 def test_only_friends_of_known_gender_are_linked(small):

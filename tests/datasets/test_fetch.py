@@ -162,7 +162,7 @@ def test_damaged_cache_without_network_is_an_error(server, tmp_path):
         fetch(remote_at(server, "/good"), data_home=tmp_path, download_if_missing=False)
 
 
-def test_failing_disk_leaves_no_part(server, tmp_path, monkeypatch):
+def test_failing_disk_leaves_no_partial_file(server, tmp_path, monkeypatch):
     def full_disk(self, target):
         raise OSError(28, "No space left on device")
 
@@ -172,30 +172,30 @@ def test_failing_disk_leaves_no_part(server, tmp_path, monkeypatch):
     assert files_below(tmp_path) == []
 
 
-def test_own_folder_comes_first(server, tmp_path, monkeypatch):
-    own = tmp_path / "own" / "people" / "people.csv"
-    own.parent.mkdir(parents=True)
-    own.write_bytes(BODY)
+def test_the_local_folder_takes_precedence(server, tmp_path, monkeypatch):
+    local = tmp_path / "own" / "people" / "people.csv"
+    local.parent.mkdir(parents=True)
+    local.write_bytes(BODY)
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / "own"))
     server.requests.clear()
-    assert fetch(remote_at(server, "/good"), data_home=tmp_path / "cache") == own
+    assert fetch(remote_at(server, "/good"), data_home=tmp_path / "cache") == local
     assert server.requests == []
 
 
-def test_own_folder_with_other_bytes_is_an_error(server, tmp_path, monkeypatch):
-    own = tmp_path / "people" / "people.csv"
-    own.parent.mkdir()
-    own.write_bytes(b"something else")
+def test_a_local_folder_with_other_bytes_is_an_error(server, tmp_path, monkeypatch):
+    local = tmp_path / "people" / "people.csv"
+    local.parent.mkdir()
+    local.write_bytes(b"something else")
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
-    found = hashlib.sha256(b"something else").hexdigest()
+    other_digest = hashlib.sha256(b"something else").hexdigest()
     with pytest.raises(OSError, match="unset SKFAIR_DATA") as caught:
         fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
-    for word in (str(own), DIGEST, found, "/good"):
+    for word in (str(local), DIGEST, other_digest, "/good"):
         assert word in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", ["", "empty"])
-def test_own_folder_without_the_file_is_passed_over(server, tmp_path, monkeypatch, folder):
+def test_a_local_folder_without_the_file_is_ignored(server, tmp_path, monkeypatch, folder):
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / folder) if folder else "")
     path = fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
     assert path == tmp_path / "cache" / "skfair" / "people" / "people.csv"
@@ -205,16 +205,16 @@ def test_a_file_can_be_cleaned_before_it_is_saved(server, tmp_path):
     def clean(body):
         return body.replace(b"Female", b"F")
 
-    kept = clean(BODY)
+    cleaned = clean(BODY)
     remote = RemoteFile(
         f"http://127.0.0.1:{server.server_port}/good",
-        sha256=hashlib.sha256(kept).hexdigest(),
+        sha256=hashlib.sha256(cleaned).hexdigest(),
         path="people/people.csv",
         clean=clean,
         public_sha256=DIGEST,
     )
     path = fetch(remote, data_home=tmp_path)
-    assert path.read_bytes() == kept
+    assert path.read_bytes() == cleaned
     assert files_below(tmp_path) == ["skfair/people/people.csv"]
     assert fetch(remote, data_home=tmp_path, download_if_missing=False) == path
 

@@ -10,8 +10,8 @@ SMALL = "color,1,2,3,4,5,6,7,8\n0,-0.5,1,2,3,4,5,6,7.25\n3,8,9,10,11,12,13,14,15
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_four_area, "EMBEDDING", SMALL)
+def small(replace_file):
+    replace_file(_four_area, "EMBEDDING", SMALL)
 
 
 def test_file_is_parsed(small):

@@ -13,9 +13,9 @@ COUNTRIES = "id,target\n0,8\n1,17\n2,17\n3,8\n4,8\n5,3\n"
 
 
 @pytest.fixture
-def small(own_file, monkeypatch):
-    own_file(_lastfm_asia, "EDGES", EDGES)
-    own_file(_lastfm_asia, "COUNTRIES", COUNTRIES)
+def small(replace_file, monkeypatch):
+    replace_file(_lastfm_asia, "EDGES", EDGES)
+    replace_file(_lastfm_asia, "COUNTRIES", COUNTRIES)
     monkeypatch.setattr(_lastfm_asia, "MIN_USERS", 2)
 
 

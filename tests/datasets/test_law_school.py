@@ -14,8 +14,8 @@ decile1b,decile3,lsat,ugpa,zfygpa,zgpa,fulltime,fam_inc,male,tier,race,pass_bar
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_law_school, "CLEAN", SMALL)
+def small(replace_file):
+    replace_file(_law_school, "CLEAN", SMALL)
 
 
 def test_file_is_parsed(small):

@@ -33,14 +33,14 @@ def test_mslr_is_read_as_it_is(part):
     assert fetch_mslr("vali", n_queries=1).target.tolist() == [0, 4, 2]
 
 
-def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(part):
+def test_the_error_of_a_missing_file_has_its_source_and_target(part):
     with pytest.raises(OSError, match=r"microsoft\.com.*mslr/Fold1/vali\.txt"):
         fetch_mslr("vali")
 
 
-@pytest.mark.parametrize("whole", ["", "[1, 2]", "1,2,3\n"])
-def test_another_file_is_refused(whole, part):
-    part.write_text(whole)
+@pytest.mark.parametrize("content", ["", "[1, 2]", "1,2,3\n"])
+def test_another_file_is_refused(content, part):
+    part.write_text(content)
     with pytest.raises(OSError, match="MSLR-WEB10K|must hold 2 queries"):
         fetch_mslr("vali")
 

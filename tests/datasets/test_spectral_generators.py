@@ -114,7 +114,7 @@ def test_sbm_cuts_probabilities_off_at_one():
     assert rates_by_relation(adjacency, y, groups)[True, True] == 1
 
 
-def test_sbm_with_own_probabilities():
+def test_sbm_with_custom_probabilities():
     adjacency, y, groups = make_fair_sbm(
         40, n_clusters=2, probabilities=(1, 0, 0, 0), random_state=0
     )

@@ -11,9 +11,9 @@ TEST = "0.29,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0.0061,0.028,0.111,0.131,0.085,2\n"
 
 
 @pytest.fixture
-def small(own_file):
-    own_file(_thyroid, "TRAIN", TRAIN)
-    own_file(_thyroid, "TEST", TEST)
+def small(replace_file):
+    replace_file(_thyroid, "TRAIN", TRAIN)
+    replace_file(_thyroid, "TEST", TEST)
 
 
 def test_files_are_parsed(small):

@@ -43,8 +43,8 @@ def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name, example):
 
 
 def test_more_steps_for_the_cost_end_cheaper_and_less_balanced(example):
-    found, front = example["found"], example["front"]
-    assert found[-1, 0] < found[6, 0] < found[0, 0]
-    assert found[-1, 1] < found[6, 1] < found[0, 1]
-    for cost, balance in found:
+    objectives, front = example["found"], example["front"]
+    assert objectives[-1, 0] < objectives[6, 0] < objectives[0, 0]
+    assert objectives[-1, 1] < objectives[6, 1] < objectives[0, 1]
+    for cost, balance in objectives:
         assert cost >= front.cost[front.balance >= balance - 0.05].min() - 1e-9

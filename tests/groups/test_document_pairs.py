@@ -3,7 +3,7 @@ import numpy as np
 from skfair.groups import DocumentPairs
 
 
-def by_hand(relevance, query):
+def list_pairs(relevance, query):
     n = len(query)
     return {
         (i, j)
@@ -17,17 +17,17 @@ def test_every_pair_has_one_number():
     rng = np.random.default_rng(0)
     relevance, query = rng.integers(4, size=40), rng.integers(5, size=40)
     pairs = DocumentPairs(relevance, query)
-    found = [tuple(pair) for pair in pairs[np.arange(len(pairs))]]
-    assert len(set(found)) == len(found)
-    assert set(found) == by_hand(relevance, query)
+    listed = [tuple(pair) for pair in pairs[np.arange(len(pairs))]]
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == list_pairs(relevance, query)
 
 
-def test_some_numbers_are_those_of_all():
+def test_selected_pairs_are_those_of_all():
     rng = np.random.default_rng(1)
     pairs = DocumentPairs(rng.integers(3, size=30), rng.integers(4, size=30))
-    some = rng.permutation(len(pairs))[:10]
-    np.testing.assert_array_equal(pairs[some], pairs[np.arange(len(pairs))][some])
+    subset = rng.permutation(len(pairs))[:10]
+    np.testing.assert_array_equal(pairs[subset], pairs[np.arange(len(pairs))][subset])
 
 
-def test_no_pairs_where_all_are_alike():
+def test_no_pairs_where_all_are_equal():
     assert len(DocumentPairs(np.ones(4), np.array([0, 0, 1, 1]))) == 0

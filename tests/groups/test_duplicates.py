@@ -1,4 +1,4 @@
-"""Different rows weigh as all who have them, whatever the container and the number of threads."""
+"""Unique rows weigh as their duplicates, for any container and number of threads."""
 
 from collections import Counter
 
@@ -46,9 +46,9 @@ GROUPS = {
 
 @pytest.mark.parametrize("weights", [None, HALVES], ids=["alone", "weighted"])
 @pytest.mark.parametrize("kind", GROUPS)
-def test_each_different_row_weighs_as_all_who_have_it(kind, weights):
+def test_unique_rows_weigh_as_their_duplicates(kind, weights):
     columns = {"truth": TRUTH, "decided": pd.Series(DECIDED)}
-    groups, totals, found = merge_duplicate_rows(GROUPS[kind], weights, **columns)
+    groups, totals, merged = merge_duplicate_rows(GROUPS[kind], weights, **columns)
     n_rows = len(totals)
     assert n_rows < N / 10 and type(groups) is type(GROUPS[kind])
     groups = check_groups(groups, n_rows)
@@ -59,7 +59,7 @@ def test_each_different_row_weighs_as_all_who_have_it(kind, weights):
     rows = zip(everyone.codes.tolist(), TRUTH.tolist(), DECIDED.tolist(), strict=True)
     for row, weight in zip(rows, ones.tolist(), strict=True):
         expected[row] += weight
-    rows = zip(groups.codes.tolist(), found["truth"].tolist(), found["decided"], strict=True)
+    rows = zip(groups.codes.tolist(), merged["truth"].tolist(), merged["decided"], strict=True)
     assert dict(zip(rows, totals.tolist(), strict=True)) == expected
 
 
@@ -71,33 +71,33 @@ def test_any_number_of_threads_gives_the_same_bits():
     for n_jobs in (2, 5):
         with joblib.parallel_config(n_jobs=n_jobs):
             pd.testing.assert_frame_equal(report(), alone, check_exact=True)
-    whole = report_of_lists()
-    pd.testing.assert_frame_equal(alone, whole, rtol=1e-11)
+    expected = report_of_lists()
+    pd.testing.assert_frame_equal(alone, expected, rtol=1e-11)
 
 
 def report_of_lists():
-    """The same of people who are looked at as a whole."""
-    people = {"sensitive_features": NAMES.tolist(), "sample_weight": REALS.tolist()}
-    return group_report(TRUTH.tolist(), DECIDED.tolist(), **people)
+    """The same report without merging."""
+    columns_of_samples = {"sensitive_features": NAMES.tolist(), "sample_weight": REALS.tolist()}
+    return group_report(TRUTH.tolist(), DECIDED.tolist(), **columns_of_samples)
 
 
 def test_strata_and_clusters_are_those_of_lists():
     strata = np.arange(N) % 5
-    of_people = {"sensitive_features": NAMES, "sample_weight": HALVES}
-    of_lists = {name: column.tolist() for name, column in of_people.items()}
+    of_arrays = {"sensitive_features": NAMES, "sample_weight": HALVES}
+    of_lists = {name: column.tolist() for name, column in of_arrays.items()}
     assert conditional_demographic_parity_difference(
-        TRUTH, DECIDED, strata=strata, **of_people
+        TRUTH, DECIDED, strata=strata, **of_arrays
     ) == conditional_demographic_parity_difference(
         TRUTH.tolist(), DECIDED.tolist(), strata=strata.tolist(), **of_lists
     )
     pd.testing.assert_frame_equal(
-        cluster_composition(strata, **of_people),
+        cluster_composition(strata, **of_arrays),
         cluster_composition(strata.tolist(), **of_lists),
         check_column_type=False,
     )
 
 
-def holed(column, value):
+def insert_value(column, value):
     column = column.copy()
     column[BLOCK + 5] = value
     return column
@@ -106,31 +106,31 @@ def holed(column, value):
 @pytest.mark.parametrize(
     "changed, match",
     [
-        ({"sensitive_features": holed(CODES / 2, np.nan)}, f"first in row {BLOCK + 5}"),
-        ({"sensitive_features": holed(pd.Series(NAMES), None)}, f"first in row {BLOCK + 5}"),
-        ({"sensitive_features": holed(pd.Categorical(NAMES), None)}, f"in row {BLOCK + 5}"),
+        ({"sensitive_features": insert_value(CODES / 2, np.nan)}, f"first in row {BLOCK + 5}"),
+        ({"sensitive_features": insert_value(pd.Series(NAMES), None)}, f"first in row {BLOCK + 5}"),
+        ({"sensitive_features": insert_value(pd.Categorical(NAMES), None)}, f"in row {BLOCK + 5}"),
         ({"sensitive_features": CODES[1:]}, f"has {N - 1} rows but there are {N} samples"),
         ({"sensitive_features": pd.Series(CODES, index=np.arange(N)[::-1])}, "same pandas index"),
         ({"sensitive_features": CODES.reshape(1, 1, N)}, "ndarray of 3 dimensions"),
-        ({"y_true": holed(TRUTH.astype(float), np.inf)}, "y_true contains infinity"),
+        ({"y_true": insert_value(TRUTH.astype(float), np.inf)}, "y_true contains infinity"),
         ({"y_pred": REALS}, "If y_pred holds scores"),
-        ({"y_pred": holed(DECIDED, 2)}, "got 3 labels: 0, 1, 2"),
-        ({"sample_weight": holed(REALS, -1.0)}, "[Nn]egative"),
-        ({"sample_weight": holed(REALS, np.nan)}, "NaN"),
+        ({"y_pred": insert_value(DECIDED, 2)}, "got 3 labels: 0, 1, 2"),
+        ({"sample_weight": insert_value(REALS, -1.0)}, "[Nn]egative"),
+        ({"sample_weight": insert_value(REALS, np.nan)}, "NaN"),
         ({"sample_weight": np.zeros(N)}, "zero"),
         ({"sample_weight": np.full(N, 1e308)}, r"overflows: the largest weight is 1e\+308"),
         ({"sample_weight": pd.Series(REALS).convert_dtypes()[1:]}, "index"),
     ],
 )
-def test_many_are_refused_as_few_are(changed, match):
-    people = {
+def test_errors_do_not_depend_on_merging(changed, match):
+    columns_of_samples = {
         "y_true": TRUTH,
         "y_pred": pd.Series(DECIDED),
         "sensitive_features": NAMES,
         "sample_weight": REALS,
     }
     with pytest.raises(ValueError, match=match):
-        demographic_parity_difference(**(people | changed))
+        demographic_parity_difference(**(columns_of_samples | changed))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_many_are_refused_as_few_are(changed, match):
     ids=["few", "hardly ever equal", "overlapping", "objects"],
 )
 def test_others_stay_as_they_are(groups, columns):
-    found, weights, same = merge_duplicate_rows(groups, None, **columns)
-    assert found is groups and weights is None
+    merged, weights, same = merge_duplicate_rows(groups, None, **columns)
+    assert merged is groups and weights is None
     assert all(same[name] is column for name, column in columns.items())

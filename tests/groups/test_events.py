@@ -61,8 +61,8 @@ def test_disjoint_events_are_a_case_of_overlapping_ones():
 
 
 def test_groups_of_several_attributes_as_events():
-    people = pd.DataFrame({"sex": ["f", "m", "m", "f", "m"], "age": [30, 30, 40, 40, 30]})
-    groups = check_groups(people, 5)
+    frame = pd.DataFrame({"sex": ["f", "m", "m", "f", "m"], "age": [30, 30, 40, 40, 30]})
+    groups = check_groups(frame, 5)
     events = Events.disjoint(groups.codes, len(groups.labels))
     np.testing.assert_allclose(events.means(np.arange(5.0)), [0, 3, 2.5, 2])
 
@@ -113,7 +113,7 @@ def test_draws_come_from_their_events(inside, weights, seed):
 def test_draws_go_by_weight():
     events = Events.disjoint(np.array([1, 0, 0, 1, -1]), 2, np.array([1.0, 1, 3, 9, 5]))
     rows = events.draw(40_000, np.random.RandomState(0)).reshape(2, -1)
-    shares = [np.bincount(own, minlength=5) / 40_000 for own in rows]
+    shares = [np.bincount(drawn, minlength=5) / 40_000 for drawn in rows]
     np.testing.assert_allclose(shares, [[0, 0.25, 0.75, 0, 0], [0.1, 0, 0, 0.9, 0]], atol=0.01)
 
 
@@ -136,11 +136,11 @@ def test_members_shares_and_entries(disjoint):
 def test_quantiles_are_exceeded_by_their_level(inside, weights, values):
     events = Events.overlapping(sparse.csr_array(inside), weights)
     for e, rows in enumerate(inside.T):
-        own, share = values[rows], weights[rows] / weights[rows].sum()
+        group_values, share = values[rows], weights[rows] / weights[rows].sum()
         levels = (0.0, 0.3, 1.0)
         for level, quantile in zip(levels, events.quantiles(e, values, levels), strict=True):
-            assert share[own > quantile].sum() <= level + share.max() / 2 + 1e-9
-            assert share[own >= quantile].sum() >= level - share.max() / 2 - 1e-9
+            assert share[group_values > quantile].sum() <= level + share.max() / 2 + 1e-9
+            assert share[group_values >= quantile].sum() >= level - share.max() / 2 - 1e-9
 
 
 @given(values)

@@ -14,7 +14,7 @@ from skfair.groups._known_groups import encode_known_groups
 from skfair.groups._labels import unique_inverse
 from skfair.groups._samples import check_alignment
 
-PEOPLE = ["male", "female", "male", "other", "female", "male"]
+NAMES = ["male", "female", "male", "other", "female", "male"]
 
 
 def polars_series(values):
@@ -55,14 +55,14 @@ CONTAINERS = {
 @pytest.mark.parametrize(
     "values, labels, codes",
     [
-        (PEOPLE, ["female", "male", "other"], [1, 0, 1, 2, 0, 1]),
+        (NAMES, ["female", "male", "other"], [1, 0, 1, 2, 0, 1]),
         ([10, 9, -1, 10], [-1, 9, 10], [2, 1, 0, 2]),
         ([0.5, -2.5, 0.5], [-2.5, 0.5], [1, 0, 1]),
         ([True, False, True], [False, True], [1, 0, 1]),
     ],
     ids=["strings", "integers", "floats", "booleans"],
 )
-def test_same_people_same_codes_in_any_container(container, values, labels, codes):
+def test_codes_do_not_depend_on_the_container(container, values, labels, codes):
     groups = check_groups(CONTAINERS[container](values), len(values))
     assert groups.codes.tolist() == codes
     assert groups.codes.dtype == groups.counts.dtype == np.intp
@@ -72,7 +72,7 @@ def test_same_people_same_codes_in_any_container(container, values, labels, code
 
 
 def test_polars_categorical():
-    groups = check_groups(polars_categorical(PEOPLE), len(PEOPLE))
+    groups = check_groups(polars_categorical(NAMES), len(NAMES))
     assert groups.labels[:, 0].tolist() == ["female", "male", "other"]
     assert groups.codes.tolist() == [1, 0, 1, 2, 0, 1]
 
@@ -185,7 +185,7 @@ def test_codes_are_positions_among_the_sorted_distinct_rows(attributes):
 
 
 @given(hnp.arrays(np.int64, st.integers(0, 30), elements=st.integers(-4, 4)))
-def test_few_values_are_told_apart_as_many_are(column):
+def test_small_and_large_numbers_of_values_are_encoded_equally(column):
     for labels in (column, column / 3, column.astype(str), column > 0, column.astype("M8[D]")):
         values, codes = unique_inverse(labels)
         expected, positions = np.unique(labels, return_inverse=True)
@@ -257,9 +257,9 @@ def test_no_samples():
         (sparse.csc_matrix(np.eye(3, dtype=bool)), TypeError, "overlapping groups"),
     ],
 )
-def test_refusals_teach(given, error, match):
+def test_errors_name_the_remedy(sensitive_features, error, match):
     with pytest.raises(error, match=match):
-        check_groups(given, 3)
+        check_groups(sensitive_features, 3)
 
 
 def test_missing_values_in_polars_are_refused():
@@ -276,10 +276,10 @@ def test_single_group():
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.data())
-def test_take_is_check_groups_of_the_rows_taken(people, data):
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(people), max_size=len(people))))
-    groups = check_groups(people, len(people))
-    expected = check_groups(np.array(people)[mask], mask.sum())
+def test_take_is_check_groups_of_the_rows_taken(labels, data):
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(labels), max_size=len(labels))))
+    groups = check_groups(labels, len(labels))
+    expected = check_groups(np.array(labels)[mask], mask.sum())
     for rows in (mask, np.flatnonzero(mask)):
         taken = groups.take(rows)
         assert taken.codes.tolist() == expected.codes.tolist()
@@ -288,13 +288,13 @@ def test_take_is_check_groups_of_the_rows_taken(people, data):
 
 
 def test_summary_has_no_codes():
-    summary = check_groups(PEOPLE, 6).summary
+    summary = check_groups(NAMES, 6).summary
     assert summary._fields == ("labels", "counts")
     assert summary.counts.tolist() == [2, 3, 1]
 
 
 def test_match_groups_finds_the_groups_of_fit():
-    summary = check_groups(PEOPLE, 6).summary
+    summary = check_groups(NAMES, 6).summary
     assert encode_known_groups(["other", "female"], 2, summary).tolist() == [2, 0]
     assert encode_known_groups(pd.Categorical(["other", "female"]), 2, summary).tolist() == [2, 0]
     several = check_groups(pd.DataFrame({"sex": SEX, "age": AGE}), 5).summary
@@ -319,24 +319,24 @@ def test_match_groups_lists_the_known_groups():
 
 
 def test_match_groups_refuses_other_attributes():
-    summary = check_groups(PEOPLE, 6).summary
+    summary = check_groups(NAMES, 6).summary
     with pytest.raises(ValueError, match=r"2 attribute\(s\) but .* fitted with 1"):
         encode_known_groups([["male", "young"]], 1, summary)
 
 
 def test_alignment():
-    X, people = pd.DataFrame({"x": [1, 2]}, index=[5, 7]), pd.Series(["a", "b"], index=[7, 5])
-    check_alignment(X=X, sensitive_features=people.loc[X.index])
-    check_alignment(X=X.to_numpy(), sensitive_features=people)
+    X, labels = pd.DataFrame({"x": [1, 2]}, index=[5, 7]), pd.Series(["a", "b"], index=[7, 5])
+    check_alignment(X=X, sensitive_features=labels.loc[X.index])
+    check_alignment(X=X.to_numpy(), sensitive_features=labels)
     check_alignment(X=X, sensitive_features=["a", "b"], sample_weight=None)
     with pytest.raises(ValueError, match=r"X and sensitive_features must have the same pandas"):
-        check_alignment(X=X, sensitive_features=people)
+        check_alignment(X=X, sensitive_features=labels)
     with pytest.raises(ValueError, match=r"sample_weight.loc\[X.index\]"):
         check_alignment(X=X, y=None, sample_weight=pd.Series([1.0, 2.0]))
 
 
 def test_memberships_of_groups():
-    groups = check_groups(PEOPLE, 6)
+    groups = check_groups(NAMES, 6)
     members = groups
     assert members.names == ["female", "male", "other"]
     np.testing.assert_array_equal(members.matrix.toarray(), np.eye(3)[groups.codes])
@@ -363,7 +363,7 @@ def test_each_attribute_of_a_table_is_called_by_its_name():
 
 
 def test_one_attribute_has_no_intersections():
-    groups = check_groups(PEOPLE, 6)
+    groups = check_groups(NAMES, 6)
     assert groups.single_attribute_groups().names == groups.names
 
 
@@ -381,22 +381,22 @@ def test_overlapping_memberships(container, dtype):
     np.testing.assert_array_equal(members.counts, [2, 2])
 
 
-def test_memberships_do_not_change_what_was_given():
-    given = sparse.csr_array(np.array([[1.0, 1.0], [0.0, 1.0]]))
-    given.data[1] = 0.0  # a stored zero
-    members = check_groups(given, 2, overlapping=True)
+def test_memberships_do_not_change_the_argument():
+    sensitive_features = sparse.csr_array(np.array([[1.0, 1.0], [0.0, 1.0]]))
+    sensitive_features.data[1] = 0.0  # a stored zero
+    members = check_groups(sensitive_features, 2, overlapping=True)
     np.testing.assert_array_equal(members.counts, [1, 1])
-    np.testing.assert_array_equal(given.data, [1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(sensitive_features.data, [1.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize("dtype", [bool, float])
 def test_entries_stored_twice_count_once(dtype):
     entries = (np.ones(4, dtype=dtype), [1, 0, 1, 0], [0, 3, 4])
-    given = sparse.csr_array(entries, shape=(2, 2))
-    members = check_groups(given, 2, overlapping=True)
+    sensitive_features = sparse.csr_array(entries, shape=(2, 2))
+    members = check_groups(sensitive_features, 2, overlapping=True)
     np.testing.assert_array_equal(members.matrix.toarray(), [[1, 1], [1, 0]])
     np.testing.assert_array_equal(members.counts, [2, 1])
-    np.testing.assert_array_equal(given.indices, [1, 0, 1, 0])
+    np.testing.assert_array_equal(sensitive_features.indices, [1, 0, 1, 0])
 
 
 def test_take_of_memberships():
@@ -426,9 +426,9 @@ def test_summary_of_memberships():
         (sparse.csr_array([[np.nan], [1], [1]]), "boolean .* it holds nan"),
     ],
 )
-def test_memberships_refuse(given, match):
+def test_memberships_refuse(sensitive_features, match):
     with pytest.raises(ValueError, match=match):
-        check_groups(given, 3, overlapping=True)
+        check_groups(sensitive_features, 3, overlapping=True)
 
 
 def test_one_class_for_groups_that_are_disjoint_and_that_may_overlap():
@@ -447,11 +447,11 @@ def test_one_class_for_groups_that_are_disjoint_and_that_may_overlap():
             refused()
 
 
-def test_only_some_groups_leave_people_in_none():
-    some = check_groups(list("abcb"), 4).select(np.array([0, 2]))
-    assert some.names == ["a", "c"]
-    assert some.counts.tolist() == [1, 1]
-    np.testing.assert_array_equal(some.matrix.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
+def test_selected_groups_leave_samples_in_none():
+    subset = check_groups(list("abcb"), 4).select(np.array([0, 2]))
+    assert subset.names == ["a", "c"]
+    assert subset.counts.tolist() == [1, 1]
+    np.testing.assert_array_equal(subset.matrix.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
 
 
 def test_times_a_nanosecond_apart_are_two_groups():
@@ -460,8 +460,11 @@ def test_times_a_nanosecond_apart_are_two_groups():
     assert groups.codes.tolist() == [1, 0, 1]
     assert groups.names == [np.datetime64(0, "ns"), np.datetime64(1, "ns")]
     assert encode_known_groups(times, 3, groups.summary).tolist() == [1, 0, 1]
-    whole = check_groups(np.array([1000, 0], "datetime64[ns]"), 2)
-    assert whole.names == [datetime.datetime(1970, 1, 1), datetime.datetime(1970, 1, 1, 0, 0, 0, 1)]
+    groups = check_groups(np.array([1000, 0], "datetime64[ns]"), 2)
+    assert groups.names == [
+        datetime.datetime(1970, 1, 1),
+        datetime.datetime(1970, 1, 1, 0, 0, 0, 1),
+    ]
 
 
 @pytest.mark.parametrize(

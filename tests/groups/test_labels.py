@@ -22,7 +22,7 @@ KINDS = {
 }
 
 
-def mixed(codes, kinds, *, within=False):
+def mix_types(codes, kinds, *, within=False):
     """Codes as labels of two kinds: of one in each partition, or of both in all of them."""
     of_one, of_other = (np.array(list(map(kind, codes.tolist())), dtype=object) for kind in kinds)
     is_first = np.arange(2 * N) // 2 % 2 == 0 if within else np.arange(2 * N) < N
@@ -40,7 +40,7 @@ def load_rows(array):
     return array
 
 
-def divided(array):
+def make_lazy(array):
     import dask.array as da
 
     return da.from_array(array, chunks=(N, *array.shape[1:]))
@@ -60,35 +60,35 @@ def measure(place, groups):
     demographic_parity_difference(place(Y), place(Y), sensitive_features=place(groups))
 
 
-@pytest.mark.parametrize("mix", KINDS)
+@pytest.mark.parametrize("types", KINDS)
 @pytest.mark.parametrize("within", [False, True], ids=["across", "within"])
-@pytest.mark.parametrize("place", [load_rows, divided])
+@pytest.mark.parametrize("place", [load_rows, make_lazy])
 @pytest.mark.parametrize("use", [fit, cluster, measure])
-def test_groups_of_two_kinds_are_refused(client, use, place, within, mix):
-    groups = mixed(CODES, KINDS[mix], within=within)
-    message = rf"attribute 0 of sensitive_features must be of one type, but it mixes {mix} \(such"
+def test_groups_of_two_kinds_are_refused(client, use, place, within, types):
+    groups = mix_types(CODES, KINDS[types], within=within)
+    message = rf"attribute 0 of sensitive_features must be of one type, but it mixes {types} \(such"
     with pytest.raises(TypeError, match=message):
         use(place, groups)
 
 
-@pytest.mark.parametrize("mix", KINDS)
-@pytest.mark.parametrize("place", [load_rows, divided])
-def test_classes_of_two_kinds_are_refused(client, place, mix):
-    y = mixed(Y, KINDS[mix])
+@pytest.mark.parametrize("types", KINDS)
+@pytest.mark.parametrize("place", [load_rows, make_lazy])
+def test_classes_of_two_kinds_are_refused(client, place, types):
+    y = mix_types(Y, KINDS[types])
     model = ConstrainedERMClassifier(tolerance=0.1, pos_label=1)
-    with pytest.raises(TypeError, match=f"labels in y must be of one type, but it mixes {mix}"):
+    with pytest.raises(TypeError, match=f"labels in y must be of one type, but it mixes {types}"):
         model.fit(place(X), place(y), sensitive_features=place(CODES))
 
 
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_the_second_attribute_is_checked_as_well(client, use):
     dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
-    frame = pd.DataFrame({"race": CODES, "sex": mixed(CODES[::-1], (bool, int))})
+    frame = pd.DataFrame({"race": CODES, "sex": mix_types(CODES[::-1], (bool, int))})
     with dask.config.set({"dataframe.convert-string": False}):
         groups = dd.from_pandas(frame, npartitions=2)
 
     def place(array):
-        return groups if array is None else divided(array)
+        return groups if array is None else make_lazy(array)
 
     with pytest.raises(TypeError, match="attribute 1 of sensitive_features must be of one type"):
         use(place, None)
@@ -96,7 +96,7 @@ def test_the_second_attribute_is_checked_as_well(client, use):
 
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_integers_and_real_numbers_are_of_one_kind(client, use):
-    use(divided, mixed(CODES, (int, float)))
+    use(make_lazy, mix_types(CODES, (int, float)))
 
 
 def test_missing_values_are_of_no_kind():

@@ -10,7 +10,7 @@ SCORE = np.array([3.0, 1.0, 2.0, 2.0, 1.0])
 GROUPS = check_groups(list("aabbb"), 5)
 
 
-def selected(y_score, groups, interval, weights=None):
+def select_interval(y_score, groups, interval, weights=None):
     """Samples whose rank in their group lies in an interval: without weights, of group k those ::
 
     ceil(alpha n_k) <= #{j in k: s_j > s} < ceil(beta n_k)
@@ -64,14 +64,14 @@ def test_any_weights_end_at_one():
     ],
 )
 def test_selected_by_hand(interval, chosen):
-    assert SCORE[selected(SCORE, GROUPS, interval)].tolist() == chosen
+    assert SCORE[select_interval(SCORE, GROUPS, interval)].tolist() == chosen
 
 
 def test_weights_are_shares_of_a_group():
     weights = np.array([9.0, 1.0, 1.0, 1.0, 2.0])
-    inside = selected(SCORE, GROUPS, (0.5, 0.9), weights)
+    inside = select_interval(SCORE, GROUPS, (0.5, 0.9), weights)
     assert inside.tolist() == [False, False, False, False, True]  # ranks 0, .9 and 0, 0, .5
-    assert selected(SCORE, GROUPS, (0.9, 1.0), weights).tolist() == [0, 1, 0, 0, 0]
+    assert select_interval(SCORE, GROUPS, (0.9, 1.0), weights).tolist() == [0, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("n", [3, 7, 10, 49, 1000])
@@ -80,17 +80,20 @@ def test_every_share_of_a_group_is_met_exactly(n):
     score, groups = np.arange(n, dtype=float), check_groups(np.zeros(n), n)
     for weight in (1.0, 0.1, 1 / 3):
         for k in range(0, n, max(1, n // 50)):
-            n_chosen = selected(score, groups, (k / n, 1.0), np.full(n, weight)).sum()
+            n_chosen = select_interval(score, groups, (k / n, 1.0), np.full(n, weight)).sum()
             assert n_chosen == n - k
 
 
 def test_one_includes_the_very_last():
     """However little weight the last has: its rank is 1 but for rounding."""
     score, weights = np.array([2.0, 1.0]), np.array([1.0, 1e-15])
-    assert selected(score, check_groups(["a", "a"], 2), (0.5, 1.0), weights).tolist() == [0, 1]
+    assert select_interval(score, check_groups(["a", "a"], 2), (0.5, 1.0), weights).tolist() == [
+        0,
+        1,
+    ]
 
 
-def test_intervals_are_sorted_and_given_to_every_group():
+def test_intervals_are_sorted_and_repeated_for_every_group():
     first, second = check_interval([(0.5, 1), (0, 0.2)], GROUPS)
     assert first.tolist() == second.tolist() == [[0, 0.2], [0.5, 1]]
     by_group = check_interval({"b": (0, 1), "a": [(0.1, 0.2)], "absent": (0, 1)}, GROUPS)

@@ -12,42 +12,42 @@ MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dty
 
 
 def test_disjoint_groups():
-    people, (y,) = check_columns(list("baab"), None, y=[1, 2, 3, 4])
-    assert people.groups.names == ["a", "b"]
-    assert [rows.tolist() for rows in people.groups.members()] == [[1, 2], [0, 3]]
-    assert people.weights.tolist() == [1, 1, 1, 1]
+    samples, (y,) = check_columns(list("baab"), None, y=[1, 2, 3, 4])
+    assert samples.groups.names == ["a", "b"]
+    assert [rows.tolist() for rows in samples.groups.members()] == [[1, 2], [0, 3]]
+    assert samples.weights.tolist() == [1, 1, 1, 1]
     assert y.tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 def test_overlapping_groups_are_called_by_their_column(container):
-    people, _ = check_columns(container(MEMBERS), None, y=np.arange(4))
-    assert people.groups.names == [0, 2, 3]
-    assert [rows.tolist() for rows in people.groups.members()] == [[0, 1], [1, 2, 3], [3]]
+    samples, _ = check_columns(container(MEMBERS), None, y=np.arange(4))
+    assert samples.groups.names == [0, 2, 3]
+    assert [rows.tolist() for rows in samples.groups.members()] == [[0, 1], [1, 2, 3], [3]]
 
 
 def test_stored_zeros_are_no_members():
     matrix = sparse.csr_array(([1, 0, 0, 1], [0, 1, 1, 2], [0, 2, 4]), shape=(2, 3))
-    people, _ = check_columns(matrix, None, y=[0, 0])
-    assert people.groups.names == [0, 2]
-    assert [rows.tolist() for rows in people.groups.members()] == [[0], [1]]
+    samples, _ = check_columns(matrix, None, y=[0, 0])
+    assert samples.groups.names == [0, 2]
+    assert [rows.tolist() for rows in samples.groups.members()] == [[0], [1]]
 
 
 @pytest.mark.parametrize("groups", [list("abcc"), sparse.csr_array(MEMBERS)])
 def test_samples_of_zero_weight_are_absent(groups):
-    people, (y,) = check_columns(groups, [0, 2, 3, 0], y=list("wxyz"))
+    samples, (y,) = check_columns(groups, [0, 2, 3, 0], y=list("wxyz"))
     present = groups[1:3]
     alone, _ = check_columns(present, [2, 3], y=list("xy"))
     assert y.tolist() == ["x", "y"]
-    assert people.groups.names == alone.groups.names
-    np.testing.assert_array_equal(people.groups.memberships, alone.groups.memberships)
-    np.testing.assert_array_equal(people.weights, alone.weights)
+    assert samples.groups.names == alone.groups.names
+    np.testing.assert_array_equal(samples.groups.memberships, alone.groups.memberships)
+    np.testing.assert_array_equal(samples.weights, alone.weights)
 
 
 def test_many_groups_keep_their_members():
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 3))
-    people, _ = check_columns(codes, None, y=codes)
-    assert all((codes[rows] == group).all() for group, rows in enumerate(people.groups.members()))
+    samples, _ = check_columns(codes, None, y=codes)
+    assert all((codes[rows] == group).all() for group, rows in enumerate(samples.groups.members()))
 
 
 @pytest.mark.parametrize(
@@ -88,46 +88,46 @@ def test_an_index_has_the_names_of_the_attributes():
 # People of a fit -----------------------------------------------------------------------
 
 
-def test_people_of_a_fit():
-    people, rows = check_samples(list("abca"), [1, 2, 3, 0], X=np.zeros((4, 1)), y=None)
-    assert people.target is None
+def test_samples_of_a_fit():
+    samples, rows = check_samples(list("abca"), [1, 2, 3, 0], X=np.zeros((4, 1)), y=None)
+    assert samples.target is None
     assert rows.tolist() == [0, 1, 2]
-    assert people.groups.codes.tolist() == [0, 1, 2]
-    assert people.weights.tolist() == [1, 2, 3]
+    assert samples.groups.codes.tolist() == [0, 1, 2]
+    assert samples.weights.tolist() == [1, 2, 3]
 
 
 def test_a_group_of_zero_weight_is_named_at_the_users_line():
     with pytest.warns(UserWarning, match="count as absent: 'b'. Leave") as caught:
-        people, _ = check_samples(list("aab"), [1, 1, 0], X=np.zeros((3, 1)))
-    assert people.groups.names == ["a"]
+        samples, _ = check_samples(list("aab"), [1, 1, 0], X=np.zeros((3, 1)))
+    assert samples.groups.names == ["a"]
     assert caught[0].filename == __file__
 
 
-def test_without_groups_everybody_is_one_and_a_wish_is_answered():
-    people, rows = check_samples(None, [1, 0, 2], X=np.zeros((3, 1)))
-    assert people.groups.names == ["all"] and people.groups.counts.tolist() == [2]
+def test_without_groups_there_is_one_and_a_constraint_warns():
+    samples, rows = check_samples(None, [1, 0, 2], X=np.zeros((3, 1)))
+    assert samples.groups.names == ["all"] and samples.groups.counts.tolist() == [2]
     assert rows.tolist() == [0, 2]
     with pytest.warns(MissingSensitiveFeaturesWarning, match=r"I asked. Inside a search or pip"):
         check_samples(None, None, missing="I asked.", X=np.zeros((3, 1)))
 
 
-def test_overlapping_groups_are_for_those_who_allow_them():
+def test_overlapping_groups_need_permission():
     X = np.zeros((4, 1))
     with pytest.raises(TypeError, match="sparse matrix, which means overlapping groups"):
         check_samples(sparse.csr_array(MEMBERS), None, X=X)
     with pytest.raises(ValueError, match=r"column\(s\) 1 of sensitive_features are empty"):
         check_samples(sparse.csr_array(MEMBERS), None, overlapping=True, X=X)
-    people, _ = check_samples(sparse.csr_array(MEMBERS[:, [0, 2]]), None, overlapping=True, X=X)
-    assert people.groups.counts.tolist() == [2, 3]
+    samples, _ = check_samples(sparse.csr_array(MEMBERS[:, [0, 2]]), None, overlapping=True, X=X)
+    assert samples.groups.counts.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("check", [check_samples, check_columns])
-def test_weights_whose_sum_overflows_are_refused(check):
+def test_weights_with_infinite_sum_are_refused(check):
     with pytest.raises(ValueError, match=r"sum of sample_weight must be finite.*1e\+308"):
         check(list("aab"), np.full(3, 1e308), y=[0, 1, 0])
 
 
-def test_people_of_a_fit_are_aligned():
+def test_samples_of_a_fit_are_aligned():
     X = pd.DataFrame(np.zeros((2, 1)), index=[1, 2])
     with pytest.raises(ValueError, match="X and sample_weight must have the same pandas index"):
         check_samples(["a", "b"], pd.Series([1.0, 2.0]), X=X)
@@ -142,8 +142,8 @@ def test_an_id_is_no_group():
         check_samples(np.arange(2000), None, X=X)
     with pytest.raises(ValueError, match="looks like an id"):
         check_samples([f"person {i}" for i in range(2000)], None, X=X)
-    few, _ = check_samples(np.arange(50), None, X=X[:50])
-    assert len(few.groups.labels) == 50
+    small, _ = check_samples(np.arange(50), None, X=X[:50])
+    assert len(small.groups.labels) == 50
 
 
 def test_a_measurement_is_no_group():
@@ -165,17 +165,17 @@ def test_a_measurement_is_no_group():
 
 def test_numbers_of_small_groups_do_not_count_as_groups():
     age = np.append(np.repeat(np.arange(30), 40), np.arange(30, 70))
-    people, _ = check_samples(age, None, X=np.zeros((len(age), 1)))
-    assert people.check_group_sizes(people.groups, 2).sum() == 30
+    samples, _ = check_samples(age, None, X=np.zeros((len(age), 1)))
+    assert samples.check_group_sizes(samples.groups, 2).sum() == 30
     for size, n_left in ((1, 70), (41, 0)):
         with pytest.raises(ValueError, match=rf"min_group_size such that 1 to 30 .* {n_left} are"):
-            people.check_group_sizes(people.groups, size)
+            samples.check_group_sizes(samples.groups, size)
     both = np.column_stack((age, age % 2)).astype(float)
-    people, _ = check_samples(both, None, X=np.zeros((len(age), 1)))
-    each = people.groups.single_attribute_groups()
-    assert people.check_group_sizes(each, 2).sum() == 32
+    samples, _ = check_samples(both, None, X=np.zeros((len(age), 1)))
+    each = samples.groups.single_attribute_groups()
+    assert samples.check_group_sizes(each, 2).sum() == 32
     with pytest.raises(ValueError, match="Attribute 0 of sensitive_features has 70"):
-        people.check_group_sizes(each, 1)
+        samples.check_group_sizes(each, 1)
 
 
 @pytest.mark.parametrize(
@@ -190,22 +190,22 @@ def test_numbers_of_small_groups_do_not_count_as_groups():
 )
 def test_groups_below_30_samples_and_1_percent_are_small(sizes, compared):
     groups = check_groups(np.repeat(["a", "b"], sizes), sum(sizes))
-    people = Samples(None, groups, np.full(sum(sizes), 0.1), min_group_size="auto")
-    assert people.is_large(groups).tolist() == compared
+    samples = Samples(None, groups, np.full(sum(sizes), 0.1), min_group_size="auto")
+    assert samples.is_large(groups).tolist() == compared
     # One sample may stand for many.
     numbers = np.array(sizes)
-    few = Samples(None, check_groups(["a", "b"], 2), np.ones(2), None, numbers, "auto")
-    assert few.is_large(few.groups).tolist() == compared
-    assert few.is_large(few.groups, 1).all()
+    small = Samples(None, check_groups(["a", "b"], 2), np.ones(2), None, numbers, "auto")
+    assert small.is_large(small.groups).tolist() == compared
+    assert small.is_large(small.groups, 1).all()
 
 
 def test_small_groups_are_merged_into_the_largest():
     groups = check_groups(list("abbbccd"), 7)
-    people = Samples(None, groups, np.ones(7), min_group_size=2)
-    merged, positions = people.merge_small_groups()
+    samples = Samples(None, groups, np.ones(7), min_group_size=2)
+    merged, positions = samples.merge_small_groups()
     assert merged.names == ["b", "c"] and positions.tolist() == [0, 0, 1, 0]
     assert merged.codes.tolist() == [0, 0, 0, 0, 1, 1, 0]
-    same, positions = people._replace(min_group_size=5).merge_small_groups()
+    same, positions = samples._replace(min_group_size=5).merge_small_groups()
     assert same is groups and positions.tolist() == [0, 1, 2, 3]
 
 
@@ -218,5 +218,5 @@ def test_many_tiny_groups_are_counted():
 
 def test_many_overlapping_groups_are_no_ids():
     membership = sparse.csr_array(np.tril(np.ones((150, 150), dtype=bool)))
-    people, _ = check_samples(membership, None, overlapping=True, X=np.zeros((150, 1)))
-    assert len(people.groups.names) == 150
+    samples, _ = check_samples(membership, None, overlapping=True, X=np.zeros((150, 1)))
+    assert len(samples.groups.names) == 150

@@ -80,7 +80,7 @@ def test_a_file_replaced_while_it_is_read_is_refused(parquet, monkeypatch):
         blocks.read(0)
 
 
-def test_a_fit_whose_file_is_replaced_is_refused(parquet, monkeypatch):
+def test_a_file_replaced_during_a_fit_is_refused(parquet, monkeypatch):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=70_000), "g": rng.integers(2, size=70_000)})
     frame["y"] = (frame["x"] + rng.normal(size=70_000) > 0).astype(int)
@@ -107,9 +107,9 @@ def test_arrays_that_lie_by_columns(tmp_path):
     rows = np.asfortranarray(np.random.default_rng(0).normal(size=(70_000, 3)).astype(np.float32))
     np.save(tmp_path / "rows.npy", rows)
     blocks = open_blocks(tmp_path / "rows.npy")
-    found = load_rows(blocks[[2, 0]])
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, rows[:, [2, 0]])
+    rows_read = load_rows(blocks[[2, 0]])
+    assert rows_read.dtype == np.float32
+    np.testing.assert_array_equal(rows_read, rows[:, [2, 0]])
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_values_of_folders(tmp_path, values, expected):
     assert column.isna().sum() == 8 * (None in expected)
 
 
-def test_files_whose_columns_hold_different_types(tmp_path):
+def test_files_with_columns_of_different_types(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"g": [1, 0]})
     frame.to_parquet(tmp_path / "0.parquet")
@@ -185,7 +185,7 @@ def test_files_whose_columns_hold_different_types(tmp_path):
             open_blocks(tmp_path)
 
 
-def test_files_whose_columns_are_in_another_order(tmp_path):
+def test_files_with_columns_in_another_order(tmp_path):
     pytest.importorskip("pyarrow")
     TABLE.to_parquet(tmp_path / "0.parquet")
     TABLE[["sex", "b", "a"]].to_parquet(tmp_path / "1.parquet")
@@ -228,18 +228,18 @@ def test_damage_in_the_middle_of_a_parquet_file(parquet):
 def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "g": list("fm") * 100})
     frame.to_parquet(parquet, write_page_checksum=True, row_group_size=80)
-    whole, rng = parquet.read_bytes(), np.random.default_rng(seed)
-    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    content, rng = parquet.read_bytes(), np.random.default_rng(seed)
+    end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     for _ in range(20):
-        damaged = bytearray(whole)
+        damaged = bytearray(content)
         damaged[rng.integers(end)] ^= 1 << rng.integers(8)
         parquet.write_bytes(damaged)
         try:
-            found = load_rows(open_blocks(parquet))
+            rows_read = load_rows(open_blocks(parquet))
         except ValueError as error:
             assert "table.parquet" in str(error)
         else:
-            pd.testing.assert_frame_equal(found, frame)
+            pd.testing.assert_frame_equal(rows_read, frame)
 
 
 def test_columns_of_one_name(parquet):
@@ -261,8 +261,8 @@ def test_text_that_spells_numbers_is_read_as_in_memory(parquet):
     model = ConstrainedERMClassifier(tolerance=0.2)
     in_files = model.fit(blocks[["x", "z"]], blocks["y"], sensitive_features=blocks["g"]).coef_
     assert model.groups_.labels.ravel().tolist() == ["01", "1"]
-    whole = model.fit(frame, y, sensitive_features=groups).coef_
-    np.testing.assert_allclose(in_files, whole, rtol=1e-6)
+    content = model.fit(frame, y, sensitive_features=groups).coef_
+    np.testing.assert_allclose(in_files, content, rtol=1e-6)
     np.testing.assert_array_equal(
-        model.fit(text[["x", "z"]], y, sensitive_features=groups).coef_, whole
+        model.fit(text[["x", "z"]], y, sensitive_features=groups).coef_, content
     )

@@ -21,7 +21,7 @@ from skfair.partitions import (
 
 da = pytest.importorskip("dask.array")
 
-# What dask's own processes warn about when they are killed is not about this package.
+# Killed processes of Dask warn. These warnings do not concern this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -66,7 +66,7 @@ def reinstall():
 
 
 def dies(rows):
-    os.kill(os.getpid(), signal.SIGKILL)  # as Dask does with who takes too much memory
+    os.kill(os.getpid(), signal.SIGKILL)  # as Dask does with processes that use too much memory
 
 
 def ends(rows):
@@ -99,11 +99,11 @@ def test_sums_have_the_bits_of_those_in_memory(client, n_partitions):
 
 
 def test_what_is_persisted_stays_there_and_may_be_an_argument(client):
-    partitions, own = on_workers(client, 9), local(9)
+    partitions, expected = on_workers(client, 9), local(9)
     squares = partitions.map(np.square).persist()
     assert squares.engine.is_stored
-    assert partitions.gather(product, squares) == own.gather(product, own.map(np.square))
-    assert partitions.reduce(product, squares) == own.reduce(product, own.map(np.square))
+    assert partitions.gather(product, squares) == expected.gather(product, expected.map(np.square))
+    assert partitions.reduce(product, squares) == expected.reduce(product, expected.map(np.square))
 
 
 def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
@@ -115,8 +115,10 @@ def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
         return submit(function, *arguments, **settings)
 
     monkeypatch.setattr(client, "submit", submit_and_count)
-    asked = "corner", np.arange(3.0), (1, [2, "two"]), partitions
-    assert partitions.gather(handed_over, *asked) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
+    arguments = "corner", np.arange(3.0), (1, [2, "two"]), partitions
+    assert (
+        partitions.gather(handed_over, *arguments) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
+    )
     assert len(sent) == 1
 
 
@@ -179,7 +181,7 @@ def test_workers_need_skfair(client):
     assert partitions_of(X=rows).reduce(sum_of_rows) == 12
 
 
-def ended(function, *arguments, seconds=20):
+def run_with_timeout(function, *arguments, seconds=20):
     """What a function returns or raises in a thread, which it must do in time."""
     outcome = []
 
@@ -198,7 +200,7 @@ def ended(function, *arguments, seconds=20):
 
 @pytest.fixture
 def small_cluster():
-    """A cluster of one thread of this process, whose worker can be taken away at once."""
+    """A cluster of one thread of this process. Its worker can be removed at once."""
     distributed = pytest.importorskip("distributed")
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (
@@ -217,7 +219,7 @@ def impatient(monkeypatch):
         yield
 
 
-def without_workers(cluster):
+def remove_workers(cluster):
     cluster.scale(0)
     deadline = time.monotonic() + 10
     while cluster.scheduler.workers and time.monotonic() < deadline:
@@ -227,11 +229,11 @@ def without_workers(cluster):
 
 def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, impatient):
     cluster, client = small_cluster
-    without_workers(cluster)
+    remove_workers(cluster)
     partitions = on_workers(client, 3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        error = ended(partitions.gather, len)
+        error = run_with_timeout(partitions.gather, len)
     assert isinstance(error, TimeoutError)
     assert "3 of 3 results" in str(error)
     assert "'skfair.no-workers-timeout' (now 0.6 s)" in str(error)
@@ -243,9 +245,9 @@ def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, im
 def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
     cluster, client = small_cluster
     rows = da.ones((6, 2), chunks=(3, 2))
-    assert ended(load_rows, rows).shape == (6, 2)
-    without_workers(cluster)
-    assert isinstance(ended(load_rows, rows), TimeoutError)
+    assert run_with_timeout(load_rows, rows).shape == (6, 2)
+    remove_workers(cluster)
+    assert isinstance(run_with_timeout(load_rows, rows), TimeoutError)
 
 
 RELEASED = threading.Event()
@@ -257,21 +259,21 @@ def await_release():
 
 def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, monkeypatch):
     _, client = small_cluster
-    seen, clock = [False, False, True, False, False], [0.0]
+    states, clock = [False, False, True, False, False], [0.0]
 
     async def has_workers(client):
         clock[0] += 1.0
-        if len(seen) == 1:
+        if len(states) == 1:
             RELEASED.set()
-        return seen.pop(0) if seen else True
+        return states.pop(0) if states else True
 
     monkeypatch.setattr(_dask, "_has_workers", has_workers)
     monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
     monkeypatch.setattr(_dask, "_timeout", lambda: 2.5)
     RELEASED.clear()
     waiting = client.submit(await_release, pure=False)
-    assert ended(_dask.gather, client, [waiting]) == [True]
-    assert not seen
+    assert run_with_timeout(_dask.gather, client, [waiting]) == [True]
+    assert not states
 
 
 def test_setting_of_none_waits_for_ever(small_cluster, impatient):
@@ -286,7 +288,7 @@ def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
     _, client = small_cluster
     partitions = on_workers(client, 3)
     during_a_wait(monkeypatch, threading.Thread(target=client.close, daemon=True).start)
-    error = ended(partitions.gather, slowest)
+    error = run_with_timeout(partitions.gather, slowest)
     assert isinstance(error, RuntimeError)
     assert "client was closed" in str(error)
 
@@ -315,4 +317,4 @@ def ask_with_worker_client(n_rows):
 @pytest.mark.parametrize("function", [ask, ask_with_worker_client])
 def test_as_many_passes_as_threads_inside_tasks_end(small_cluster, function):
     _, client = small_cluster
-    assert ended(client.gather, client.map(function, [60, 90, 120])) == [120, 180, 240]
+    assert run_with_timeout(client.gather, client.map(function, [60, 90, 120])) == [120, 180, 240]

@@ -54,19 +54,19 @@ BLIND = [
 )
 @pytest.mark.parametrize("is_frame", [False, True], ids=["array", "frame"])
 def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
-    given = TABLE if is_frame else X
-    fitted = estimator.fit(given, Y, sensitive_features=SEX)
+    data = TABLE if is_frame else X
+    fitted = estimator.fit(data, Y, sensitive_features=SEX)
     lazy = dd.from_pandas(TABLE, npartitions=3) if is_frame else da.from_array(X, chunks=(50, 2))
     for method in methods:
-        asked, here = getattr(fitted, method)(lazy), getattr(fitted, method)(given)
-        assert isinstance(asked, da.Array) != is_frame
-        assert asked.ndim == here.ndim
-        assert asked.npartitions == 3
-        found = asked.compute(scheduler="sync")
-        np.testing.assert_allclose(found, here, rtol=1e-12)
-        assert np.asarray(found).dtype == here.dtype
+        lazy_result, expected = getattr(fitted, method)(lazy), getattr(fitted, method)(data)
+        assert isinstance(lazy_result, da.Array) != is_frame
+        assert lazy_result.ndim == expected.ndim
+        assert lazy_result.npartitions == 3
+        result = lazy_result.compute(scheduler="sync")
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+        assert np.asarray(result).dtype == expected.dtype
         if is_frame:
-            assert found.index.equals(TABLE.index)
+            assert result.index.equals(TABLE.index)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_what_is_fitted_in_memory_takes_nobody_there_unasked(estimator):
+def test_estimators_fitted_in_memory_do_not_load_lazy_data(estimator):
     with pytest.raises(TypeError, match="partitioned. Fit a subsample"):
         estimator.fit(
             da.from_array(X, chunks=(50, 3)), Y, sensitive_features=da.from_array(SEX, chunks=50)
@@ -88,15 +88,15 @@ def test_what_is_fitted_in_memory_takes_nobody_there_unasked(estimator):
 def test_groups_are_cut_where_the_rows_are():
     kmeans = FairKMeans(2, min_balance=0.9, random_state=0).fit(X, sensitive_features=SEX)
     lazy = da.from_array(X, chunks=(50, 3))
-    asked = kmeans.predict(lazy, sensitive_features=da.from_array(SEX, chunks=50))
+    lazy_result = kmeans.predict(lazy, sensitive_features=da.from_array(SEX, chunks=50))
     np.testing.assert_array_equal(
-        asked.compute(scheduler="sync"), kmeans.predict(X, sensitive_features=SEX)
+        lazy_result.compute(scheduler="sync"), kmeans.predict(X, sensitive_features=SEX)
     )
     ranks = PartialParityPostprocessor().fit(TABLE, Y, sensitive_features=SEX)
-    people = dd.from_pandas(TABLE.assign(sex=SEX), npartitions=3)
-    asked = ranks.predict(people[["a", "b", "c"]], sensitive_features=people["sex"])
+    frame = dd.from_pandas(TABLE.assign(sex=SEX), npartitions=3)
+    lazy_result = ranks.predict(frame[["a", "b", "c"]], sensitive_features=frame["sex"])
     np.testing.assert_array_equal(
-        asked.compute(scheduler="sync"), ranks.predict(TABLE, sensitive_features=SEX)
+        lazy_result.compute(scheduler="sync"), ranks.predict(TABLE, sensitive_features=SEX)
     )
 
 
@@ -111,7 +111,7 @@ def test_lazy_rows_need_lazy_groups():
         )
 
 
-def test_samples_of_more_dimensions_stay_whole():
+def test_samples_of_more_dimensions_are_not_split():
     class Sums:
         @row_by_row(lambda self: np.empty((0, 2)))
         def transform(self, X):
@@ -128,19 +128,19 @@ def test_samples_of_more_dimensions_stay_whole():
 
 
 @pytest.mark.parametrize("is_frame", [False, True], ids=["array", "frame"])
-def test_a_frozen_classifier_is_made_fair_where_people_lie(is_frame):
+def test_a_frozen_classifier_is_constrained_on_partitioned_data(is_frame):
     distributed = pytest.importorskip("distributed")
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
-    here = PartialParityPostprocessor(frozen).fit(X, Y, sensitive_features=SEX)
+    expected = PartialParityPostprocessor(frozen).fit(X, Y, sensitive_features=SEX)
     with distributed.Client(processes=False, dashboard_address=":0"):
         if is_frame:
-            people = dd.from_pandas(pd.DataFrame(X).assign(y=Y, sex=SEX), npartitions=3)
-            columns = people[[0, 1, 2]].values, people["y"], people["sex"]
+            frame = dd.from_pandas(pd.DataFrame(X).assign(y=Y, sex=SEX), npartitions=3)
+            columns = frame[[0, 1, 2]].values, frame["y"], frame["sex"]
         else:
             columns = [da.from_array(one, chunks=50) for one in (X, Y, SEX)]
         there = PartialParityPostprocessor(frozen).fit(*columns[:2], sensitive_features=columns[2])
     np.testing.assert_array_equal(
-        there.predict(X, sensitive_features=SEX), here.predict(X, sensitive_features=SEX)
+        there.predict(X, sensitive_features=SEX), expected.predict(X, sensitive_features=SEX)
     )
     with pytest.raises(ValueError, match="FrozenEstimator"):
         PartialParityPostprocessor(LogisticRegression()).fit(

@@ -17,13 +17,13 @@ from skfair.partitions import (
 )
 
 
-def of_lengths(*lengths):
+def make_lists(*lengths):
     """Lists of as many blocks, the sum of which depends on the order of addition."""
     rng = np.random.default_rng(0)
     return [[rng.normal(size=3) * 10.0 ** rng.integers(-8, 8) for _ in range(n)] for n in lengths]
 
 
-LISTS = of_lengths(3, 1, 12)
+LISTS = make_lists(3, 1, 12)
 
 
 def engines(client):
@@ -43,14 +43,14 @@ def test_every_engine_adds_the_blocks_of_a_partition_first(client):
         partitions = Partitions(engine)
         assert len(partitions) == 3
         assert partitions.reduce(np.sum) == make_partitions(of_partitions).reduce(float)
-        assert partitions.gather(np.sum) == [block.sum() for own in LISTS for block in own]
+        assert partitions.gather(np.sum) == [block.sum() for values in LISTS for block in values]
 
 
 def test_arguments_are_handed_out_block_by_block(client):
     for engine in engines(client):
         partitions = Partitions(engine)
         cubes = partitions.map(np.power, 3).keep()
-        expected = [2.0 * float(block @ block**3) for own in LISTS for block in own]
+        expected = [2.0 * float(block @ block**3) for values in LISTS for block in values]
         assert partitions.gather(product, cubes, 2.0) == expected
         doubled = partitions.map(np.multiply, 2.0)  # computed in the pass, or at once
         assert doubled.reduce(product, cubes, 1.0) == partitions.reduce(product, cubes, 2.0)
@@ -76,9 +76,9 @@ def test_partitions_become_blocks_that_know_their_places(monkeypatch):
     dd = pytest.importorskip("dask.dataframe")
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     rows = pd.DataFrame({"a": np.arange(2 * BLOCK + 10)})
-    people = dd.from_map(lambda start: rows.iloc[start : start + BLOCK + 5], [0, BLOCK + 5])
+    frame = dd.from_map(lambda start: rows.iloc[start : start + BLOCK + 5], [0, BLOCK + 5])
     with pytest.warns(UserWarning, match="no Dask client"):
-        blocks = partitions_of(X=people)
+        blocks = partitions_of(X=frame)
     assert blocks.gather(places) == [
         (0, 0, BLOCK, 0),
         (0, BLOCK, 5, BLOCK),

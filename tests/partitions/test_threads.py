@@ -27,12 +27,12 @@ def moments(rows, power=1):
 
 
 def numbers(n_parts, seed=0):
-    """Parts whose sum depends on the order of addition."""
+    """Partitions with sums that depend on the order of addition."""
     rng = np.random.default_rng(seed)
     return [rng.normal(size=(5, 3)) * 10.0 ** rng.integers(-8, 8) for _ in range(n_parts)]
 
 
-def reading(read, n_partitions):
+def make_lazy_partitions(read, n_partitions):
     """Partitions of one block each, read for every pass."""
     return Partitions(Threads(Reader(lambda number: [read(number)], n_partitions)))
 
@@ -53,9 +53,9 @@ def sum_by_eights(values):
 @given(st.integers(1, 150))
 def test_neighbours_are_added_by_eights(n_parts):
     rows = numbers(n_parts)
-    found = make_partitions(rows).reduce(moments, 2)
-    assert found[0] == 5 * n_parts
-    assert np.array_equal(found[1][0], sum_by_eights([(part**2).sum(axis=0) for part in rows]))
+    result = make_partitions(rows).reduce(moments, 2)
+    assert result[0] == 5 * n_parts
+    assert np.array_equal(result[1][0], sum_by_eights([(part**2).sum(axis=0) for part in rows]))
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
@@ -73,7 +73,7 @@ def test_partitions_that_are_read_give_the_bits_of_those_in_memory_in_every_pass
         numbers_read.append(number)
         return rows[number]
 
-    partitions = reading(read_rows, len(rows))
+    partitions = make_lazy_partitions(read_rows, len(rows))
     assert same_bits(partitions.reduce(moments), make_partitions(rows).reduce(moments))
     squares = partitions.map(np.square)
     assert numbers_read == list(range(20))  # nothing is computed before it is needed
@@ -81,13 +81,15 @@ def test_partitions_that_are_read_give_the_bits_of_those_in_memory_in_every_pass
     assert numbers_read == 2 * list(range(20))
 
 
-def test_what_is_kept_is_read_once():
+def test_cached_partitions_are_read_once():
     read = []
-    mapped = reading(lambda number: read.append(number) or np.ones(number), 3).map(np.cumsum)
+    mapped = make_lazy_partitions(lambda number: read.append(number) or np.ones(number), 3).map(
+        np.cumsum
+    )
     assert mapped.persist() is mapped  # there are no workers
-    kept = mapped.keep()
-    assert kept.keep() is kept
-    assert kept.reduce(np.sum) == kept.reduce(np.sum) == 1 + (1 + 2)
+    cached = mapped.keep()
+    assert cached.keep() is cached
+    assert cached.reduce(np.sum) == cached.reduce(np.sum) == 1 + (1 + 2)
     assert read == [0, 1, 2]
 
 
@@ -109,7 +111,7 @@ def test_the_only_block_in_memory_takes_the_shortest_way():
 def test_arguments_in_partitions_are_handed_out_block_by_block(n_jobs):
     first, second = (
         make_partitions([1, 2, 3], n_jobs),
-        reading(lambda number: 10 ** (number + 1), 3),
+        make_lazy_partitions(lambda number: 10 ** (number + 1), 3),
     )
     assert first.gather(operator.mul, second) == [10, 200, 3000]
     assert second.reduce(operator.mul, first) == 3210
@@ -121,7 +123,7 @@ def test_arguments_of_other_partitions_are_refused():
 
 
 def test_arguments_that_are_not_computed_yet_are_refused():
-    rows = reading(lambda number: number, 3)
+    rows = make_lazy_partitions(lambda number: number, 3)
     with pytest.raises(TypeError, match=r"Call keep\(\)"):
         rows.reduce(operator.add, rows.map(operator.neg))
     assert rows.reduce(operator.add, rows.map(operator.neg).keep()) == 0
@@ -143,30 +145,31 @@ def test_blas_has_one_thread_beside_those_of_partitions(n_jobs):
 def test_fits_of_a_search_share_the_processors_already(n_jobs, n_threads):
     """In its processes as in its threads."""
     for prefer in ("processes", "threads"):
-        asked = [delayed(n_threads_of)(n_jobs)] * 2
-        assert Parallel(2, prefer=prefer)(asked) == [n_threads] * 2
+        calls = [delayed(n_threads_of)(n_jobs)] * 2
+        assert Parallel(2, prefer=prefer)(calls) == [n_threads] * 2
     assert n_threads_of(-1) == effective_n_jobs(-1)
 
 
-def interrupt(number, asked):
-    asked.append(number)
+def interrupt(number, calls):
+    calls.append(number)
     if number == 3:
         raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_ends_the_pass_and_its_threads(n_jobs):
-    asked, before = [], threading.active_count()
+    calls, before = [], threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        make_partitions(range(10_000), n_jobs).gather(interrupt, asked)
-    assert len(asked) < 10_000
+        make_partitions(range(10_000), n_jobs).gather(interrupt, calls)
+    assert len(calls) < 10_000
     assert threading.active_count() <= before  # those of earlier tests may end meanwhile
 
 
 def test_blocks_cover_the_rows_once():
-    found = blocks(2 * BLOCK + 1)
+    result = blocks(2 * BLOCK + 1)
     assert np.array_equal(
-        np.concatenate([np.arange(2 * BLOCK + 1)[rows] for rows in found]), np.arange(2 * BLOCK + 1)
+        np.concatenate([np.arange(2 * BLOCK + 1)[rows] for rows in result]),
+        np.arange(2 * BLOCK + 1),
     )
-    assert [rows.stop - rows.start for rows in found] == [BLOCK, BLOCK, 1]
+    assert [rows.stop - rows.start for rows in result] == [BLOCK, BLOCK, 1]
     assert blocks(0) == []

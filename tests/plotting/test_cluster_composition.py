@@ -99,7 +99,7 @@ def test_one_group_has_no_reference():
     assert len(ax.lines) == 0 and legend_of(ax) == ["all"]
 
 
-def test_plot_draws_on_given_axes():
+def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
     display = ClusterCompositionDisplay(COUNTS)
     assert display.plot(ax=ax) is display

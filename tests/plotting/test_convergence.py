@@ -85,7 +85,7 @@ def test_the_legend_stands_above_the_axes(monitor):
     assert all(legend.y0 >= ax.get_window_extent().y1 - 1 for ax in display.ax_)
 
 
-def test_plot_draws_on_given_axes(monitor):
+def test_plot_draws_on_axes(monitor):
     figure, axes = plt.subplots(1, 2)
     display = ConvergenceDisplay({"": monitor.log})
     assert display.plot(ax=axes) is display

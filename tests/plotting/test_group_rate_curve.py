@@ -83,13 +83,13 @@ def test_several_models_are_distinct_and_share_one_background():
         ax = GroupRateCurveDisplay.from_predictions(
             SCORE, sensitive_features=GROUP, interval=(0, 0.5), name=name, ax=ax
         ).ax_
-    for look in ("get_color", "get_linestyle"):
-        assert len({getattr(line, look)() for line in curves(ax)}) == 3
+    for getter in ("get_color", "get_linestyle"):
+        assert len({getattr(line, getter)() for line in curves(ax)}) == 3
     assert legend_of(ax) == ["one", "two", "three"]
     assert len(ax.lines) == 4 and len(ax.patches) == 2
 
 
-def test_many_thresholds_are_drawn_as_few_points():
+def test_many_thresholds_are_thinned():
     score = np.random.default_rng(0).normal(size=10_000)
     group = np.arange(10_000) % 2
     (line,) = curves(GroupRateCurveDisplay.from_predictions(score, sensitive_features=group).ax_)
@@ -113,7 +113,7 @@ def test_an_unfitted_estimator_is_refused():
         )
 
 
-def test_plot_draws_on_given_axes():
+def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
     display = GroupRateCurveDisplay([[0, 0.5, 1], [0, 0.2, 1]])
     assert display.plot(ax=ax) is display

@@ -37,7 +37,7 @@ def test_marks_are_the_rates(ax):
     np.testing.assert_allclose(marks(ax), [[0.75, 1, 0.5], [0.25, 0.5, 0]])
 
 
-def test_bars_are_exact_intervals_of_few_samples_and_never_points(ax):
+def test_bars_of_small_groups_are_exact_intervals_and_never_points(ax):
     """Clopper and Pearson's: of 2 of 2 the lower limit is the root of .025."""
     of_four, of_two = (0.194120, 0.993691), (0.158114, 1)
     half = (0.012579, 0.987421)
@@ -131,7 +131,7 @@ def test_an_unfitted_estimator_is_refused():
         )
 
 
-def test_plot_draws_on_given_axes():
+def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
     display = GroupRateDisplay([[0.5]], [[[0.4, 0.6]]], [0.5], rate_names=["rate"])
     assert display.plot(ax=ax) is display

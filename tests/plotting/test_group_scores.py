@@ -44,7 +44,7 @@ def test_a_curve_is_a_kernel_estimate_of_its_group(display):
     np.testing.assert_allclose(display.densities[0][inner], expected[inner], atol=0.006)
 
 
-def test_the_shading_lies_over_the_samples_of_the_interval(display):
+def test_the_shading_covers_the_samples_of_the_interval(display):
     width = np.diff(display.scores)[0]
     cells = np.clip(np.round((SCORE - display.scores[0]) / width).astype(int), 0, 511)
     for group, inside, share in zip("ab", display.inside, [0.2, 0.6], strict=True):
@@ -88,8 +88,8 @@ def test_weights_move_a_density():
     )
     width = np.diff(display.scores)[0]
     for group, density in zip("ab", display.densities, strict=True):
-        own = group == GROUP
-        expected = np.average(SCORE[own], weights=weights[own])
+        inside = group == GROUP
+        expected = np.average(SCORE[inside], weights=weights[inside])
         assert density @ display.scores * width == pytest.approx(expected, abs=0.02)
 
 
@@ -123,7 +123,7 @@ def test_an_unfitted_estimator_is_refused():
         GroupScoreDisplay.from_estimator(LogisticRegression(), [[0.0]], sensitive_features=["a"])
 
 
-def test_plot_draws_on_given_axes(display):
+def test_plot_draws_on_axes(display):
     figure, ax = plt.subplots()
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure

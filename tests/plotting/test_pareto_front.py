@@ -42,7 +42,7 @@ def test_dominated_points_are_left_out():
     assert display.line_.get_xdata().tolist() == [0.1, 0.3]
 
 
-def test_plot_returns_the_display_and_draws_on_given_axes(front):
+def test_plot_returns_the_display_and_draws_on_axes(front):
     figure, ax = plt.subplots()
     display = ParetoFrontDisplay.from_front(front)
     assert display.plot(ax=ax) is display
@@ -55,7 +55,7 @@ def test_axes_say_what_and_in_which_unit(front):
     assert ax.get_ylabel() == front.cost_name
 
 
-def test_a_front_of_share_ratios_says_so_and_has_no_limit_of_the_data(front):
+def test_a_front_of_share_ratios_is_labelled_and_has_no_limit_of_the_data(front):
     front.criterion = "share_ratio"
     display = ParetoFrontDisplay.from_front(front, selected=2)
     assert display.line_.get_xdata().tolist() == [0.05, 0.15, 0.2]
@@ -82,8 +82,8 @@ def test_several_fronts_are_distinct_in_colour_and_in_grey(front):
         ax = displays[0].ax_
         displays.append(ParetoFrontDisplay.from_front(front, name=f"front {i}", ax=ax))
     lines = [display.line_ for display in displays]
-    for look in ("get_color", "get_marker", "get_linestyle"):
-        assert len({getattr(line, look)() for line in lines}) == 4
+    for getter in ("get_color", "get_marker", "get_linestyle"):
+        assert len({getattr(line, getter)() for line in lines}) == 4
     names = ["front 0", "front 1", "front 2", "front 3", "balance of the data"]
     assert legend_of(ax) == names  # and the common limit is drawn and named once
 

@@ -29,7 +29,7 @@ def test_colours_are_colours():
         lambda: GroupRateDisplay.from_predictions(
             [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb")
         ),
-        lambda: ConvergenceDisplay.from_monitor(_watched()),
+        lambda: ConvergenceDisplay.from_monitor(make_monitor()),
     ],
     ids=["composition", "rates", "convergence"],
 )
@@ -39,7 +39,7 @@ def test_without_matplotlib_the_error_names_the_extra(draw, monkeypatch):
         draw()
 
 
-def _watched():
+def make_monitor():
     import numpy as np
 
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")

@@ -49,8 +49,8 @@ def test_models_are_distinct_on_the_same_axes(front):
     _, ax = plt.subplots()
     displays = [TradeoffDisplay.from_front(front, name=name, ax=ax) for name in ("one", "two")]
     assert displays[0].ax_ is displays[1].ax_ is ax
-    for look in ("get_color", "get_marker"):
-        assert len({getattr(display.line_, look)() for display in displays}) == 2
+    for getter in ("get_color", "get_marker"):
+        assert len({getattr(display.line_, getter)() for display in displays}) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
 
 

@@ -10,7 +10,7 @@ def draw(seed, n_samples=300):
     rng = np.random.default_rng(seed)
     scores, slopes = rng.normal(size=(2, n_samples))
     slopes[:9] = 0.0
-    scores[9:12], slopes[9:12] = scores[12], slopes[12]  # equal people flip together
+    scores[9:12], slopes[9:12] = scores[12], slopes[12]  # equal samples flip together
     return scores, slopes / np.abs(slopes).max()
 
 
@@ -40,14 +40,14 @@ def test_half_of_the_bins_are_where_half_of_the_flips_are():
 def test_a_number_between_two_does_not_hang_on_their_last_digits():
     low = np.array([-3.0, 0.1, 1e-7, 5.0])
     high = low + np.array([0.3, 1e-6, 1e-9, 3.0])
-    found = round_midpoints(low, high)
-    assert ((low < found) & (found < high)).all()
-    np.testing.assert_array_equal(found, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
+    midpoints = round_midpoints(low, high)
+    assert ((low < midpoints) & (midpoints < high)).all()
+    np.testing.assert_array_equal(midpoints, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
 
 
 @pytest.mark.parametrize("make", [sort_flips, lambda *line: spread_flips(*line, 64)])
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
-def test_a_piece_of_a_line_has_the_decisions_of_the_whole(make, first, last):
+def test_a_segment_has_the_decisions_of_the_line(make, first, last):
     *_, all_decisions, all_bins = make(*draw(0))
     decisions, bins = _crop(all_decisions, all_bins, first, last)
     for stop in range(last - first + 1):

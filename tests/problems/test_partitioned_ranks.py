@@ -1,4 +1,4 @@
-"""Gaps on intervals of percentiles, of parts against everybody at once."""
+"""Gaps on intervals of percentiles: partitions against the full data."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 
 
 @pytest.fixture(autouse=True)
-def few_at_a_time(monkeypatch):
-    """So few bins and people that they are divided several times."""
+def small_bins(monkeypatch):
+    """Bins so small that they are divided several times."""
     monkeypatch.setattr(_bins, "_N_BINS", 16)
     monkeypatch.setattr(_bins, "_MAX_GATHERED", 40)
 
@@ -30,15 +30,15 @@ def draw(seed, is_tied, weighted, **criterion):
     X = np.round(X) if is_tied else X
     weights = rng.integers(1, 5, n_samples).astype(float) if weighted else np.ones(n_samples)
     target = rng.choice([-1.0, 1.0], n_samples)
-    people, loss = Samples(target, check_groups(groups, n_samples), weights), LogisticLoss()
-    bound = PartialStatisticalParity(**criterion).bind(people, None, loss, tolerance=0.05)
+    samples, loss = Samples(target, check_groups(groups, n_samples), weights), LogisticLoss()
+    bound = PartialStatisticalParity(**criterion).bind(samples, None, loss, tolerance=0.05)
     model = LinearModel.from_features(X, weights)
     constraint = ConstraintSystem((bound,))
-    whole = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
-    parts = make_partitions([whole.subset(rows) for rows in blocks(n_samples, size=130)])
+    full = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
+    partitioned = make_partitions([full.subset(rows) for rows in blocks(n_samples, size=130)])
     return (
-        whole,
-        PartitionedRankProblem.from_problem(whole, parts, whole if seed % 2 else None),
+        full,
+        PartitionedRankProblem.from_problem(full, partitioned, full if seed % 2 else None),
         rng.normal(size=3),
     )
 
@@ -46,46 +46,48 @@ def draw(seed, is_tied, weighted, **criterion):
 @pytest.mark.parametrize("is_tied", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
-def test_the_gap_of_parts_is_the_public_metric_of_everybody(is_tied, weighted, scale):
+def test_the_gap_of_partitions_is_the_public_metric(is_tied, weighted, scale):
     for seed, interval in enumerate(INTERVALS):
-        whole, parts, parameters = draw(seed, is_tied, weighted, interval=interval, scale=scale)
-        (bound,) = whole.constraint
-        expected = bound.gap(whole.model.evaluate(parameters).predictions)
-        assert parts.gaps(parameters)[0] == pytest.approx(expected, abs=1e-13)
+        full, partitioned, parameters = draw(
+            seed, is_tied, weighted, interval=interval, scale=scale
+        )
+        (bound,) = full.constraint
+        expected = bound.gap(full.model.evaluate(parameters).predictions)
+        assert partitioned.gaps(parameters)[0] == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("surrogate", ["ramp", "sigmoid"])
-def test_rows_and_derivatives_are_those_of_the_whole(surrogate):
-    whole, parts, parameters = draw(1, False, True, interval=(0.1, 0.4), surrogate=surrogate)
-    x, multipliers = whole.initial_point(parameters), np.linspace(-1, 1, len(whole.lower))
-    expected, found = whole.evaluate(x), parts.evaluate(x, multipliers)
+def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
+    full, partitioned, parameters = draw(1, False, True, interval=(0.1, 0.4), surrogate=surrogate)
+    x, multipliers = full.initial_point(parameters), np.linspace(-1, 1, len(full.lower))
+    expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
     for name in ("fun", "grad", "values", "jacobian", "aux_jacobian"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+        np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     for is_near in (False, True):
         exact = expected.hessian(multipliers, is_near)
-        np.testing.assert_allclose(found.hessian(multipliers, is_near), exact, atol=1e-11)
+        np.testing.assert_allclose(result.hessian(multipliers, is_near), exact, atol=1e-11)
 
 
-def test_criteria_may_change_after_people_are_divided():
-    whole, parts, parameters = draw(1, False, False, interval=(0.1, 0.4))
-    (bound,) = whole.constraint
+def test_criteria_may_change_after_partitioning():
+    full, partitioned, parameters = draw(1, False, False, interval=(0.1, 0.4))
+    (bound,) = full.constraint
     changed = replace(bound, criterion=bound.criterion.narrow(0.3).refine())
     constraint = ConstraintSystem((changed,))
-    whole, parts = (replace(one, constraint=constraint) for one in (whole, parts))
-    x = whole.initial_point(parameters)
+    full, partitioned = (replace(one, constraint=constraint) for one in (full, partitioned))
+    x = full.initial_point(parameters)
     assert len(x) == 3 + 20
-    np.testing.assert_allclose(parts.evaluate(x).values, whole.evaluate(x).values, atol=1e-12)
+    np.testing.assert_allclose(partitioned.evaluate(x).values, full.evaluate(x).values, atol=1e-12)
 
 
-def test_a_report_counts_everybody():
-    whole, parts, parameters = draw(2, False, True, interval=(0.1, 0.4))
-    objective, n_rows, report = parts.describe(parameters)
-    assert objective == pytest.approx(whole.describe(parameters)[0], rel=1e-12)
-    assert n_rows == len(whole.lower)
-    scores = whole.model.evaluate(parameters).scores
-    (bound,) = whole.constraint
+def test_a_report_counts_all_samples():
+    full, partitioned, parameters = draw(2, False, True, interval=(0.1, 0.4))
+    objective, n_rows, report = partitioned.describe(parameters)
+    assert objective == pytest.approx(full.describe(parameters)[0], rel=1e-12)
+    assert n_rows == len(full.lower)
+    scores = full.model.evaluate(parameters).scores
+    (bound,) = full.constraint
     for row in report.itertuples():
-        samples, shares = bound.events.members(row.group)
-        above = shares @ (scores[samples] > row.threshold)
+        members, shares = bound.events.members(row.group)
+        above = shares @ (scores[members] > row.threshold)
         assert row.rate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)
-        assert row.n == len(samples)
+        assert row.n == len(members)

@@ -34,9 +34,9 @@ def make_problem(name, loss=None, container=np.asarray, fit_intercept=True):
     if name == "single row":
         return make_problem("sum of odds", loss, container, fit_intercept).single()
     loss = LogisticLoss() if loss is None else loss
-    people = Samples(TARGET, GROUPS, WEIGHTS)
+    samples = Samples(TARGET, GROUPS, WEIGHTS)
     bound = ConstraintSystem(
-        tuple(one.bind(people, Sigmoid(), loss, tolerance=0.05) for one in SPECS[name])
+        tuple(one.bind(samples, Sigmoid(), loss, tolerance=0.05) for one in SPECS[name])
     )
     model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
     return ConstrainedProblem(model, loss, TARGET, WEIGHTS, ALPHA, bound)
@@ -138,7 +138,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     np.testing.assert_array_equal(again.values, gaps)
 
 
-def test_a_constraint_without_a_single_row_keeps_its_own():
+def test_a_constraint_without_a_single_row_keeps_its_rows():
     problem = make_problem("parity")
     with_rows = replace(problem, constraint=problem.rows)
     assert with_rows.single() is with_rows
@@ -153,7 +153,7 @@ def test_the_scale_of_weights_does_not_matter():
     assert heavier.evaluate(x).fun == pytest.approx(problem.evaluate(x).fun, rel=1e-14)
 
 
-def test_what_is_not_asked_for_is_not_computed():
+def test_unused_derivatives_are_not_computed():
     class Counting:
         def __init__(self):
             self.calls = 0
@@ -219,11 +219,11 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     problem = make_problem(spec)
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), problem.evaluate_decisions(x)
-    for rows, own in zip(components(problem), components(counted.problem), strict=True):
-        means = own.means.evaluate(counted.scores)[1] + own.offset
+    for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
+        means = constraint.means.evaluate(counted.scores)[1] + constraint.offset
         np.testing.assert_allclose(means, rows.means.exact_at(smooth.scores))
     assert counted.fun == smooth.fun
-    if spec != "single row":  # whose slope is that of the pair which is furthest apart
+    if spec != "single row":  # its slope is that of the pair with the largest difference
         np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)
 
 
@@ -235,21 +235,21 @@ def test_another_constraint_at_the_same_point_does_not_ask_the_model_again():
     assert there.scores is here.scores
 
 
-def test_some_rows_of_the_jacobian():
+def test_selected_rows_of_the_jacobian():
     problem = make_problem("joint")
     here = problem.evaluate(random_point(problem))
     rows = np.array([2, 0])
     np.testing.assert_allclose(here.jacobian_of(rows), here.jacobian[rows], atol=1e-14)
 
 
-def test_a_problem_of_some_samples_has_their_means():
+def test_a_subset_of_a_problem_has_its_means():
     problem, rows = make_problem("parity"), np.arange(0, N_SAMPLES, 2)
-    some, x = problem.take(rows), random_point(problem)
-    everybody, here = problem.evaluate(x), some.evaluate(x)
-    np.testing.assert_allclose(here.scores, everybody.scores[rows])
+    subset, x = problem.take(rows), random_point(problem)
+    full, here = problem.evaluate(x), subset.evaluate(x)
+    np.testing.assert_allclose(here.scores, full.scores[rows])
     share = WEIGHTS[rows] / WEIGHTS[rows].sum()
-    losses = problem.loss(everybody.scores, TARGET).value
-    penalty = problem.ridge @ everybody.parameters**2 / 2
+    losses = problem.loss(full.scores, TARGET).value
+    penalty = problem.ridge @ full.parameters**2 / 2
     assert here.fun == pytest.approx(share @ losses[rows] + penalty)
 
 

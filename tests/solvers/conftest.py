@@ -67,7 +67,7 @@ def features(n, d, seed=0):
     return X, np.where(signal > 0, 1.0, -1.0)
 
 
-def squared(X, y, constraint, alpha=0.1):
+def make_least_squares(X, y, constraint, alpha=0.1):
     weights = np.ones(len(y))
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, SquaredLoss(), y, weights, alpha, constraint)
@@ -76,17 +76,19 @@ def squared(X, y, constraint, alpha=0.1):
 def quadratic():
     """Squared loss and three rows: an upper and a lower bound that press, and one that does not.
 
-    With H the Hessian and J the pressing rows, the answer solves
+    With H the Hessian and J the active rows, the answer solves
     H x + J' multipliers = -gradient(0), J x = bounds.
     """
     X, y = features(60, 3)
     rows = np.random.default_rng(1).normal(size=(3, 60)) / np.sqrt(60)
-    free = squared(X, y, LinearRows(rows, np.full(3, -np.inf), np.full(3, np.inf)))
-    n = free.n_parameters
-    start = free.evaluate(np.zeros(n))
-    H = np.column_stack([free.evaluate(e).grad - start.grad for e in np.eye(n)])
+    unconstrained = make_least_squares(
+        X, y, LinearRows(rows, np.full(3, -np.inf), np.full(3, np.inf))
+    )
+    n = unconstrained.n_parameters
+    start = unconstrained.evaluate(np.zeros(n))
+    H = np.column_stack([unconstrained.evaluate(e).grad - start.grad for e in np.eye(n)])
     plain = np.linalg.solve(H, -start.grad)
-    values, J = free.evaluate(plain).values, start.jacobian
+    values, J = unconstrained.evaluate(plain).values, start.jacobian
     lower = np.array([-np.inf, values[1] + 0.3, values[2] - 1.0])
     upper = np.array([values[0] - 0.3, np.inf, values[2] + 1.0])
     bounds = np.array([upper[0], lower[1]])
@@ -94,7 +96,7 @@ def quadratic():
     answer = np.linalg.solve(system, np.concatenate((-start.grad, bounds)))
     x, multipliers = answer[:n], np.append(answer[n:], 0.0)
     assert multipliers[0] > 0 > multipliers[1], "both bounds must press"
-    return Known(squared(X, y, LinearRows(rows, lower, upper)), x, multipliers)
+    return Known(make_least_squares(X, y, LinearRows(rows, lower, upper)), x, multipliers)
 
 
 def fair(spec=None, n_groups=2, tolerance=0.02, n=240, alpha=0.1):
@@ -121,8 +123,8 @@ def wide(d, n=500, alpha=0.1):
     X, y = features(n, d)
     groups = (X[:, 0] + np.random.default_rng(2).normal(size=n) > 0).astype(int)
     weights, loss = np.ones(n), LogisticLoss()
-    people = Samples(y, check_groups(groups, n), weights)
-    bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
+    samples = Samples(y, check_groups(groups, n), weights)
+    bound = DemographicParity().bind(samples, Sigmoid(), loss, 0.02)
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, alpha, bound)
 
@@ -139,7 +141,7 @@ def slsqp(problem):
                 "jac": lambda x, s=sign, f=finite: -s * problem.evaluate(x).jacobian[f],
             }
         )
-    found = minimize(
+    result = minimize(
         lambda x: problem.evaluate(x).fun,
         problem.initial_point(),
         jac=lambda x: problem.evaluate(x).grad,
@@ -147,8 +149,8 @@ def slsqp(problem):
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 500},
     )
-    assert found.success, found.message
-    return found
+    assert result.success, result.message
+    return result
 
 
 @pytest.fixture(scope="session")

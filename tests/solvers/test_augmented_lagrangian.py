@@ -5,11 +5,11 @@ from skfair.solvers import AugmentedLagrangian
 
 def test_each_answer_minimises_the_augmented_lagrangian(problems):
     known = problems.quadratic()
-    problem, seen = known.problem, []
+    problem, steps = known.problem, []
     AugmentedLagrangian(rho=3.0, growth=1.0, max_iter=3, tol=1e-12).solve(
-        problem, callback=seen.append
+        problem, callback=steps.append
     )
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in zip(steps, steps[1:], strict=False):
         at = after.evaluation
         values = at.values
         up = np.maximum(0, np.maximum(before.multipliers, 0) + 3 * (values - problem.upper))

@@ -7,13 +7,13 @@ from skfair.solvers import Iterate, estimate_multipliers, kkt_residual
 
 
 @pytest.fixture
-def known(problems):
+def known_problem(problems):
     return problems.quadratic()
 
 
-def test_the_residual_by_hand(known):
-    problem = known.problem
-    x = known.x + 0.1
+def test_the_residual_by_hand(known_problem):
+    problem = known_problem.problem
+    x = known_problem.x + 0.1
     evaluation = problem.evaluate(x)
     multipliers = np.array([0.5, -0.25, 0.0])
     values = evaluation.values
@@ -24,27 +24,27 @@ def test_the_residual_by_hand(known):
     assert kkt_residual(Iterate(evaluation, multipliers)) == pytest.approx(expected)
 
 
-def test_the_residual_is_zero_at_the_answer_alone(known):
-    at = known.problem.evaluate(known.x)
-    assert kkt_residual(Iterate(at, known.multipliers)) < 1e-12
-    assert kkt_residual(Iterate(at, -known.multipliers)) > 0.1
-    assert kkt_residual(Iterate(at, 0 * known.multipliers)) > 0.01
+def test_the_residual_is_zero_at_the_answer_alone(known_problem):
+    at = known_problem.problem.evaluate(known_problem.x)
+    assert kkt_residual(Iterate(at, known_problem.multipliers)) < 1e-12
+    assert kkt_residual(Iterate(at, -known_problem.multipliers)) > 0.1
+    assert kkt_residual(Iterate(at, 0 * known_problem.multipliers)) > 0.01
 
 
-def test_a_multiplier_of_a_bound_that_does_not_exist_is_no_certificate(known):
+def test_a_multiplier_of_a_bound_that_does_not_exist_is_no_certificate(known_problem):
     """The first row has no lower bound: a negative multiplier can never be complementary."""
-    at = known.problem.evaluate(known.x)
+    at = known_problem.problem.evaluate(known_problem.x)
     assert kkt_residual(Iterate(at, np.array([-1e-9, 0.0, 0.0]))) == np.inf
 
 
-def test_multipliers_are_recovered_from_the_point_alone(known):
-    at = known.problem.evaluate(known.x)
-    np.testing.assert_allclose(estimate_multipliers(at, 1e-6), known.multipliers, atol=1e-9)
-    inside = known.problem.evaluate(known.x - 0.1 * at.jacobian[0])
+def test_multipliers_are_recovered_from_the_point_alone(known_problem):
+    at = known_problem.problem.evaluate(known_problem.x)
+    np.testing.assert_allclose(estimate_multipliers(at, 1e-6), known_problem.multipliers, atol=1e-9)
+    inside = known_problem.problem.evaluate(known_problem.x - 0.1 * at.jacobian[0])
     assert estimate_multipliers(inside, 1e-6)[0] == 0
 
 
-def test_an_estimate_of_multipliers_that_would_be_too_large_is_left_out(known, monkeypatch):
-    at = known.problem.evaluate(known.x)
-    monkeypatch.setattr("skfair.solvers._certificate._MAX_ENTRIES", 2 * len(known.x) - 1)
+def test_an_estimate_of_multipliers_that_would_be_too_large_is_left_out(known_problem, monkeypatch):
+    at = known_problem.problem.evaluate(known_problem.x)
+    monkeypatch.setattr("skfair.solvers._certificate._MAX_ENTRIES", 2 * len(known_problem.x) - 1)
     np.testing.assert_array_equal(estimate_multipliers(at, 1e-6), np.zeros(3))

@@ -30,7 +30,7 @@ def assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty):
 def slsqp(curvature, rows, lower, upper, penalty):
     """The same program with slack variables, by scipy."""
     m, n = rows.shape
-    room = {
+    slacks = {
         "type": "ineq",
         "fun": lambda v: np.concatenate(
             (upper - rows @ v[:n] + v[n:], rows @ v[:n] + v[n:] - lower)
@@ -39,7 +39,7 @@ def slsqp(curvature, rows, lower, upper, penalty):
     return minimize(
         lambda v: curvature @ v[:n] ** 2 / 2 + penalty * v[n:].sum(),
         np.zeros(n + m),
-        constraints=room,
+        constraints=slacks,
         bounds=[(None, None)] * n + [(0, None)] * m,
         method="SLSQP",
         options={"ftol": 1e-13, "maxiter": 500},
@@ -47,7 +47,7 @@ def slsqp(curvature, rows, lower, upper, penalty):
 
 
 def test_one_row_by_hand():
-    """min z^2 / 2 with z >= 1: z = 1, and the bound presses from below with 1."""
+    """min z^2 / 2 with z >= 1: z = 1, and the multiplier of the lower bound is 1."""
     z, multipliers = solve_elastic_qp(
         np.ones(1), np.ones((1, 1)), np.array([1.0]), np.array([np.inf]), 10.0
     )
@@ -55,7 +55,7 @@ def test_one_row_by_hand():
     np.testing.assert_allclose(multipliers, [-1.0], atol=1e-9)
 
 
-def test_a_row_yields_where_it_costs_more_than_its_price():
+def test_a_row_is_violated_where_it_costs_more_than_its_penalty():
     z, multipliers = solve_elastic_qp(
         np.ones(1), np.ones((1, 1)), np.array([1.0]), np.array([np.inf]), 0.25
     )
@@ -96,8 +96,8 @@ def test_unknowns_almost_without_curvature_solve_a_linear_program():
     z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, 50.0)
     assert_optimal(z, multipliers, curvature, rows, lower, upper, 50.0)
     assert abs(multipliers.sum()) < 1e-6, "the centre is free, so the multipliers cancel"
-    found = slsqp(curvature, rows, lower, upper, 50.0)
-    assert cost(z, curvature, rows, lower, upper, 50.0) <= found.fun + 1e-7
+    result = slsqp(curvature, rows, lower, upper, 50.0)
+    assert cost(z, curvature, rows, lower, upper, 50.0) <= result.fun + 1e-7
 
 
 def test_the_least_violation_is_that_of_a_linear_program():
@@ -143,8 +143,8 @@ def test_it_is_no_worse_than_slsqp(seed):
     lower, upper = rng.normal(size=4) - 0.1, rng.normal(size=4) + 0.6
     lower = np.minimum(lower, upper)
     z, _ = solve_elastic_qp(curvature, rows, lower, upper, 3.0)
-    found = slsqp(curvature, rows, lower, upper, 3.0)
-    assert cost(z, curvature, rows, lower, upper, 3.0) <= found.fun + 1e-8
+    result = slsqp(curvature, rows, lower, upper, 3.0)
+    assert cost(z, curvature, rows, lower, upper, 3.0) <= result.fun + 1e-8
 
 
 @pytest.mark.parametrize("seed", [98, 131, 160])
@@ -172,8 +172,8 @@ def test_of_many_rows_the_answer_is_that_of_all(seed, penalty):
     assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty)
     assert 0 < np.count_nonzero(np.abs(multipliers) > 1e-6 * penalty) < 100
     one_sided = OneSided(lower, upper)
-    whole = one_sided.jacobian(rows), one_sided.bounds
-    duals, point = _interior_point(curvature, *whole, penalty, 1e-12)
+    standard_form = one_sided.jacobian(rows), one_sided.bounds
+    duals, point = _interior_point(curvature, *standard_form, penalty, 1e-12)
     np.testing.assert_allclose(z, point, atol=1e-7)
     np.testing.assert_allclose(multipliers, one_sided.multipliers(duals), atol=1e-5 * penalty)
 

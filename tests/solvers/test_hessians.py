@@ -68,17 +68,17 @@ def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(proble
     expected = here.hessian(multipliers)
     assert np.linalg.eigvalsh(expected)[0] > 0
     for damping in (0.0, 2.0):
-        found = dense(ExactHessian(here, multipliers).root(damping), 4)
-        np.testing.assert_allclose(found, expected + damping * np.eye(4), atol=1e-8)
+        result = dense(ExactHessian(here, multipliers).root(damping), 4)
+        np.testing.assert_allclose(result, expected + damping * np.eye(4), atol=1e-8)
 
 
-def test_a_hessian_that_bends_down_is_stiffened_along_pressing_rows_first(problems):
+def test_an_indefinite_hessian_is_corrected_along_active_rows_first(problems):
     problem = problems.fair(alpha=0.0)
     here, multipliers = problem.evaluate(np.array([1.0, -0.2, 0.1, 0.0])), np.array([20.0])
-    bent = here.hessian(multipliers)
-    assert np.linalg.eigvalsh(bent)[0] < 0
-    found = dense(ExactHessian(here, multipliers).root(0.0), 4)
-    assert np.linalg.eigvalsh(found)[0] > 0
+    indefinite = here.hessian(multipliers)
+    assert np.linalg.eigvalsh(indefinite)[0] < 0
+    result = dense(ExactHessian(here, multipliers).root(0.0), 4)
+    assert np.linalg.eigvalsh(result)[0] > 0
 
 
 def test_an_unknown_in_other_units_does_not_hold_the_others():
@@ -98,8 +98,8 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
 @pytest.mark.parametrize(
     "is_convexified, kept", [(True, [True, False, False, True]), (False, [False] * 4)]
 )
-def test_a_safe_hessian_serves_once_more_where_the_residual_is_halved(
-    is_convexified, kept, monkeypatch
+def test_a_convexified_hessian_is_reused_where_the_residual_is_halved(
+    is_convexified, is_reused, monkeypatch
 ):
     residuals = iter([1.0, 0.4, 0.1, 0.09, 0.01])
     monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
@@ -108,7 +108,7 @@ def test_a_safe_hessian_serves_once_more_where_the_residual_is_halved(
     )
     hessians = ExactHessians(tol=1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(5)]
-    assert [new is old for old, new in zip(made, made[1:], strict=False)] == kept
+    assert [new is old for old, new in zip(made, made[1:], strict=False)] == is_reused
 
 
 def test_the_last_step_needs_no_new_hessian(monkeypatch):

@@ -27,19 +27,19 @@ class Scripted(Solver):
 
 
 @pytest.fixture
-def known(problems):
+def known_problem(problems):
     return problems.quadratic()
 
 
-def between(known, shares):
+def make_points(known_problem, shares):
     """Points from 0 (feasible or not) to the answer and beyond."""
-    return [share * known.x for share in shares]
+    return [share * known_problem.x for share in shares]
 
 
-def test_an_uncertified_answer_gets_estimated_multipliers(known):
-    result = Scripted([known.x]).solve(known.problem)
+def test_an_uncertified_answer_gets_estimated_multipliers(known_problem):
+    result = Scripted([known_problem.x]).solve(known_problem.problem)
     assert result.status == "optimal"
-    np.testing.assert_allclose(result.multipliers, known.multipliers, atol=1e-9)
+    np.testing.assert_allclose(result.multipliers, known_problem.multipliers, atol=1e-9)
 
 
 def test_the_best_feasible_iterate_is_the_answer(problems):
@@ -63,46 +63,46 @@ def test_else_it_is_the_least_violating_one(problems):
     assert result.violation == problem.evaluate(points[1]).violation > 0
 
 
-def test_a_solver_s_own_choice_counts(problems):
+def test_the_choice_of_the_solver_takes_precedence(problems):
     problem = problems.fair()
     points = [share * np.array([1.5, 1.0, 1.0, 0.0]) for share in (0.01, 0.4, 0.0)]
     result = Scripted(points, chosen=[False, True, False]).solve(problem)
     np.testing.assert_array_equal(result.x, points[1])
 
 
-def test_the_residual_is_measured_now_and_then(known):
-    seen = []
-    points = between(known, np.linspace(0, 0.5, 8))
-    Scripted(points, check_every=3).solve(known.problem, callback=seen.append)
-    measured = [bool(np.isfinite(progress.residual)) for progress in seen]
+def test_the_residual_is_measured_now_and_then(known_problem):
+    steps = []
+    points = make_points(known_problem, np.linspace(0, 0.5, 8))
+    Scripted(points, check_every=3).solve(known_problem.problem, callback=steps.append)
+    measured = [bool(np.isfinite(progress.residual)) for progress in steps]
     assert measured == [True, False, False] * 2 + [True, False]
 
 
-def test_max_iter_counts_iterations_after_the_start(known):
-    points = between(known, np.linspace(0, 0.5, 8))
-    assert Scripted(points, max_iter=3).solve(known.problem).n_iter == 3
-    assert Scripted(points).solve(known.problem).n_iter == 7
+def test_max_iter_counts_iterations_after_the_start(known_problem):
+    points = make_points(known_problem, np.linspace(0, 0.5, 8))
+    assert Scripted(points, max_iter=3).solve(known_problem.problem).n_iter == 3
+    assert Scripted(points).solve(known_problem.problem).n_iter == 7
 
 
-def test_a_start_of_one_s_own(known):
-    seen = []
+def test_a_custom_start(known_problem):
+    steps = []
 
     class FromStart(Scripted):
         def _iterate(self, problem, x, random_state):
-            seen.append(x)
+            steps.append(x)
             yield Iterate(problem.evaluate(x), np.zeros(3))
 
-    FromStart().solve(known.problem, list(known.x))
-    np.testing.assert_array_equal(seen[0], known.x)
+    FromStart().solve(known_problem.problem, list(known_problem.x))
+    np.testing.assert_array_equal(steps[0], known_problem.x)
 
 
-def test_a_start_without_a_finite_objective_is_refused(known):
+def test_a_start_without_a_finite_objective_is_refused(known_problem):
     with pytest.raises(ValueError, match="finite at the start, but it is nan"):
-        Scripted([known.x]).solve(known.problem, np.full(4, np.nan))
+        Scripted([known_problem.x]).solve(known_problem.problem, np.full(4, np.nan))
 
 
-def test_the_message_has_the_numbers(known):
-    result = Scripted([0 * known.x], tol=1e-2).solve(known.problem)
+def test_the_message_has_the_numbers(known_problem):
+    result = Scripted([0 * known_problem.x], tol=1e-2).solve(known_problem.problem)
     assert result.message.startswith("Scripted stopped after 0 iterations with violation")
     assert "(tol=0.01)" in result.message
 
@@ -116,9 +116,9 @@ def test_a_solver_may_ask_for_one_row_per_gap(problems):
     problem = problems.fair(n_groups=3)
     start = problem.initial_point(np.array([0.5, 0.1, -0.2, 0.3]))
     assert len(start) == 5 and len(problem.lower) == 3
-    seen = []
-    result = OneRow([start[:4]]).solve(problem, start, callback=seen.append)
-    evaluation = seen[0].evaluation
+    steps = []
+    result = OneRow([start[:4]]).solve(problem, start, callback=steps.append)
+    evaluation = steps[0].evaluation
     scores = problem.model.scores(start[:4])
     assert evaluation.values == problem.constraint.aggregate(
         problem.constraint.means.evaluate(scores)[1]
@@ -138,25 +138,25 @@ class CountedLoss:
         return self.loss(scores, target)
 
 
-def test_between_measurements_nothing_is_computed_of_iterates_that_are_not_chosen(known):
+def test_between_measurements_nothing_is_computed_of_iterates_that_are_not_chosen(known_problem):
     """As steps on mini-batches are: full passes wait for the next measurement."""
-    loss = CountedLoss(known.problem.loss)
-    problem = replace(known.problem, loss=loss)
-    points = between(known, np.linspace(0, 0.5, 7))
+    loss = CountedLoss(known_problem.problem.loss)
+    problem = replace(known_problem.problem, loss=loss)
+    points = make_points(known_problem, np.linspace(0, 0.5, 7))
     chosen = [None, False, False, None, False, False, None]
     result = Scripted(points, chosen=chosen, check_every=3).solve(problem)
     assert result.n_iter == 6
     assert loss.calls == 4  # the start, and three measurements of which one is the answer
 
 
-def test_the_result_keeps_what_the_driver_has_computed(known):
-    loss = CountedLoss(known.problem.loss)
-    seen = []
-    result = SQP().solve(replace(known.problem, loss=loss), callback=seen.append)
+def test_the_result_keeps_what_the_driver_has_computed(known_problem):
+    loss = CountedLoss(known_problem.problem.loss)
+    steps = []
+    result = SQP().solve(replace(known_problem.problem, loss=loss), callback=steps.append)
     calls = loss.calls
-    assert result.evaluation is seen[-1].evaluation
-    assert result.evaluation.scores is seen[-1].evaluation.scores
-    assert (result.fun, result.violation) == (seen[-1].evaluation.fun, 0.0)
+    assert result.evaluation is steps[-1].evaluation
+    assert result.evaluation.scores is steps[-1].evaluation.scores
+    assert (result.fun, result.violation) == (steps[-1].evaluation.fun, 0.0)
     assert loss.calls == calls
 
 
@@ -172,10 +172,10 @@ def test_a_constraint_that_lacks_something_is_refused_with_a_remedy(problems):
         SOLVERS["idca"]().solve(problems.fair())
 
 
-def test_what_to_do_is_said_by_the_solver(known, problems):
-    points = between(known, [0.1, 0.2])
-    assert "try solver='sqp'" in Scripted(points).solve(known.problem).message
+def test_the_message_advises_by_the_solver(known_problem, problems):
+    points = make_points(known_problem, [0.1, 0.2])
+    assert "try solver='sqp'" in Scripted(points).solve(known_problem.problem).message
     stopped = SQP(max_iter=1).solve(problems.fair())
     assert stopped.status != "optimal"
     assert "Raise max_iter or tol" in stopped.message and "'sqp'" not in stopped.message
-    assert "Raise" not in SQP().solve(known.problem).message
+    assert "Raise" not in SQP().solve(known_problem.problem).message

@@ -22,7 +22,7 @@ SMOOTH = [name for name in ALL if name not in [*SUBGRADIENT, "proxy-lagrangian"]
 TOL = dict.fromkeys(ALL, 1e-7)
 TOL |= dict.fromkeys(PRIMAL_DUAL, 1e-4) | dict.fromkeys(SUBGRADIENT, 1e-3)
 TOL |= dict.fromkeys(BATCHES, 5e-3)
-"""What may be asked of solvers that know curvature, that know gradients, and of the others."""
+"""Problems for solvers of second order, of first order, and for the others."""
 
 
 def make(name, **changes):
@@ -34,7 +34,7 @@ def test_a_quadratic_with_linear_rows_is_solved(name, problems):
     problem, x, multipliers = problems.quadratic()
     result = make(name, max_iter=2000).solve(problem, random_state=0)
     assert result.violation <= TOL[name]
-    # Where two rows press, subgradient steps circle around the answer: near, but no certificate.
+    # With two active rows, subgradient steps cycle around the solution without a certificate.
     assert result.status == ("max_iter" if name in SUBGRADIENT else "optimal"), result.message
     np.testing.assert_allclose(result.x, x, atol=10 * TOL[name])
     np.testing.assert_allclose(result.multipliers, multipliers, atol=10 * TOL[name])
@@ -69,7 +69,7 @@ def test_smooth_solvers_agree_with_slsqp(name, case, problems):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SUBGRADIENT)
-def test_subgradient_solvers_come_near_on_one_kinked_row(name, case, problems):
+def test_subgradient_solvers_come_near_on_one_nonsmooth_row(name, case, problems):
     spec, n_groups = SPECS[case]
     problem = problems.fair(spec, n_groups)
     exact = SOLVERS["sqp"]().solve(problem)
@@ -110,7 +110,7 @@ def test_solvers_on_mini_batches_come_near(name, case, problems):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_without_rows_mini_batches_lead_to_logistic_regression(name, problems):
+def test_mini_batches_without_rows_reach_logistic_regression(name, problems):
     problem = problems.fair(n_groups=1, alpha=0.1)
     result = on_batches(name, max_iter=40).solve(problem, random_state=0)
     exact = SOLVERS["sqp"]().solve(problem)
@@ -118,7 +118,7 @@ def test_without_rows_mini_batches_lead_to_logistic_regression(name, problems):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_rows_that_nobody_can_be_drawn_from_are_refused(name, problems):
+def test_rows_without_mini_batches_are_refused(name, problems):
     problem, _, _ = problems.quadratic()
     with pytest.raises(ValueError, match="needs a constraint that mini-batches can be drawn from"):
         make(name).solve(problem)
@@ -148,18 +148,18 @@ def test_same_seed_same_result(name, problems):
 
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
 def test_a_callback_sees_progress_and_stops(name, problems):
-    seen = []
+    steps = []
 
     def stop_at_two(progress):
-        seen.append(progress)
+        steps.append(progress)
         return progress.n_iter == 2
 
     problem = problems.fair()
     result = make(name).solve(problem, callback=stop_at_two)
-    assert [progress.n_iter for progress in seen] == [0, 1, 2]
+    assert [progress.n_iter for progress in steps] == [0, 1, 2]
     assert result.n_iter == 2
-    assert seen[0].multipliers.shape == problem.lower.shape
-    assert seen[0].residual == kkt_residual(Iterate(seen[0].evaluation, seen[0].multipliers))
+    assert steps[0].multipliers.shape == problem.lower.shape
+    assert steps[0].residual == kkt_residual(Iterate(steps[0].evaluation, steps[0].multipliers))
 
 
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
@@ -200,8 +200,8 @@ def test_the_certificate_can_be_recomputed(name, problems):
         (lagrangian(x + step * e) - lagrangian(x - step * e)) / (2 * step) for e in np.eye(len(x))
     ]
     values = problem.evaluate(x).values
-    room = np.where(multipliers > 0, problem.upper - values, values - problem.lower)
-    products = np.abs(multipliers) * np.maximum(0.0, room)
+    slacks = np.where(multipliers > 0, problem.upper - values, values - problem.lower)
+    products = np.abs(multipliers) * np.maximum(0.0, slacks)
     residual = max(np.abs(slope).max(), products.max())
     assert result.residual == pytest.approx(residual, abs=1e-8)
     violation = max((values - problem.upper).max(), (problem.lower - values).max(), 0.0)
@@ -228,25 +228,25 @@ def test_a_parameter_out_of_range_is_named(name, problems):
         make(name, max_iter=0).solve(problems.fair())
 
 
-def boxed(problem):
+def add_box(problem):
     """The problem in a box that holds two of its unknowns, and the answer by L-BFGS-B."""
     plain = SOLVERS["sqp"]().solve(problem).x
     problem = replace(problem, region=Box(plain - 1.0, plain - [0.1, -1.0, 0.2, -1.0]))
     box = problem.region
-    found = minimize(
+    result = minimize(
         lambda x: problem.evaluate(x).fun,
         box.upper,
         jac=lambda x: problem.evaluate(x).grad,
         bounds=[*zip(box.lower, box.upper, strict=True)],
         options={"gtol": 1e-10, "ftol": 1e-15},
     )
-    assert (found.x == box.upper).sum() == 2
-    return problem, found
+    assert (result.x == box.upper).sum() == 2
+    return problem, result
 
 
 @pytest.mark.parametrize("name", [name for name in [*ALL, *BATCHES] if make(name).projects])
-def test_a_region_is_kept_to(name, problems):
-    problem, reference = boxed(problems.fair(n_groups=1, alpha=0.1))
+def test_solutions_lie_in_the_region(name, problems):
+    problem, reference = add_box(problems.fair(n_groups=1, alpha=0.1))
     solver = on_batches(name, max_iter=40) if name in BATCHES else make(name)
     result = solver.solve(problem, random_state=0)
     np.testing.assert_array_equal(problem.project(result.x), result.x)
@@ -256,7 +256,7 @@ def test_a_region_is_kept_to(name, problems):
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not make(name).projects])
-def test_a_region_that_is_not_kept_to_is_refused(name, problems):
-    problem, _ = boxed(problems.fair(n_groups=1, alpha=0.1))
+def test_solvers_without_projection_refuse_regions(name, problems):
+    problem, _ = add_box(problems.fair(n_groups=1, alpha=0.1))
     with pytest.raises(ValueError, match=r"(?s)cannot project onto a region.*first-order solver"):
         make(name).solve(problem)

@@ -8,11 +8,11 @@ from skfair.solvers import SOLVERS, SQP
 @pytest.mark.parametrize("spec", [DemographicParity(), EqualizedOdds()])
 def test_it_converges_like_newton(spec, problems):
     """Residuals square once they are small."""
-    seen = []
-    result = SQP(tol=1e-10).solve(problems.fair(spec), callback=seen.append)
+    steps = []
+    result = SQP(tol=1e-10).solve(problems.fair(spec), callback=steps.append)
     assert result.status == "optimal"
     assert result.n_iter <= 8
-    residuals = [max(p.residual, p.evaluation.violation) for p in seen]
+    residuals = [max(p.residual, p.evaluation.violation) for p in steps]
     assert residuals[-1] <= 50 * residuals[-2] ** 2 or residuals[-1] < 1e-9
 
 
@@ -37,7 +37,7 @@ def test_more_rows_than_parameters(problems):
     np.testing.assert_allclose(result.x, reference.x, atol=1e-5)
 
 
-def test_multipliers_above_the_first_price_raise_it(problems):
+def test_multipliers_above_the_first_penalty_raise_it(problems):
     """A row scaled by 1/1000 has a multiplier of some hundreds."""
     known, x, multipliers = problems.quadratic()
     rows = known.constraint
@@ -50,10 +50,10 @@ def test_multipliers_above_the_first_price_raise_it(problems):
 
 def test_it_agrees_with_sqp_on_many_parameters(problems):
     wide = problems.wide(d=300)
-    exact, found = SQP().solve(wide), SOLVERS["sqp-lbfgs"]().solve(wide)
-    assert found.status == "optimal", found.message
-    assert found.fun == pytest.approx(exact.fun, abs=1e-6)
-    np.testing.assert_allclose(found.multipliers, exact.multipliers, atol=1e-4)
+    exact, by_lbfgs = SQP().solve(wide), SOLVERS["sqp-lbfgs"]().solve(wide)
+    assert by_lbfgs.status == "optimal", by_lbfgs.message
+    assert by_lbfgs.fun == pytest.approx(exact.fun, abs=1e-6)
+    np.testing.assert_allclose(by_lbfgs.multipliers, exact.multipliers, atol=1e-4)
 
 
 def test_a_short_memory_still_arrives(problems):

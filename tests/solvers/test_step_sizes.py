@@ -17,13 +17,13 @@ def hessian(problem, weights):
 
 def test_they_are_eigenvalues_and_norms(problems):
     problem = problems.fair()
-    found = constants(problem)
+    estimates = constants(problem)
     gram = np.linalg.eigvalsh(problem.model.gram(np.ones(240)))[-1]
-    assert found.gram == pytest.approx(gram, rel=0.05)
+    assert estimates.gram == pytest.approx(gram, rel=0.05)
     at_zero = np.linalg.eigvalsh(hessian(problem, 0.25 * problem.share))[-1]
-    assert found.objective == pytest.approx(at_zero, rel=0.1)
+    assert estimates.objective == pytest.approx(at_zero, rel=0.1)
     slope = np.linalg.norm(problem.evaluate(problem.initial_point()).jacobian)
-    assert found.rows >= np.sqrt(2) * slope * (1 - 1e-12)  # two bounds, one row
+    assert estimates.rows >= np.sqrt(2) * slope * (1 - 1e-12)  # two bounds, one row
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -42,28 +42,28 @@ def test_no_loss_is_steeper_than_estimated(name, problems):
 
 def test_multipliers_add_the_rows_curvature(problems):
     problem = problems.fair()
-    found, x = constants(problem), np.array([1.0, -1.0, 0.5, 0.3])
+    estimates, x = constants(problem), np.array([1.0, -1.0, 0.5, 0.3])
     evaluation = problem.evaluate(x)
     for multipliers in (np.array([0.0]), np.array([5.0]), np.array([-5.0])):
         curved = hessian(problem, evaluation.curvature(multipliers))
-        bound = found.lagrangian(evaluation, multipliers)
+        bound = estimates.lagrangian(evaluation, multipliers)
         assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound
-    assert found.lagrangian(evaluation, np.array([0.0])) == found.objective
+    assert estimates.lagrangian(evaluation, np.array([0.0])) == estimates.objective
 
 
 def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
     known = problems.fair()
     weights = (known.target > 0).astype(float)
     problem = type(known)(known.model, known.loss, known.target, weights, 0.1, known.constraint)
-    found, evaluation = constants(problem), problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
+    estimates, evaluation = constants(problem), problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
     multipliers = np.array([5.0])
     curved = hessian(problem, evaluation.curvature(multipliers))
-    bound = found.lagrangian(evaluation, multipliers)
+    bound = estimates.lagrangian(evaluation, multipliers)
     assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound < np.inf
 
 
 def test_without_columns(problems):
-    """Nothing bends, and nothing is divided by zero."""
+    """Without curvature nothing is divided by zero."""
     known = problems.fair()
     model = type(known.model).from_features(np.zeros((240, 2)), known.weights, fit_intercept=False)
     problem = type(known)(model, known.loss, known.target, known.weights, 0.0, known.constraint)

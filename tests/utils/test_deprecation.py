@@ -89,7 +89,7 @@ def test_scikit_learn_deprecates_functions_and_classes():
 
 
 def overdue(source, version):
-    """Versions in which a source promises to remove something, up to the present version."""
+    """Versions in which a source announces a removal, up to the present version."""
     written = re.findall(r"removed(?:_in=\"| in skfair )(\d+\.\d+)", source)
     return [one for one in written if release(one) <= release(version)]
 

@@ -13,7 +13,7 @@ from skfair.utils._fit import limit_blas, restore_on_failure
 class Model:
     @restore_on_failure
     def fit(self, value, error=None):
-        """Set two attributes, and raise between them if asked to."""
+        """Set two attributes, and raise between them on request."""
         self.first_ = value
         if error is not None:
             raise error
@@ -22,7 +22,7 @@ class Model:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_what_raises_leaves_the_earlier_fit_whole(error):
+def test_an_exception_leaves_the_earlier_fit(error):
     model = Model()
     with pytest.raises(error):
         model.fit(1, error)
@@ -33,7 +33,7 @@ def test_what_raises_leaves_the_earlier_fit_whole(error):
     assert vars(model) == {"first_": 2, "second_": 2}
 
 
-def test_it_is_the_same_method_to_those_who_look():
+def test_the_decorated_method_has_its_signature():
     assert Model.fit.__doc__.startswith("Set two")
     assert Model.fit.__name__ == "fit"
 

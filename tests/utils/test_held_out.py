@@ -9,24 +9,24 @@ from scipy import sparse
 from skfair.utils._held_out import refuse_training_data
 
 RNG = np.random.default_rng(0)
-WHOLE = RNG.integers(0, 1000, size=(200, 4))
+TRAINING_ROWS = RNG.integers(0, 1000, size=(200, 4))
 REAL = RNG.normal(size=(200, 3))
 WORDS = RNG.choice(["x", "y"], size=200)
 MIXED = pd.DataFrame({"number": REAL[:, 0], "word": WORDS})
 
 SAME = {
-    "int64 and float64": (WHOLE, WHOLE.astype(float)),
-    "int32 and int64": (WHOLE.astype(np.int32), WHOLE),
-    "lists of ints and float32": (WHOLE.tolist(), WHOLE.astype(np.float32)),
-    "nullable integers": (pd.DataFrame(WHOLE).astype("Int64"), WHOLE),
-    "objects": (WHOLE.astype(object), WHOLE),
-    "booleans": (WHOLE[:, :1] > 500, (WHOLE[:, :1] > 500).astype(float)),
+    "int64 and float64": (TRAINING_ROWS, TRAINING_ROWS.astype(float)),
+    "int32 and int64": (TRAINING_ROWS.astype(np.int32), TRAINING_ROWS),
+    "lists of ints and float32": (TRAINING_ROWS.tolist(), TRAINING_ROWS.astype(np.float32)),
+    "nullable integers": (pd.DataFrame(TRAINING_ROWS).astype("Int64"), TRAINING_ROWS),
+    "objects": (TRAINING_ROWS.astype(object), TRAINING_ROWS),
+    "booleans": (TRAINING_ROWS[:, :1] > 500, (TRAINING_ROWS[:, :1] > 500).astype(float)),
     "float32 and float64": (REAL.astype(np.float32), REAL),
     "float64 and float16": (REAL, REAL.astype(np.float16)),
     "float64 that was rounded to float32": (REAL.astype(np.float32).astype(float), REAL),
     "missing values": (np.where(REAL > 1, np.nan, REAL), np.where(REAL > 1, np.nan, REAL)),
     "signs of 0": (np.zeros((3, 2)), -np.zeros((3, 2))),
-    "sparse": (sparse.csr_array(WHOLE.astype(float)), WHOLE),
+    "sparse": (sparse.csr_array(TRAINING_ROWS.astype(float)), TRAINING_ROWS),
     "columns in another order": (pd.DataFrame(REAL), pd.DataFrame(REAL)[[2, 0, 1]]),
     "mixed dtypes": (MIXED, MIXED.astype({"number": np.float32, "word": "category"})),
     "lists of mixed rows": (MIXED.to_numpy().tolist(), MIXED),
@@ -35,7 +35,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_rows_of_the_fit_are_recognised_whatever_their_dtype(name):
+def test_rows_of_the_fit_are_recognised_for_any_dtype(name):
     for X, X_fit in (SAME[name], SAME[name][::-1]):
         with pytest.raises(ValueError, match="rows of X are in X_fit"):
             refuse_training_data(X, X_fit)

@@ -8,11 +8,11 @@ from skfair.solvers import GDA
 
 def test_the_first_iterations_are_descent_and_ascent(problems):
     problem, eta, sigma, theta = problems.fair(), 0.5, 2.0, 0.7
-    seen = []
-    GDA(2, 0.0, eta, sigma, theta).solve(problem, callback=seen.append)
+    steps = []
+    GDA(2, 0.0, eta, sigma, theta).solve(problem, callback=steps.append)
     x, duals = problem.initial_point(), np.zeros(2)
     gap = problem.evaluate(x).values[0]
-    for progress in seen:
+    for progress in steps:
         np.testing.assert_allclose(progress.evaluation.x, x, atol=1e-12)
         multiplier = duals[0] - duals[1]
         np.testing.assert_allclose(progress.multipliers, [multiplier], atol=1e-12)
@@ -25,7 +25,7 @@ def test_the_first_iterations_are_descent_and_ascent(problems):
     assert duals[0] > 0
 
 
-def test_extrapolated_steps_arrive_where_plain_ones_circle(problems):
+def test_extrapolated_steps_converge_where_plain_steps_cycle(problems):
     """Without curvature, x in the box -1 <= a'x <= 1 and a linear objective: a bilinear game."""
     known = problems.quadratic().problem
 

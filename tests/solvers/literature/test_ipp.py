@@ -9,11 +9,11 @@ def test_a_long_inner_loop_is_one_proximal_problem(solver, problems):
     """With the bowl around 0 kept, the inner answer is the minimum of F plus bowl."""
     problem = problems.fair(n_groups=1, alpha=0.01)
     solver.set_params(rho=0.5, inner_iter=400, max_iter=400)
-    seen = []
-    solver.solve(problem, callback=seen.append)
-    last = seen[399].evaluation
+    steps = []
+    solver.solve(problem, callback=steps.append)
+    last = steps[399].evaluation
     np.testing.assert_allclose(last.grad + 0.5 * last.x, 0, atol=1e-6)
-    plain = seen[400].evaluation.grad
+    plain = steps[400].evaluation.grad
     assert np.abs(plain).max() > 1e-3, "another centre is needed for the minimum of F"
 
 
@@ -23,7 +23,7 @@ def test_the_dual_step_is_bounded(problems):
 
 
 def test_multipliers_are_capped(problems):
-    seen = []
-    IPPConEx(dual_max=0.5, max_iter=400).solve(problems.fair(), callback=seen.append)
-    duals = [np.abs(progress.multipliers).max() for progress in seen]
+    steps = []
+    IPPConEx(dual_max=0.5, max_iter=400).solve(problems.fair(), callback=steps.append)
+    duals = [np.abs(progress.multipliers).max() for progress in steps]
     assert max(duals) == 0.5

@@ -13,9 +13,9 @@ from skfair.surrogates import Sigmoid
 
 
 def path(solver, problem):
-    seen = []
-    solver.solve(problem, callback=seen.append)
-    return seen
+    steps = []
+    solver.solve(problem, callback=steps.append)
+    return steps
 
 
 def test_the_first_iterations_follow_algorithm_1(problems):
@@ -28,10 +28,10 @@ def test_the_first_iterations_follow_algorithm_1(problems):
 
     theta, lam, mu = problem.initial_point(), np.zeros(2), np.zeros(2)
     u = -one_sided.values(problem.evaluate(theta).values)
-    for k, seen in enumerate(path(solver, problem)):
-        np.testing.assert_allclose(seen.evaluation.x, theta, atol=1e-12)
-        np.testing.assert_allclose(seen.details["lambda"], lam, atol=1e-12)
-        np.testing.assert_allclose(seen.details["mu"], mu, atol=1e-12)
+    for k, step in enumerate(path(solver, problem)):
+        np.testing.assert_allclose(step.evaluation.x, theta, atol=1e-12)
+        np.testing.assert_allclose(step.details["lambda"], lam, atol=1e-12)
+        np.testing.assert_allclose(step.details["mu"], mu, atol=1e-12)
         at = problem.evaluate(theta)
         G_slopes = np.vstack((at.jacobian, -at.jacobian))
         theta = theta - eta * (at.grad + lam @ G_slopes)
@@ -47,8 +47,8 @@ def test_the_first_iterations_follow_algorithm_1(problems):
 def test_the_exact_step_minimises_the_proximal_function(problems):
     problem, eta = problems.fair(), 0.4
     solver = PLADA(max_iter=12, eta=eta, tau=0.01, inner="exact")
-    seen = path(solver, problem)
-    here, there = seen[-2], seen[-1]
+    steps = path(solver, problem)
+    here, there = steps[-2], steps[-1]
     one_sided = OneSided(problem.lower, problem.upper)
     weights = one_sided.multipliers(here.details["lambda"])
     assert np.abs(weights).max() > 0.05, "G must matter for the step"
@@ -73,7 +73,7 @@ def test_both_multipliers_meet(problems):
 
 
 def test_slack_is_bounded(problems):
-    """With no room for slack the row becomes an equation at its upper bound."""
+    """With slack bounded by 0 the row becomes an equation at its upper bound."""
     known = problems.quadratic().problem
     rows = problems.linear_rows(known.constraint.rows[:1], np.array([-np.inf]), np.array([5.0]))
     problem = type(known)(known.model, known.loss, known.target, known.weights, 0.1, rows)
@@ -93,7 +93,7 @@ def test_the_paper_s_setting_is_allowed_with_a_warning(problems):
 
 
 def test_one_row_for_the_mean_excess_of_many_groups(problems):
-    """The kinked row needs no unknown per group, and its multiplier prices the same tolerance."""
+    """The nonsmooth row needs no unknown per group. Its multiplier is of the same tolerance."""
     problem = problems.fair(LossParity(reference="overall", aggregate="mean"), 4, 0.01)
     rows = SQP().solve(problem)
     result = PLADA(max_iter=3000, one_row=True, inner="exact").solve(problem)
@@ -112,8 +112,8 @@ def recidivism(n=800):
     log_odds = 0.25 * priors - 0.4 * age + 0.3 * X[:, 3] - 0.6
     y = np.where(rng.random(n) < 1 / (1 + np.exp(-log_odds)), 1.0, -1.0)
     weights, loss = np.ones(n), LogisticLoss()
-    people = Samples(y, check_groups(groups, n), weights)
-    bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
+    samples = Samples(y, check_groups(groups, n), weights)
+    bound = DemographicParity().bind(samples, Sigmoid(), loss, 0.02)
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, 1e-4, bound)
 

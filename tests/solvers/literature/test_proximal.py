@@ -1,4 +1,4 @@
-"""The proximal step against scipy's SLSQP on the epigraph, where the kinks are smooth rows."""
+"""The proximal step against scipy's SLSQP on the epigraph, where breakpoints are smooth rows."""
 
 from dataclasses import replace
 
@@ -35,8 +35,8 @@ def epigraph(problem, start, multiplier, eta):
     first = np.append(start.x, start.values[0])
     constraints = ({"type": "ineq", "fun": rows}, {"type": "ineq", "fun": lambda z: z[size:]})
     options = {"maxiter": 500, "ftol": 1e-14}
-    found = minimize(value, first, method="SLSQP", constraints=constraints, options=options)
-    return found.x[:size], found.fun
+    result = minimize(value, first, method="SLSQP", constraints=constraints, options=options)
+    return result.x[:size], result.fun
 
 
 @pytest.mark.parametrize("spec, n_groups", SPECS.values(), ids=SPECS)
@@ -74,9 +74,9 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
         max(0.0, loss.aggregate(loss.means.evaluate(at.scores)[1] + shift[n : n + m]))
     )
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
-    unmoved, own = at.rows_at_shift(np.zeros_like(shift))
+    unmoved, jacobian = at.rows_at_shift(np.zeros_like(shift))
     np.testing.assert_allclose(unmoved, at.values)
-    np.testing.assert_allclose(own @ at.cell_jacobian, at.jacobian[:, : problem.n_parameters])
+    np.testing.assert_allclose(jacobian @ at.cell_jacobian, at.jacobian[:, : problem.n_parameters])
 
 
 def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
@@ -109,7 +109,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
     np.testing.assert_allclose(there.x, expected.x[:4], atol=1e-3)
 
 
-def test_a_large_multiplier_ends_at_the_kink(problems):
+def test_a_large_multiplier_ends_at_the_breakpoint(problems):
     problem = problems.fair().single()
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
     there = proximal_step(start, np.array([20.0]), 0.3)

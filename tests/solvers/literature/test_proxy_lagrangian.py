@@ -25,9 +25,9 @@ def test_the_decisions_keep_the_bound(problems):
 
 def test_what_it_reports_are_the_decisions_rows_and_the_surrogate_s_slopes(problems):
     problem = problems.fair(EqualizedOdds(), tolerance=0.05)
-    seen = []
-    ProxyLagrangian(max_iter=5).solve(problem, callback=seen.append)
-    for progress in seen:
+    steps = []
+    ProxyLagrangian(max_iter=5).solve(problem, callback=steps.append)
+    for progress in steps:
         evaluation = progress.evaluation
         scores = problem.model.scores(evaluation.parameters)
         decisions = problem.constraint.means.exact_at(scores)

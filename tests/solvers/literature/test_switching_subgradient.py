@@ -6,9 +6,9 @@ from skfair.solvers import GeometricDecay, Harmonic, SwitchingSubgradient
 
 
 def path(solver, problem, **options):
-    seen = []
-    result = solver.solve(problem, callback=seen.append, **options)
-    return seen, result
+    steps = []
+    result = solver.solve(problem, callback=steps.append, **options)
+    return steps, result
 
 
 def single(problems, **options):
@@ -18,9 +18,9 @@ def single(problems, **options):
 def test_normalised_steps_follow_algorithm_3(problems):
     problem, epsilon = single(problems), 0.05
     solver = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=30)
-    seen, _ = path(solver, problem)
+    steps, _ = path(solver, problem)
     kinds = set()
-    for here, there in zip(seen, seen[1:], strict=False):
+    for here, there in zip(steps, steps[1:], strict=False):
         at, excess = here.evaluation, here.evaluation.values[0] - 0.02
         kinds.add(excess <= epsilon)
         if excess <= epsilon:
@@ -35,8 +35,8 @@ def test_normalised_steps_follow_algorithm_3(problems):
 def test_the_paper_s_answer_is_the_best_nearly_feasible_iterate(problems):
     problem, epsilon = single(problems), 0.01
     solver = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=200)
-    seen, result = path(solver, problem)
-    nearly = [p.evaluation for p in seen if p.evaluation.values[0] - 0.02 <= epsilon]
+    steps, result = path(solver, problem)
+    nearly = [p.evaluation for p in steps if p.evaluation.values[0] - 0.02 <= epsilon]
     best = min(nearly, key=lambda evaluation: evaluation.fun)
     np.testing.assert_array_equal(result.x, best.x)
     assert result.violation > solver.tol, "feasible up to epsilon only"
@@ -45,16 +45,16 @@ def test_the_paper_s_answer_is_the_best_nearly_feasible_iterate(problems):
 
 def test_the_default_answer_keeps_the_tolerance(problems):
     problem = single(problems)
-    seen, result = path(SwitchingSubgradient(max_iter=200), problem)
-    feasible = [p.evaluation.fun for p in seen if p.evaluation.violation <= 1e-4]
+    steps, result = path(SwitchingSubgradient(max_iter=200), problem)
+    feasible = [p.evaluation.fun for p in steps if p.evaluation.violation <= 1e-4]
     assert result.violation <= 1e-4
     assert result.fun == min(feasible)
 
 
 def test_fixed_steps_of_the_benchmark(problems):
     problem = single(problems)
-    seen, _ = path(SwitchingSubgradient.from_benchmark(max_iter=60), problem, random_state=0)
-    for here, there in zip(seen, seen[1:], strict=False):
+    steps, _ = path(SwitchingSubgradient.from_benchmark(max_iter=60), problem, random_state=0)
+    for here, there in zip(steps, steps[1:], strict=False):
         at = here.evaluation
         nearly = at.values[0] - 0.02 <= 1e-4
         step = 0.5 * at.grad if nearly else 0.05 * at.jacobian[0]
@@ -67,8 +67,8 @@ def test_drawn_answers_are_as_frequent_as_their_steps_are_long(problems):
     solver = SwitchingSubgradient(
         max_iter=2, tol=0.0, objective_step=lambda k: 3.0 - k, output="drawn"
     )
-    seen, _ = path(solver, problem, random_state=0)
-    points = np.array([p.evaluation.fun for p in seen])
+    steps, _ = path(solver, problem, random_state=0)
+    points = np.array([p.evaluation.fun for p in steps])
     rng = np.random.RandomState(0)
     drawn = np.array([solver.solve(problem, random_state=rng).fun for _ in range(600)])
     counts = (drawn[:, np.newaxis] == points).sum(axis=0)
@@ -79,8 +79,8 @@ def test_drawn_answers_are_as_frequent_as_their_steps_are_long(problems):
 @pytest.mark.slow
 def test_steps_estimate_the_multiplier(problems):
     known = problems.quadratic()
-    seen, _ = path(SwitchingSubgradient(tol=1e-4, max_iter=3000), known.problem)
-    estimates = np.mean([progress.multipliers for progress in seen[-500:]], axis=0)
+    steps, _ = path(SwitchingSubgradient(tol=1e-4, max_iter=3000), known.problem)
+    estimates = np.mean([progress.multipliers for progress in steps[-500:]], axis=0)
     np.testing.assert_allclose(estimates, known.multipliers, atol=0.03)
 
 
@@ -95,7 +95,7 @@ def test_it_stops_where_nothing_has_a_slope(problems):
 
 
 @pytest.mark.parametrize("schedule", [Harmonic(2.0), GeometricDecay(2.0, 0.5, hold=3)])
-def test_schedules_serve_as_tolerances(schedule, problems):
+def test_tolerances_may_be_schedules(schedule, problems):
     values = [schedule(k) for k in range(20)]
     assert values[0] == 2.0
     assert values == sorted(values, reverse=True)

@@ -6,7 +6,7 @@ import pytest
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
 from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA, StochasticIDCA
-from tests.solvers.literature.test_idca import people, problem
+from tests.solvers.literature.test_idca import draw_samples, problem
 
 
 @pytest.fixture(scope="module")
@@ -17,26 +17,26 @@ def task():
 
 
 @pytest.mark.slow
-def test_with_everybody_in_a_batch_it_agrees_with_idca(task):
+def test_with_full_batches_it_agrees_with_idca(task):
     task, start, exact = task
     solver = StochasticIDCA(max_iter=600, tol=2e-3, inner_epochs=30, batch_size=400)
-    found = solver.solve(task, start)
-    assert found.violation <= 2e-3
-    assert found.fun == pytest.approx(exact.fun, abs=5e-3)
+    result = solver.solve(task, start)
+    assert result.violation <= 2e-3
+    assert result.fun == pytest.approx(exact.fun, abs=5e-3)
 
 
 @pytest.mark.slow
 def test_on_mini_batches_it_comes_near(task):
     task, start, exact = task
     solver = StochasticIDCA(max_iter=30, tol=5e-3)
-    found = solver.solve(task, start, random_state=0)
-    assert found.violation <= 5e-3 < task.evaluate(start).violation
-    assert found.fun == pytest.approx(exact.fun, abs=0.03)
+    result = solver.solve(task, start, random_state=0)
+    assert result.violation <= 5e-3 < task.evaluate(start).violation
+    assert result.fun == pytest.approx(exact.fun, abs=0.03)
     first, second = (solver.set_params(max_iter=2).solve(task, start, random_state=0) for _ in "ab")
     np.testing.assert_array_equal(first.x, second.x)
 
 
-def test_rows_on_a_batch_are_those_of_everybody_on_average(task):
+def test_rows_on_a_batch_are_unbiased(task):
     task, start, _ = task
     here = task.evaluate(start)
     majorant = task.rows.majorant(here.scores, here.aux)
@@ -45,36 +45,39 @@ def test_rows_on_a_batch_are_those_of_everybody_on_average(task):
     for _ in range(400):
         rows, batch = majorant.draw(8, rng)
         drawn.append(batch(scores[rows], here.aux).values)
-    whole = majorant(scores, here.aux).values
+    expected = majorant(scores, here.aux).values
     error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
-    assert (np.abs(np.mean(drawn, axis=0) - whole) <= 4 * error + 1e-12).all()
+    assert (np.abs(np.mean(drawn, axis=0) - expected) <= 4 * error + 1e-12).all()
 
 
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_layers_of_a_network_learn_it():
-    X, who = people(1000)
+    X, samples = draw_samples(1000)
     constraint = PartialStatisticalParity((0.1, 0.6), tolerance=0.1)
-    bound = constraint.bind(who, None, None, 0.1)
+    bound = constraint.bind(samples, None, None, 0.1)
     gaps = []
-    for asked, solver in ((None, "adam-pd"), (constraint, StochasticIDCA(max_iter=9, tol=0.02))):
+    for specification, solver in (
+        (None, "adam-pd"),
+        (constraint, StochasticIDCA(max_iter=9, tol=0.02)),
+    ):
         model = ConstrainedMLPClassifier(
-            asked, enforcement=None, solver=solver, hidden_layer_sizes=(8,), random_state=0
+            specification, enforcement=None, solver=solver, hidden_layer_sizes=(8,), random_state=0
         )
-        model.fit(X, who.target, sensitive_features=who.groups.codes)
+        model.fit(X, samples.target, sensitive_features=samples.groups.codes)
         gaps.append(bound.gap(model.decision_function(X)))
     assert gaps[1] < 0.5 * gaps[0]
 
 
-def test_pairs_of_people_are_left_to_what_sees_everybody():
-    X, who = people(300)
-    groups = {"sensitive_features": who.groups.codes}
+def test_pairwise_constraints_need_full_data():
+    X, samples = draw_samples(300)
+    groups = {"sensitive_features": samples.groups.codes}
     solver = StochasticIDCA(max_iter=3, tol=0.1)
     with pytest.raises(ValueError, match="StochasticIDCA needs a constraint whose majorant is"):
         PartialParityClassifier("group_auc", solver=solver, tolerance=0.05).fit(
-            X, who.target, **groups
+            X, samples.target, **groups
         )
     for criterion in (PartialGroupAUC, PartialDemographicParity):
         network = ConstrainedMLPClassifier(criterion((0.1, 0.9), tolerance=0.1), solver=solver)
         with pytest.raises(ValueError, match="keeps it in the last layer"):
-            network.set_params(enforcement=None).fit(X, who.target, **groups)
+            network.set_params(enforcement=None).fit(X, samples.target, **groups)

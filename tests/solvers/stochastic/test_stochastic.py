@@ -39,7 +39,7 @@ def test_batches_draw_equally_from_every_event(problems):
     assert (solver.batches[0].weights > 0).sum() == 60
 
 
-def test_where_a_batch_has_room_for_everybody_nothing_is_drawn(problems):
+def test_a_batch_as_large_as_the_data_is_the_data(problems):
     problem = problems.fair(n=100)
     solver = Counting(batch_size=100)
     solver.solve(problem, random_state=0)
@@ -53,10 +53,10 @@ def test_batches_are_unbiased(problems):
     x = np.linspace(-1, 1, problem.n_unknowns)
     rng = np.random.RandomState(0)
     drawn = [problem.sample(20, 20, rng).evaluate(x) for _ in range(800)]
-    whole = problem.evaluate(x)
+    expected = problem.evaluate(x)
     for name, spread in (("fun", 0.01), ("values", 0.01), ("grad", 0.01)):
         mean = np.mean([getattr(one, name) for one in drawn], axis=0)
-        np.testing.assert_allclose(mean, getattr(whole, name), atol=spread)
+        np.testing.assert_allclose(mean, getattr(expected, name), atol=spread)
 
 
 def test_a_batch_may_be_for_the_objective_or_for_the_constraint_alone(problems):

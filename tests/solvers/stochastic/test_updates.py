@@ -24,7 +24,7 @@ def problem(problems):
     return problems.fair(n=64, tolerance=0.02)
 
 
-def after(solver, problem, n_steps, seed=3):
+def unknowns_after(solver, problem, n_steps, seed=3):
     """Unknowns after some steps."""
     start = problem.initial_point()
     steps = solver._steps(problem, start, check_random_state(seed))
@@ -41,7 +41,7 @@ def test_sgd(problem):
     rng, x = check_random_state(3), problem.initial_point()
     for _ in range(3):
         x = x - 0.1 * problem.sample(8, 0, rng).evaluate(x).grad
-    np.testing.assert_allclose(after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
+    np.testing.assert_allclose(unknowns_after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
 
 
 def test_sgd_with_a_penalty(problem):
@@ -83,7 +83,7 @@ def test_ssl_alm(mu, problem):
         )
         z = z[0] + 0.5 * (theta - z[0]), z[1] + 0.5 * (u - z[1])
         theta, u = ahead
-    np.testing.assert_allclose(after(solver, problem, 4), theta, atol=1e-12)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), theta, atol=1e-12)
 
 
 def test_multipliers_of_ssl_alm_stay_bounded():
@@ -111,14 +111,14 @@ def test_switching(problem):
         rng.uniform()  # for the iterate that may be drawn
         x = x - step * slope
     assert kinds == {True, False}
-    np.testing.assert_allclose(after(solver, problem, 12), x, atol=1e-12)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 12), x, atol=1e-12)
 
 
 def test_switching_draws_its_answer_from_the_recorded_iterates(problem):
     settings = {"output": "drawn", "first_recorded": 2, "batch_size": 8, "objective_step": 0.3}
-    every = [after(StochasticSwitching(**settings | {"output": "best"}), problem, k + 1)
+    every = [unknowns_after(StochasticSwitching(**settings | {"output": "best"}), problem, k + 1)
              for k in range(6)]  # fmt: skip
-    answer = after(StochasticSwitching(**settings), problem, 6)
+    answer = unknowns_after(StochasticSwitching(**settings), problem, 6)
     assert any((answer == x).all() for x in every[1:5])  # x_2, ..., x_5
     result = StochasticSwitching(**settings, max_iter=3).solve(problem, random_state=0)
     assert np.isfinite(result.x).all()
@@ -136,7 +136,7 @@ def test_plada(problem):
         gamma = min(0.3, rho * (1000.0 / (k + 1)) / (((lam - mu) ** 2).sum() + 1))
         mu = mu + gamma * (lam - mu) / rho
         lam = mu + rho * (two_sided(problem.sample(0, 4, rng).evaluate(x))[0] + u)
-    np.testing.assert_allclose(after(solver, problem, 4), x, atol=1e-12)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)
 
 
 def test_ghost(problem):
@@ -151,14 +151,14 @@ def test_ghost(problem):
         d_odd, d_even, d_one, d_both = (direction(*part, solver) for part in [*parts, both])
         alpha = alpha * (1 - 0.05 * alpha)
         x = x + alpha * ((d_both - (d_odd + d_even) / 2) / (0.6**n * 0.4) + d_one)
-    np.testing.assert_allclose(after(solver, problem, 4), x, atol=1e-12)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)
 
 
 def test_adam_steps_fall_to_zero_and_the_first_has_the_length_of_the_rate(problem):
     solver = AdamPrimalDual(max_iter=2, learning_rate=0.1, batch_size=8)
     start = problem.initial_point()
-    np.testing.assert_allclose(np.abs(after(solver, problem, 1) - start), 0.1, rtol=1e-4)
-    last, further = (after(solver, problem, n) for n in (16, 20))  # 2 epochs of 8 steps
+    np.testing.assert_allclose(np.abs(unknowns_after(solver, problem, 1) - start), 0.1, rtol=1e-4)
+    last, further = (unknowns_after(solver, problem, n) for n in (16, 20))  # 2 epochs of 8 steps
     np.testing.assert_array_equal(last, further)
 
 
@@ -173,7 +173,7 @@ def test_multipliers_of_adam_count_decisions(problem):
     np.testing.assert_allclose(np.abs(next(steps)[1]), expected)
 
 
-def test_presets_are_those_of_the_papers():
+def test_presets_are_the_published_settings():
     alm = SSLALM.from_benchmark()
     assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.y_max) == (2, 1, 0.01, 0.05, 0.5, 10)
     assert alm.beyond == "reset"
@@ -200,8 +200,8 @@ def test_multiplier_model(problem):
     batch = problem.sample(8, 4, rng).evaluate(x)
     G, J = two_sided(batch)
     steps = solver._steps(problem, x, check_random_state(3))
-    moved, given = next(steps)
-    np.testing.assert_allclose(given, [multipliers[0] - multipliers[1]])
+    moved, multiplier_estimate = next(steps)
+    np.testing.assert_allclose(multiplier_estimate, [multipliers[0] - multipliers[1]])
     slope = batch.grad + multipliers @ J
     np.testing.assert_allclose(moved, x - 0.1 * slope / (np.abs(slope) + 1e-8))
     rise = network.evaluate(phi).pull_back(G / (1.0 + np.exp(-outputs)) / 2)
@@ -210,7 +210,7 @@ def test_multiplier_model(problem):
     np.testing.assert_allclose(next(steps)[1], [raised[0] - raised[1]])
 
 
-def test_rows_described_alike_have_the_same_multiplier(problems):
+def test_rows_with_equal_descriptions_have_equal_multipliers(problems):
     problem = problems.fair(n_groups=3)
     described = MultiplierModel(descriptions=np.ones((3, 1)), batch_size=8)
     steps = described._steps(problem, problem.initial_point(), check_random_state(0))
