@@ -89,7 +89,7 @@ def test_refused_widths(loss, width):
 
 
 @pytest.mark.parametrize(
-    "found, match",
+    "result, match",
     [
         (0.5, "returned an object of type float"),
         (np.ones(3), "type ndarray"),

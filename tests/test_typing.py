@@ -4,23 +4,23 @@ from importlib.resources import files
 from sklearn.base import clone
 
 from skfair.cluster import FairKMeans
-from tests.typing_coverage import public_functions, unannotated
+from tests.typing_coverage import missing_hints, public_functions
 
 
 def test_what_lacks_a_hint_is_named():
-    def annotated(a: int, *, b: str = "") -> None: ...
+    def function_with_hints(a: int, *, b: str = "") -> None: ...
 
     def half(a: int, b) -> None: ...
 
     def plain(self, a, *rest, **more): ...
 
-    assert unannotated(annotated) == []
-    assert unannotated(half) == ["b"]
-    assert unannotated(plain) == ["a", "rest", "more", "return"]
+    assert missing_hints(function_with_hints) == []
+    assert missing_hints(half) == ["b"]
+    assert missing_hints(plain) == ["a", "rest", "more", "return"]
 
 
 def test_every_public_callable_has_hints():
-    missing = {name: unannotated(function) for name, function in public_functions().items()}
+    missing = {name: missing_hints(function) for name, function in public_functions().items()}
     assert {name: names for name, names in missing.items() if names} == {}
 
 

@@ -74,12 +74,12 @@ def test_dense_embeddings_are_timed_against_the_default():
 
 
 def test_every_bound_is_checked_on_a_full_run_only(monkeypatch):
-    def record_case(name, n_people):
-        record = {"problem": name, "what": "nothing", "n": n_people, "CPU s": 1e6, "peak GB": 1.0}
+    def record_case(name, n):
+        record = {"problem": name, "what": "nothing", "n": n, "CPU s": 1e6, "peak GB": 1.0}
         return dict.fromkeys(CASES[name].bounds, 1.0) | record
 
     monkeypatch.setattr(spectral_large, "_in_a_process", record_case)
-    monkeypatch.setattr(spectral_large, "_dense", lambda n_people: [])
+    monkeypatch.setattr(spectral_large, "_dense", lambda n: [])
     full = spectral_large.spectral_large(QUICK._replace(share=1.0))
     assert [record["n"] for record in full.records] == [case.n_people for case in CASES.values()]
     assert {check.reached for check in full.checks if "CPU s" in check.what} == {"no"}

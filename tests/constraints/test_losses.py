@@ -29,7 +29,7 @@ def test_cells(constraint, expected):
 
 
 @pytest.mark.parametrize(
-    "given, meant",
+    "loss, expected_loss",
     [
         (None, LogisticLoss()),
         ("squared", SquaredLoss()),

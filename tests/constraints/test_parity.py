@@ -36,7 +36,7 @@ def test_cells(constraint, expected):
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 @pytest.mark.parametrize(
-    "constraint, kept",
+    "constraint, is_met",
     [(DemographicParity(), True), (EqualizedOdds(), True), (ErrorRateParity(), False)],
 )
 def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign):

@@ -214,7 +214,7 @@ def test_no_samples():
 
 
 @pytest.mark.parametrize(
-    "given, error, match",
+    "sensitive_features, error, match",
     [
         (["a", "b"], ValueError, "has 2 rows but there are 3 samples"),
         (np.zeros((3, 1, 1)), ValueError, "ndarray of 3 dimensions"),
@@ -418,7 +418,7 @@ def test_summary_of_memberships():
 
 
 @pytest.mark.parametrize(
-    "given, match",
+    "sensitive_features, match",
     [
         (sparse.csr_array(np.eye(2)), "has 2 rows but there are 3 samples"),
         (sparse.csr_array([[0.5, 1], [1, 1], [1, 1]]), "boolean .* it holds 0.5"),

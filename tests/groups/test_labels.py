@@ -22,7 +22,7 @@ KINDS = {
 }
 
 
-def mix_types(codes, kinds, *, within=False):
+def combine_types(codes, kinds, *, within=False):
     """Codes as labels of two kinds: of one in each partition, or of both in all of them."""
     of_one, of_other = (np.array(list(map(kind, codes.tolist())), dtype=object) for kind in kinds)
     is_first = np.arange(2 * N) // 2 % 2 == 0 if within else np.arange(2 * N) < N
@@ -65,7 +65,7 @@ def measure(place, groups):
 @pytest.mark.parametrize("place", [load_rows, make_lazy])
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_groups_of_two_kinds_are_refused(client, use, place, within, types):
-    groups = mix_types(CODES, KINDS[types], within=within)
+    groups = combine_types(CODES, KINDS[types], within=within)
     message = rf"attribute 0 of sensitive_features must be of one type, but it mixes {types} \(such"
     with pytest.raises(TypeError, match=message):
         use(place, groups)
@@ -74,7 +74,7 @@ def test_groups_of_two_kinds_are_refused(client, use, place, within, types):
 @pytest.mark.parametrize("types", KINDS)
 @pytest.mark.parametrize("place", [load_rows, make_lazy])
 def test_classes_of_two_kinds_are_refused(client, place, types):
-    y = mix_types(Y, KINDS[types])
+    y = combine_types(Y, KINDS[types])
     model = ConstrainedERMClassifier(tolerance=0.1, pos_label=1)
     with pytest.raises(TypeError, match=f"labels in y must be of one type, but it mixes {types}"):
         model.fit(place(X), place(y), sensitive_features=place(CODES))
@@ -83,7 +83,7 @@ def test_classes_of_two_kinds_are_refused(client, place, types):
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_the_second_attribute_is_checked_as_well(client, use):
     dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
-    frame = pd.DataFrame({"race": CODES, "sex": mix_types(CODES[::-1], (bool, int))})
+    frame = pd.DataFrame({"race": CODES, "sex": combine_types(CODES[::-1], (bool, int))})
     with dask.config.set({"dataframe.convert-string": False}):
         groups = dd.from_pandas(frame, npartitions=2)
 
@@ -96,7 +96,7 @@ def test_the_second_attribute_is_checked_as_well(client, use):
 
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_integers_and_real_numbers_are_of_one_kind(client, use):
-    use(make_lazy, mix_types(CODES, (int, float)))
+    use(make_lazy, combine_types(CODES, (int, float)))
 
 
 def test_missing_values_are_of_no_kind():

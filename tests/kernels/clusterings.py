@@ -28,7 +28,7 @@ class Problem(NamedTuple):
         limits = balance_limits(n_groups)
         return build_clustering(X, self.masses, weights, codes, labels, n_clusters, limits)
 
-    def with_labels(self, labels):
+    def replace_labels(self, labels):
         return self._replace(labels=np.array(labels))
 
     def distances(self):
@@ -74,7 +74,7 @@ def ratios_by_definition(problem):
 
 def check_against_scratch(problem, clustering):
     """The tables that moves have updated are those of the labels."""
-    recomputed = problem.with_labels(clustering.labels).clustering()
+    recomputed = problem.replace_labels(clustering.labels).clustering()
     np.testing.assert_allclose(clustering.centers, recomputed.centers, atol=1e-10)
     np.testing.assert_allclose(clustering.sizes, recomputed.sizes, rtol=1e-12)
     np.testing.assert_allclose(clustering.counts, recomputed.counts, atol=1e-10)
@@ -86,7 +86,7 @@ def move_samples(problem, *changes):
     labels = problem.labels.copy()
     for p, k in changes:
         labels[p] = k
-    return problem.with_labels(labels)
+    return problem.replace_labels(labels)
 
 
 def is_allowed(problem, floor):

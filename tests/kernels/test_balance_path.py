@@ -12,7 +12,7 @@ from tests.kernels.clusterings import (
     check_against_scratch,
     cost_by_definition,
     make_problem,
-    moved,
+    move_samples,
     ratios_by_definition,
 )
 
@@ -26,7 +26,7 @@ def make_unbalanced_problem(rng, n_samples, n_clusters, n_groups, equal_weights=
     stay = rng.random(n_samples) < 0.6
     labels = np.where(stay, problem.codes % n_clusters, rng.integers(n_clusters, size=n_samples))
     labels[:n_clusters] = np.arange(n_clusters)
-    return problem.with_labels(labels)
+    return problem.replace_labels(labels)
 
 
 def climb(problem, goal, rows=None, max_moves=100):
@@ -52,7 +52,7 @@ def test_costs_and_ratios_of_every_prefix_are_those_of_its_labels(
     cost = cost_by_definition(problem)
     for p, k, gain, reached in zip(*path, strict=True):
         assert k != problem.labels[p]
-        problem = moved(problem, (p, k))
+        problem = move_samples(problem, (p, k))
         assert gain == pytest.approx(cost_by_definition(problem) - cost, abs=1e-9)
         assert reached == pytest.approx(ratios_by_definition(problem).min())
         assert np.bincount(problem.labels, minlength=n_clusters).all()
@@ -82,7 +82,7 @@ def test_a_path_ends_once_it_has_reached_the_goal(seed, n_groups):
     path, clustering = climb(problem, 0.7)
     assert ratios_by_definition(problem).min() < 0.5 < 0.7 <= path.balances[-1]
     assert (path.balances[:-1] < 0.7).all()
-    nothing, _ = climb(problem.with_labels(clustering.labels), 0.7)
+    nothing, _ = climb(problem.replace_labels(clustering.labels), 0.7)
     assert len(nothing.samples) == 0
 
 

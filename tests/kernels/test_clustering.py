@@ -103,20 +103,20 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
         a, k = labels[p], rng.integers(n_clusters)
         if k == a or not standalone(kernels.may_leave)(clustering, p, masses[p], limits):
             continue
-        before = cost_by_definition(problem.with_labels(labels))
+        before = cost_by_definition(problem.replace_labels(labels))
         to, away = (
             standalone(kernels.distance)(X[p], centers[k]),
             standalone(kernels.distance)(X[p], centers[a]),
         )
         change = standalone(kernels.change)(to, away, sizes[k], sizes[a], masses[p])
         standalone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)
-        after = cost_by_definition(problem.with_labels(labels))
+        after = cost_by_definition(problem.replace_labels(labels))
         assert change == pytest.approx(after - before, abs=1e-10)
     check_against_scratch(problem, clustering)
 
 
 def test_the_last_member_may_not_leave():
-    problem = make_problem(np.random.default_rng(0), 4, 2, 1).with_labels([0, 1, 1, 1])
+    problem = make_problem(np.random.default_rng(0), 4, 2, 1).replace_labels([0, 1, 1, 1])
     clustering, limits = problem.clustering(), kernels.balance_limits(1)
     assert not standalone(kernels.may_leave)(clustering, 0, problem.weights[0], limits)
     assert standalone(kernels.may_leave)(clustering, 1, problem.weights[1], limits)

@@ -12,11 +12,11 @@ from skfair._kernels.clustering import balance_limits
 from tests.kernels.clusterings import (
     Problem,
     all_exchanges,
-    allowed,
     assert_none_is_cheaper,
     check_against_scratch,
     cost_by_definition,
-    moved,
+    is_allowed,
+    move_samples,
     problems,
     ratios_by_definition,
 )
@@ -50,14 +50,14 @@ def exchange(problem, floor):
     candidates = (column[order] for column in candidates)
     n_exchanges = kernels.exchange(X, weights, codes, clustering, *candidates, lowest, limits)
     check_against_scratch(problem, clustering)
-    return n_exchanges, problem.with_labels(clustering.labels)
+    return n_exchanges, problem.replace_labels(clustering.labels)
 
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
 def test_exchanges_lower_the_cost_and_keep_the_balance(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_exchanges, after = exchange(problem, floor)
-    assert allowed(after, floor)
+    assert is_allowed(after, floor)
     np.testing.assert_array_equal(np.bincount(after.labels), np.bincount(problem.labels))
     if n_exchanges:
         assert cost_by_definition(after) < cost_by_definition(problem)
@@ -82,7 +82,7 @@ def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     for p, q in permutations(range(len(labels)), 2):
         a, c = labels[p], labels[q]
         if a != c:
-            change = cost_by_definition(moved(problem, (p, c), (q, a))) - cost
+            change = cost_by_definition(move_samples(problem, (p, c), (q, a))) - cost
             assert bounds[p, c] + bounds[q, a] <= change + 1e-9
             assert lowest[a, c, codes[p]] <= bounds[p, c]
 
@@ -94,7 +94,7 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
     for p, q in combinations(range(len(labels)), 2):
         a, c, g, h = labels[p], labels[q], codes[p], codes[q]
         if a != c and g != h:
-            after = ratios_by_definition(moved(problem, (p, c), (q, a)))[[a, c]].min()
+            after = ratios_by_definition(move_samples(problem, (p, c), (q, a)))[[a, c]].min()
             assert standalone(kernels._may_exchange)(clustering, a, c, g, h, 1.0, limits) == (
                 after >= bound * (1 - 1e-12)
             )
@@ -117,7 +117,7 @@ def test_candidates_are_all_samples_of_improving_exchanges(problem, share):
     for p, q in permutations(range(len(labels)), 2):
         a, c = labels[p], labels[q]
         if a != c and bounds[p, c] + bounds[q, a] < 0:
-            after = ratios_by_definition(moved(problem, (p, c), (q, a)))[[a, c]].min()
+            after = ratios_by_definition(move_samples(problem, (p, c), (q, a)))[[a, c]].min()
             if codes[p] == codes[q] or after >= floor * (1 - 1e-12):
                 hopeful.add((p, (a * n_clusters + c) * n_kinds + codes[p]))
     assert set(zip(rows.tolist(), cells.tolist(), strict=True)) == hopeful

@@ -10,10 +10,10 @@ from skfair._kernels.clustering import balance_limits
 from tests.kernels.clusterings import (
     Problem,
     all_moves,
-    allowed,
     assert_none_is_cheaper,
     check_against_scratch,
     cost_by_definition,
+    is_allowed,
     problems,
     ratios_by_definition,
 )
@@ -31,14 +31,14 @@ def hartigan(problem, floor):
         X, distances, problem.masses, weights, codes, clustering, limits
     )
     check_against_scratch(problem, clustering)
-    return n_moves, problem.with_labels(clustering.labels)
+    return n_moves, problem.replace_labels(clustering.labels)
 
 
 @given(problems(), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
 def test_a_pass_lowers_the_cost_and_keeps_the_balance(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_moves, after = hartigan(problem, floor)
-    assert allowed(after, floor)
+    assert is_allowed(after, floor)
     if n_moves:
         assert cost_by_definition(after) < cost_by_definition(problem)
     else:

@@ -96,7 +96,7 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
 
 
 @pytest.mark.parametrize(
-    "is_convexified, kept", [(True, [True, False, False, True]), (False, [False] * 4)]
+    "is_convexified, is_reused", [(True, [True, False, False, True]), (False, [False] * 4)]
 )
 def test_a_convexified_hessian_is_reused_where_the_residual_is_halved(
     is_convexified, is_reused, monkeypatch
