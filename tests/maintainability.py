@@ -56,9 +56,9 @@ def private_imports():
         for node in ast.walk(tree):
             if not isinstance(node, ast.ImportFrom) or node.level:
                 continue
-            package, *parts = node.module.split(".")
-            inside = package == "skfair" and parts and parts[0] not in SHARED | {subpackage}
-            if inside and any(part.startswith("_") for part in parts[1:]):
+            package, *names = node.module.split(".")
+            inside = package == "skfair" and names and names[0] not in SHARED | {subpackage}
+            if inside and any(name.startswith("_") for name in names[1:]):
                 result.add((describe(path), node.module))
     return sorted(result)
 

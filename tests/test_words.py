@@ -1,4 +1,4 @@
-"""Standard terms: the words of the list are in no line of the package, README and guide."""
+"""Standard terms: the words of the list are in no line of the package, tests, README and guide."""
 
 import re
 
@@ -7,20 +7,25 @@ import pytest
 from tests import words
 
 
-def test_the_package_and_the_pages_have_no_words_of_the_list():
-    found = [
-        f"{path.relative_to(words.ROOT)}:{number}: {', '.join(listed)}"
-        for path, number, listed in words.word_lines([*words.PACKAGE, *words.PAGES])
+@pytest.mark.parametrize(
+    "paths", [words.PACKAGE, words.PAGES, words.TESTS], ids=["package", "pages", "tests"]
+)
+def test_no_line_has_words_of_the_list(paths):
+    listed = [
+        f"{path.relative_to(words.ROOT)}:{number}: {', '.join(found)}"
+        for path, number, found in words.word_lines(paths)
     ]
-    assert found == []
+    assert listed == []
 
 
-def test_identifiers_are_not_on_the_list():
-    assert words.unclear_identifiers(words.PACKAGE) == []
+@pytest.mark.parametrize("paths", [words.PACKAGE, words.TESTS], ids=["package", "tests"])
+def test_identifiers_are_not_on_the_list(paths):
+    assert words.unclear_identifiers(paths) == []
 
 
-def test_functions_are_named_by_verbs_or_nouns():
-    assert len(list(words.functions_without_verb(words.PACKAGE))) <= 10
+@pytest.mark.parametrize("paths", [words.PACKAGE, words.TESTS], ids=["package", "tests"])
+def test_functions_are_named_by_verbs_or_nouns(paths):
+    assert len(list(words.functions_without_verb(paths))) <= 10
 
 
 def test_rows_are_samples_and_sentences_are_short():

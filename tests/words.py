@@ -15,6 +15,9 @@ PAGES = [
     *(page for page in sorted((ROOT / "doc").glob("*.rst")) if not page.stem.endswith("_table")),
 ]
 """README and guide; tables of the API are generated."""
+_LISTS = {"words.py", "test_words.py"}
+TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name not in _LISTS]
+"""Tests and their helpers, without the list itself."""
 
 TEXT = re.compile(
     r"\b(everybody|nobody|somebody|whoever|whomever|rehears\w*|in parts|by heart|strangers?|"
@@ -24,7 +27,7 @@ TEXT = re.compile(
     r"at hand|promise[sd]?|rooms?|in vain|prices?)\b",
     re.IGNORECASE,
 )
-"""Words and phrases that no line of the package, of the README or of the guide has."""
+"""Words and phrases that no line of the package, its tests, the README or the guide has."""
 
 IDENTIFIERS = re.compile(
     r"(^|_)(people|person|everybody|nobody|told|tells?|rehears\w*|lots|census|shards?|crowd|afresh|"
@@ -33,6 +36,9 @@ IDENTIFIERS = re.compile(
     r"some|few|given|tried|lies|aside|vain|heads?|looks?|looked)(_|$)"
 )
 """Parts of a name, in lower case with underscores, that say nothing or belong to the list."""
+
+ENGLISH = re.compile(r"(?<=_)(few|found|given|kept|lies|missed|own|some|whole)(?=_|$)")
+"""Parts of the name of a test that are plain English there: the name is a sentence."""
 
 PARTICIPLES = re.compile(
     r"^_*([a-z]+(ed|ing)|told|kept|found|held|seen|drawn|made|taken|left|shown|known|chosen|sent|built)$"
@@ -58,6 +64,11 @@ _VERBS = {"embed", "feed", "need", "seed", "speed", "exceed", "bring", "string",
 _TABLE = re.compile(r"^(Parameters|Returns|Yields)\n-{3,}", re.MULTILINE)
 
 TEXT_EXCEPTIONS = {
+    ("tests/benchmarks/test_any_model.py", "price"): "a column of the benchmark",
+    ("tests/benchmarks/test_any_model.py", "promise"): "a row of the benchmark",
+    ("tests/benchmarks/test_any_model.py", "promised"): "a row of the benchmark",
+    ("tests/benchmarks/test_any_model.py", "new people"): "a check of the benchmark",
+    ("tests/datasets/test_bank_marketing.py", "price"): "the consumer price index",
     ("doc/papers.rst", "census"): "the survey that a paper counts groups of",
     ("doc/fair_classification.rst", "price"): "the name of an author",
     ("skfair/datasets/_bank_marketing.py", "price"): "the consumer price index",
@@ -106,7 +117,12 @@ def to_snake_case(name):
 def unclear_identifiers(paths):
     """Pairs (path, name) of the names that are on the list, sorted."""
     pairs = identifiers(paths)
-    return sorted(pair for pair in pairs if IDENTIFIERS.search(to_snake_case(pair[1])))
+    return sorted(pair for pair in pairs if IDENTIFIERS.search(_listed_parts(pair[1])))
+
+
+def _listed_parts(name):
+    """Name in lower case with underscores, of a test without the words that are plain English."""
+    return ENGLISH.sub("", name) if name.startswith("test_") else to_snake_case(name)
 
 
 def functions_without_verb(paths):
@@ -188,7 +204,7 @@ def _prose(path):
 def main(arguments):
     """Print what is left, and how many there are."""
     chosen = [Path(argument).resolve() for argument in arguments] or [ROOT]
-    package = [p for p in PACKAGE if any(p == c or c in p.parents for c in chosen)]
+    package = [p for p in PACKAGE + TESTS if any(p == c or c in p.parents for c in chosen)]
     pages = [p for p in PAGES if any(p == c or c in p.parents for c in chosen)]
     for path, number, words in word_lines([*package, *pages]):
         print(f"{path.relative_to(ROOT)}:{number}: {', '.join(words)}")
@@ -203,7 +219,10 @@ def main(arguments):
     for path, name in names:
         print(f"{path.relative_to(ROOT)}: identifier: {name}")
     print(f"identifiers of the list: {len(names)}")
-    print(f"lines of the list: {len(list(word_lines(package)))} in the package", end=", ")
+    print(
+        f"lines of the list: {len(list(word_lines(package)))} in the package and its tests",
+        end=", ",
+    )
     print(f"{len(list(word_lines(pages)))} in README and guide")
 
 

@@ -1,4 +1,4 @@
-"""The gap of sampling noise alone."""
+"""Runs of peers and of splits, the figures they are compared with, and sampling noise."""
 
 from types import SimpleNamespace
 
@@ -7,8 +7,70 @@ import pytest
 
 pytest.importorskip("fairlearn")
 
+from benchmarks import records
 from benchmarks.erm_cases import Split
+from benchmarks.guarantees import any_model_splits
+from benchmarks.peers import any_model
 from benchmarks.peers.any_model import drawn_gaps
+from benchmarks.timing import QUICK
+
+MEASURED = {  # seconds, accuracy, gap
+    any_model.REDUCTIONS: (12.0, 0.64, 0.15),
+    "head": (2.0, 0.58, 0.07),
+    "head, 2 folds": (1.0, 0.57, 0.08),
+    any_model.AT_THEIR_GAP: (2.0, 0.65, 0.14),
+}
+METHODS = {decide: method for method, decide in any_model.CONTENDERS.items()}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+
+
+def test_the_final_model_is_compared_with_reductions_at_their_gap(monkeypatch):
+    runs = []
+
+    def measure(name, constraint, seed, decide, tolerance):
+        method = METHODS[decide]
+        if method == "head" and tolerance == 0.15:
+            method = any_model.AT_THEIR_GAP
+        runs.append((name, method, tolerance))
+        figures = MEASURED.get(method, (1.0, 0.5, 0.1))
+        return dict(zip(("seconds", "accuracy", "gap"), figures, strict=True))
+
+    monkeypatch.setattr(any_model, "_measured", measure)
+    report = any_model.any_model_peers(QUICK)
+    assert runs.count(("COMPAS", any_model.AT_THEIR_GAP, 0.15)) == 2  # constraints
+    assert runs.count(("COMPAS", "head", 0.05)) == runs.count(("Adult", "head", 0.02)) == 2
+    values = {check.what: check.values for check in report.checks}
+    of_compas = {what.rpartition(", COMPAS")[0]: figures for what, figures in values.items()}
+    assert of_compas["reductions / head"] == [6.0]
+    assert of_compas["reductions / head, 2 folds"] == [12.0]
+    assert of_compas["accuracy above theirs at their gap"] == [pytest.approx(0.01)]
+    assert of_compas["excess of new gap, ours / reductions"] == [pytest.approx(0.2)]
+    made = len(runs)
+    any_model.any_model_peers(QUICK)
+    assert len(runs) == made  # all were on disk
+
+
+def test_gaps_of_guarantees_are_compared_with_the_tolerance(monkeypatch):
+    def report_split(name, seed):
+        one = {"accuracy": 0.9, "gap": 0.01 * (seed % 2), "drawn": 0.02, "certain": 0.95}
+        rows = {"no promise": one | {"price": 2.0}, "promised .95": one | {"price": seed}}
+        return {constraint: rows for constraint in any_model_splits.CONSTRAINTS_OF[name]}
+
+    monkeypatch.setattr(any_model_splits, "_of_split", report_split)
+    report = any_model_splits.any_model_splits(QUICK)
+    row = next(row for row in report.records if row["way"] == "promised .95")
+    assert row["splits"] == 2 and row["gap"] == pytest.approx(0.005) and row["price"] == 10
+    checked = [check.what for check in report.checks if check.what.startswith("gap")]
+    assert checked == [
+        "gap of new people, Adult, equalized_odds, no promise",
+        "gap of new people, Adult, demographic_parity, no promise",
+        "gap of new people, Bank, demographic_parity, promised .95",
+    ]
+
 
 SPLIT = Split(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], [40, 360]))
 

@@ -1,4 +1,4 @@
-"""Rows, derivatives and decisions of every constraint; `test_metric` compares their gaps."""
+"""Rows, derivatives and decisions of constraints; `test_constraint_metrics` compares their gaps."""
 
 from dataclasses import replace
 

@@ -7,9 +7,11 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     FalsePositiveRateParity,
+    MeanParity,
 )
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, SquaredLoss
+from skfair.metrics import mean_score_difference
 from skfair.surrogates import Sigmoid, Step
 
 TARGET = np.array([1.0, -1.0, 1.0])
@@ -57,3 +59,13 @@ def test_smooth_errors_fall_with_the_margin():
     result = ErrorRateParity().rate(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
     np.testing.assert_allclose(result.value, 0.5)
     np.testing.assert_allclose(result.slope, [-0.25, 0.25, -0.25])
+
+
+def test_the_gap_of_mean_parity_is_that_of_the_means():
+    scores, group = np.array([1.0, 3.0, 10.0, 4.0]), list("aabb")
+    samples = Samples(scores, check_groups(group, 4), np.array([1.0, 3.0, 1.0, 1.0]))
+    bound = MeanParity(tolerance=0.5).bind(samples, Sigmoid(), SquaredLoss(), 0.1)
+    assert bound.gap(scores) == 7.0 - 2.5
+    assert bound.gap(scores) == mean_score_difference(
+        scores, sensitive_features=group, sample_weight=samples.weights
+    )
