@@ -81,7 +81,7 @@ test-wheel: build
 
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay
-	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
+	$(BIN)/python -m sphinx -j auto -W --keep-going -b html doc doc/_build/html
 	$(BIN)/python doc/widths.py
 	@echo "The documentation is in doc/_build/html/index.html"
 

@@ -108,6 +108,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "ignore_repr_types": r"matplotlib|Display",
     "min_reported_time": 1,
+    "parallel": True,  # as many processes as sphinx has
     "show_memory": False,
     "show_signature": False,
     "thumbnail_size": (480, 330),

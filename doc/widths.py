@@ -1,41 +1,57 @@
-"""Which pages of the built documentation are wider than a telephone, or than a window.
+"""List the pages of the built documentation that are wider than a telephone, or than a window.
 
 ``make doc`` runs it where a Chromium is installed; it ends with 1 if a page is too wide.
 """
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (390, 1300)
-TOGETHER = 25  # pages in one browser
+BATCH_SIZE = 25  # pages in one browser
 
-# A headless window is 500 pixels wide at least; a frame inside has any width.
+# A headless window is 500 pixels wide at least; a frame inside has any width. A page is loaded once
+# and laid out at every width.
 READER = """<script>
 window.onload = () => {
+  const frames = [...document.querySelectorAll('iframe')];
   const excess = element => element ? element.scrollWidth - element.clientWidth : 0;
-  const found = [...document.querySelectorAll('iframe')].map(({contentDocument: page}) =>
-    Math.max(excess(page.documentElement), excess(page.querySelector('.bd-article'))));
-  document.body.textContent = 'FOUND ' + JSON.stringify(found);
+  const measure = ({contentDocument: page}) =>
+    Math.max(excess(page.documentElement), excess(page.querySelector('.bd-article')));
+  const excesses = WIDTHS.map(width => {
+    frames.forEach(frame => frame.style.width = width + 'px');
+    return frames.map(measure);
+  });
+  document.body.textContent = 'EXCESSES ' + JSON.stringify(excesses);
 };
 </script>"""
 
 
-def excesses(browser, pages, width):
-    """By how many pixels each of some pages is wider than a window, or its text than its column."""
+def frame(page):
+    """Frame of a page. Scripts run only where MathJax sets formulas."""
+    is_static = 'class="math' not in page.read_text(encoding="utf-8")
+    sandbox = ' sandbox="allow-same-origin"' if is_static else ""
+    return f'<iframe{sandbox} src="{page.as_uri()}" style="height:900px"></iframe>'
+
+
+def excesses(browser, pages, widths):
+    """List by how many pixels each page is wider than a window, or its text than its column.
+
+    There is one list per width.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        frames = "".join(
-            f'<iframe src="{page.as_uri()}" style="width:{width}px; height:900px"></iframe>'
-            for page in pages
-        )
+        script = READER.replace("WIDTHS", json.dumps(widths))
         together = Path(folder, "frames.html")
-        together.write_text(f"<!DOCTYPE html><body>{frames}{READER}", encoding="utf-8")
+        frames = "".join(map(frame, pages))
+        together.write_text(f"<!DOCTYPE html><body>{frames}{script}", encoding="utf-8")
         command = [
             browser,
             "--headless",
@@ -47,29 +63,32 @@ def excesses(browser, pages, width):
             "--dump-dom",
             together.as_uri(),
         ]
-        seen = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    found = re.search(r"FOUND (\[.*?\])", html.unescape(seen.stdout))
-    if found is None:
-        sys.exit(f"{browser} showed no pages:\n{seen.stdout[-500:]}{seen.stderr[-500:]}")
-    return json.loads(found[1])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    text = re.search(r"EXCESSES (\[\[.*?\]\])", html.unescape(done.stdout))
+    if text is None:
+        sys.exit(f"{browser} showed no pages:\n{done.stdout[-500:]}{done.stderr[-500:]}")
+    return json.loads(text[1])
 
 
 def main():
-    """Look at all pages."""
+    """Measure all pages, several browsers at once."""
     built = Path(__file__).parent / "_build" / "html"
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        print(f"Widths of pages were not looked at: none of {', '.join(BROWSERS)} is installed.")
+        print(f"Widths of pages were not measured: none of {', '.join(BROWSERS)} is installed.")
         return
-    aside = {"_static", "_downloads"}
-    pages = [page for page in sorted(built.rglob("*.html")) if aside.isdisjoint(page.parts)]
+    others = {"_static", "_downloads"}
+    pages = [page for page in sorted(built.rglob("*.html")) if others.isdisjoint(page.parts)]
     if not pages:
         sys.exit(f"There are no pages in {built}: run make doc.")
+    batches = [pages[i : i + BATCH_SIZE] for i in range(0, len(pages), BATCH_SIZE)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        measured = list(pool.map(lambda batch: excesses(browser, batch, WIDTHS), batches))
     wide = [
         f"{page.relative_to(built)}: {excess} pixels too wide for {width}"
-        for width in WIDTHS
-        for some in (pages[i : i + TOGETHER] for i in range(0, len(pages), TOGETHER))
-        for page, excess in zip(some, excesses(browser, some, width), strict=True)
+        for batch, by_width in zip(batches, measured, strict=True)
+        for width, row in zip(WIDTHS, by_width, strict=True)
+        for page, excess in zip(batch, row, strict=True)
         if excess > 0
     ]
     print(*wide, f"{len(pages)} pages at {WIDTHS} pixels, {len(wide)} too wide", sep="\n")

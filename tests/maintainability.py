@@ -13,7 +13,7 @@ from tests import words
 
 PACKAGE = Path(__file__).parents[1] / "skfair"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+TREES = {path: words.parse(path) for path in FILES}
 _COMMENT = tokenize.COMMENT
 SHARED = {"utils", "_kernels"}
 """Subpackages whose private modules all others may import."""

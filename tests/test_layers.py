@@ -109,34 +109,40 @@ def test_private_scikit_learn_has_one_door(path):
     assert not private, f"import {private} in skfair/utils/_sklearn.py and take it from there"
 
 
-def modules_after(statement):
-    """Top-level modules outside the standard library that a fresh interpreter has loaded."""
-    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+def modules_after(*statements):
+    """Top-level modules outside the standard library that an interpreter has after each one."""
+    report = "print(*{name.split('.')[0] for name in sys.modules})"
+    code = "\n".join(["import sys", *(f"{statement}\n{report}" for statement in statements)])
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
     )
-    return set(done.stdout.split()) - sys.stdlib_module_names - {"__main__"}
+    standard = sys.stdlib_module_names | {"__main__"}
+    return [set(line.split()) - standard for line in done.stdout.splitlines()]
 
 
 def test_importing_skfair_imports_no_other_package():
-    assert modules_after("import skfair") - modules_after("") == {"skfair"}
+    before, after = modules_after("", "import skfair")
+    assert after - before == {"skfair"}
 
 
 @pytest.mark.slow
 def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
-    needed = modules_after("import sklearn.cluster, sklearn.callback, numba")
-    loaded = modules_after("import skfair.cluster")
+    needed, loaded = modules_after(
+        "import sklearn.cluster, sklearn.callback, numba", "import skfair.cluster"
+    )
     assert loaded - needed == {"skfair"}
     assert "matplotlib" not in loaded
 
 
 @pytest.mark.slow
 def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they_call():
-    assert "numba" not in modules_after("import skfair.classification, skfair.regression")
+    (loaded,) = modules_after("import skfair.classification, skfair.regression")
+    assert "numba" not in loaded
 
 
 def test_submodules_load_when_they_are_first_used():
-    assert modules_after("import skfair; skfair.exceptions") >= {"skfair"}
+    (loaded,) = modules_after("import skfair; skfair.exceptions")
+    assert loaded >= {"skfair"}
     assert set(skfair.__all__) <= set(dir(skfair))
     with pytest.raises(AttributeError, match="no attribute 'no_such_subpackage'"):
         _ = skfair.no_such_subpackage

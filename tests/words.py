@@ -6,6 +6,7 @@ The developer page has the glossary: which standard term stands for each of them
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +81,12 @@ TEXT_EXCEPTIONS = {
 """Files and words of the list that are the standard term there, with the reason."""
 
 
+@cache
+def parse(path):
+    """Syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def word_lines(paths):
     """Yield (path, line number, words) of every line with words of the list."""
     for path in paths:
@@ -93,7 +100,7 @@ def word_lines(paths):
 
 def identifiers(paths):
     """Set of the pairs (path, name) of what these files define."""
-    return {(path, name) for path in paths for name in _defined(ast.parse(path.read_text("utf-8")))}
+    return {(path, name) for path in paths for name in _defined(parse(path))}
 
 
 def _defined(tree):
@@ -128,7 +135,7 @@ def _listed_parts(name):
 def functions_without_verb(paths):
     """Yield (path, name) of the functions named by a participle, preposition or pronoun."""
     for path in paths:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.FunctionDef):
                 name = node.name.strip("_")
                 known = name in _NOUNS | _VERBS or _SCIKIT_LEARN.match(node.name)
@@ -140,7 +147,7 @@ def parameter_tables(paths):
     """Yield (path, name) of what users cannot reach and has a table of parameters all the same."""
     public = public_names()
     for path in paths:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in parse(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 yield from _tables(path, node, node.name in public)
 
@@ -158,7 +165,7 @@ def _tables(path, node, is_public):
 
 def public_names():
     """Names that ``__all__`` lists, metrics, and the classes that the listed ones inherit from."""
-    trees = [ast.parse(path.read_text("utf-8")) for path in PACKAGE]
+    trees = [parse(path) for path in PACKAGE]
     names = {name for tree in trees for name in _listed(tree)}
     bases = {
         node.name: {ast.unparse(base).split("[")[0] for base in node.bases}

@@ -44,14 +44,14 @@ splits = train_test_split(
     X, y, groups, train_size=5_000, test_size=5_000, random_state=0, stratify=groups
 )
 X_train, X_test, y_train, y_test, groups_train, groups_test = splits
-boosting = HistGradientBoostingClassifier(max_iter=50, random_state=0)
+boosting = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=15, random_state=0)
 rows = []
 
 
-def record(method, model, asked=None, **options):
+def record(method, model, tolerance=None, **options):
     """Fit a model, and record accuracy and gap of its decisions on the test set."""
     start = time.process_time()
-    if asked is None:
+    if tolerance is None:
         model.fit(X_train, y_train)
     else:
         model.fit(X_train, y_train, sensitive_features=groups_train)
@@ -60,21 +60,29 @@ def record(method, model, asked=None, **options):
     gap = demographic_parity_difference(y_test, decisions, sensitive_features=groups_test)
     accuracy = np.mean(decisions == y_test)
     rows.append(
-        {"method": method, "asked": asked, "gap": gap, "accuracy": accuracy, "seconds": seconds}
+        {
+            "method": method,
+            "tolerance": tolerance,
+            "gap": gap,
+            "accuracy": accuracy,
+            "seconds": seconds,
+        }
     )
 
 
 # %%
 # One fit per tolerance
 # ---------------------
-# Unconstrained boosting comes first. The others are fitted with five tolerances each.
+# Unconstrained boosting comes first. The others are fitted with three tolerances each.
 
 record("unconstrained boosting", clone(boosting))
-for asked in (0.02, 0.05, 0.08, 0.11, 0.14):
+for tolerance in (0.02, 0.08, 0.14):
     record(
-        "ConstrainedClassifierCV", ConstrainedClassifierCV(boosting, tolerance=asked, cv=3), asked
+        "ConstrainedClassifierCV",
+        ConstrainedClassifierCV(boosting, tolerance=tolerance, cv=3),
+        tolerance,
     )
-    record("ConstrainedERMClassifier", ConstrainedERMClassifier(tolerance=asked), asked)
+    record("ConstrainedERMClassifier", ConstrainedERMClassifier(tolerance=tolerance), tolerance)
 
 if find_spec("fairlearn"):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient

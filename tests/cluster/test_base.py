@@ -1,12 +1,18 @@
-"""What both clusterers have in common: callbacks, status, and failed fits."""
+"""What both clusterers have in common: callbacks, status, failed fits and reproducibility."""
 
+import json
+import os
 import pickle
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import skfair
 from skfair.callbacks import FairnessMonitor
 from skfair.cluster import (
     FairKMeans,
@@ -263,3 +269,40 @@ def test_a_front_draws_from_its_random_state(make_front, data):
     front = make_front(X, groups, random_state=random_state)
     assert random_state.get_state()[2] != np.random.RandomState(0).get_state()[2]
     np.testing.assert_array_equal(front.cost, make_front(X, groups, random_state=0).cost)
+
+
+FITS = """
+import hashlib, json
+import numpy as np
+from skfair.cluster import FairKMeans, FairSpectralClustering
+from skfair.datasets import make_fair_blobs
+
+X, _, groups = make_fair_blobs(5000, n_features=8, centers=6, random_state=0)
+model = FairKMeans(6, random_state=0, n_jobs=2).fit(X, sensitive_features=groups)
+arrays = [model.labels_, model.group_counts_, model.inertia_]
+X, _, groups = make_fair_blobs(700, centers=4, random_state=1)  # too many for a dense solver
+for affinity in ("rbf", "nearest_neighbors"):
+    model = FairSpectralClustering(4, affinity=affinity, random_state=0)
+    arrays.append(model.fit_predict(X, sensitive_features=groups))
+    assert len(set(model.labels_)) == 4
+digests = json.dumps([hashlib.sha256(array.tobytes()).hexdigest() for array in map(np.asarray, arrays)])
+"""
+
+
+@pytest.mark.slow
+def test_the_number_of_threads_changes_no_bit():
+    # Thread pools read their size when they are loaded: the other number needs a process.
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    other = "2" if os.environ.get("OMP_NUM_THREADS") == "1" else "1"
+    here = {}
+    exec(FITS, here)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{FITS}\nprint(digests)"],
+        cwd=Path(skfair.__file__).parents[1],
+        env=os.environ | dict.fromkeys(names, other),
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert len(json.loads(here["digests"])) == 5
+    assert json.loads(done.stdout) == json.loads(here["digests"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels.clustering import balance_limits
@@ -53,7 +53,6 @@ def test_limits_of_requirements():
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0, 0.5, 0.8, 1]), st.sampled_from([0, 0.5, 0.8, 1]))
-@settings(max_examples=100)
 def test_the_level_is_reached_where_all_requirements_hold(seed, balance, share_ratio):
     rng = np.random.default_rng(seed)
     n_groups = rng.integers(1, 4)

@@ -47,7 +47,7 @@ def test_costs_and_ratios_of_every_prefix_are_those_of_its_labels(
     rng = np.random.default_rng(seed)
     problem = make_unbalanced_problem(rng, 30, n_clusters, n_groups, equal_weights)
     if not equal_weights:
-        problem = problem._replace(own_masses=rng.uniform(0.1, 3.0, 30))
+        problem = problem._replace(separate_masses=rng.uniform(0.1, 3.0, 30))
     path, clustering = climb(problem, 1.0)
     cost = cost_by_definition(problem)
     for p, k, gain, reached in zip(*path, strict=True):

@@ -122,6 +122,7 @@ def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
     assert len(sent) == 1
 
 
+@pytest.mark.slow
 def test_a_lost_worker_changes_no_bit(client):
     partitions, shift = on_workers(client, 40), np.ones(3)
     pids = client.run(os.getpid)

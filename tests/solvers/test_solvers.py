@@ -140,7 +140,7 @@ def test_without_rows_it_is_logistic_regression(name, problems):
 
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
 def test_same_seed_same_result(name, problems):
-    problem, solver = problems.fair(), make(name, max_iter=20)
+    problem, solver = problems.fair(), make(name, max_iter=6)
     first, second = (solver.solve(problem, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first.x, second.x)
     np.testing.assert_array_equal(first.multipliers, second.multipliers)
@@ -217,7 +217,7 @@ def test_a_scaled_copy_of_the_features_changes_nothing(name, problems):
         type(problem.model).from_features(X, problem.weights),
         problem.loss, problem.target, problem.weights, 0.0, problem.constraint,
     )  # fmt: skip
-    solver = make(name, max_iter=20)
+    solver = make(name, max_iter=6)
     first, second = (solver.solve(p, random_state=0) for p in (problem, scaled))
     np.testing.assert_allclose(first.x, second.x, atol=1e-7)
 

@@ -133,6 +133,7 @@ def test_unknown_names_are_refused():
         document(function)
 
 
+@pytest.mark.slow
 def test_nothing_is_done_without_docstrings():
     code = "from skfair.metrics import demographic_parity_difference as f; print(f.__doc__)"
     done = subprocess.run(

@@ -1,17 +1,11 @@
 """What FairKMeans does with bad, odd and extreme input: a test each."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
 
-import skfair
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -394,39 +388,6 @@ def test_the_number_of_jobs_changes_nothing(blobs, expected_labels, n_jobs):
     model = fit(*blobs, n_jobs=n_jobs)
     np.testing.assert_array_equal(model.labels_, expected_labels)
     np.testing.assert_array_equal(model.group_counts_, fit(*blobs).group_counts_)
-
-
-THREADS = """
-import hashlib
-from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.datasets import make_fair_blobs
-X, _, groups = make_fair_blobs(5000, n_features=8, centers=6, random_state=0)
-model = FairKMeans(6, random_state=0, n_jobs=2).fit(X, sensitive_features=groups)
-for array in (model.labels_, model.group_counts_):
-    print(hashlib.sha256(array.tobytes()).hexdigest())
-print(float(model.inertia_).hex())
-"""
-
-
-@pytest.mark.slow
-def test_the_number_of_threads_changes_nothing():
-    root = Path(skfair.__file__).parents[1]
-    answers = []
-    for n_threads in ("1", "2"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(names, n_threads)}
-        # One after the other: what the first compiles, the second loads.
-        done = subprocess.run(
-            [sys.executable, "-c", THREADS],
-            cwd=root,
-            env=environment,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        answers.append(done.stdout)
-    assert answers[0] == answers[1]
-    assert len(answers[0].splitlines()) == 3
 
 
 @pytest.mark.parametrize("kind", [FairKMeans, FairSpectralClustering])

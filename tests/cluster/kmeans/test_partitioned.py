@@ -80,6 +80,7 @@ def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
     assert partitioned.n_iter_ == in_memory.n_iter_
 
 
+@pytest.mark.slow
 def test_small_partitioned_data_may_be_optimal(open_in_files):
     X, groups, _ = draw()
     first = slice(0, 300)
@@ -89,7 +90,7 @@ def test_small_partitioned_data_may_be_optimal(open_in_files):
     assert fit_model(*open_in_files(X, groups % 2), tol=0.0).status_ == "feasible"
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [1500, N_SAMPLES])
 def test_sizes_of_clusters_are_kept(open_in_files, monkeypatch, size, weighted):
@@ -148,7 +149,7 @@ class Recorder:
 
 
 @pytest.mark.callbacks
-@pytest.mark.parametrize("size", [1500, N_SAMPLES])
+@pytest.mark.parametrize("size", [1500, pytest.param(N_SAMPLES, marks=pytest.mark.slow)])
 def test_callbacks_and_verbose_see_every_pass(open_in_files, monkeypatch, capsys, size):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
     X, groups, weights = draw()

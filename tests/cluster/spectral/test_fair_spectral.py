@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 from sklearn.metrics import adjusted_rand_score
@@ -137,7 +137,6 @@ def test_least_data():
     rounding=st.sampled_from(["ncut", "kmeans"]),
     kind=st.sampled_from(["rbf", "nearest_neighbors", "dense", "csr", "coo", "callable"]),
 )
-@settings(max_examples=100)
 def test_the_guaranteed_balance_holds(seed, n_clusters, n_groups, min_balance, rounding, kind):
     rng = np.random.default_rng(seed)
     n_samples = int(rng.integers(12, 50))

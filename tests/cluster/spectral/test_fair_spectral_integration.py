@@ -1,10 +1,6 @@
 """FairSpectralClustering among scikit-learn's tools, and on real data."""
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -42,38 +38,6 @@ def blobs():
 
 
 # Repeatability and scikit-learn -------------------------------------------------------
-
-
-FITS = """
-import json
-from skfair.cluster import FairSpectralClustering
-from skfair.datasets import make_fair_blobs
-
-X, _, groups = make_fair_blobs(700, centers=4, random_state=1)  # too many for a dense solver
-labels = []
-for affinity in ("rbf", "nearest_neighbors"):
-    model = FairSpectralClustering(4, affinity=affinity, random_state=0)
-    labels.append(model.fit_predict(X, sensitive_features=groups).tolist())
-print(json.dumps(labels))
-"""
-
-
-@pytest.mark.slow
-def test_same_seed_same_labels_for_any_number_of_threads():
-    # Thread pools read their size when they are loaded: each number takes a process of its own.
-    labels = []
-    for n_threads in ("1", "2"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-        done = subprocess.run(
-            [sys.executable, "-c", FITS],
-            env=os.environ | dict.fromkeys(names, n_threads),
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        labels.append(json.loads(done.stdout))
-    assert labels[0] == labels[1]
-    assert [len(set(of_one_fit)) for of_one_fit in labels[0]] == [4, 4]
 
 
 def test_clone_pickle_and_set_params(blobs):
