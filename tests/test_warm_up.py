@@ -61,7 +61,6 @@ def test_an_unknown_command_is_refused_in_one_line(capsys):
 @compiled
 def test_without_a_home_all_kernels_are_stored_once_in_numba_cache_dir(tmp_path):
     environment = {**os.environ, "HOME": os.devnull, "NUMBA_CACHE_DIR": str(tmp_path)}
-    environment["NUMBA_OPT"] = "0"  # compiles faster
     environment.pop("NUMBA_CACHE_LOCATOR_CLASSES", None)
     command = [sys.executable, "-m", "skfair", "warm-up"]
 

@@ -285,7 +285,7 @@ for affinity in ("rbf", "nearest_neighbors"):
     model = FairSpectralClustering(4, affinity=affinity, random_state=0)
     arrays.append(model.fit_predict(X, sensitive_features=groups))
     assert len(set(model.labels_)) == 4
-digests = json.dumps([hashlib.sha256(array.tobytes()).hexdigest() for array in map(np.asarray, arrays)])
+digests = json.dumps([hashlib.sha256(np.asarray(one).tobytes()).hexdigest() for one in arrays])
 """
 
 
