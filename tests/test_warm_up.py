@@ -57,19 +57,35 @@ def test_an_unknown_command_is_refused_in_one_line(capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+WARM_UP = """
+import sys
+import numpy as np
+from skfair import _warm_up
+from skfair.__main__ import main
+from skfair._kernels import announce_compilation, kmeans
+
+def fit_all(verbose):  # one kernel in place of all: tests/kernels/test_kernels.py compiles all
+    with announce_compilation(verbose):
+        kmeans.nearest_centers(np.zeros((4, 2)), np.zeros((2, 2)))
+
+_warm_up.fit_all = fit_all
+sys.exit(main(["warm-up"]))
+"""
+
+
 @pytest.mark.slow
 @compiled
-def test_without_a_home_all_kernels_are_stored_once_in_numba_cache_dir(tmp_path):
+def test_without_a_home_kernels_are_stored_once_in_numba_cache_dir(tmp_path):
     environment = {**os.environ, "HOME": os.devnull, "NUMBA_CACHE_DIR": str(tmp_path)}
     environment.pop("NUMBA_CACHE_LOCATOR_CLASSES", None)
-    command = [sys.executable, "-m", "skfair", "warm-up"]
+    command = [sys.executable, "-c", WARM_UP]
 
     def lines():
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
     *compiling, stored = lines()
-    assert len(compiling) > 20
+    assert compiling
     assert all(line.startswith("compiling ") and line.endswith(" s") for line in compiling)
     assert str(tmp_path) in stored
     assert lines() == [stored]

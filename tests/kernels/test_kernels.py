@@ -24,6 +24,7 @@ import skfair
 from skfair import _kernels
 from skfair._kernels import _cache
 from skfair._kernels._cache import digest
+from skfair._warm_up import check_stored
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
@@ -359,6 +360,7 @@ ConstrainedERMClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9, sensitive_feature
 @compiled
 def test_after_a_warm_up_default_fits_compile_nothing():
     skfair.warm_up()
+    assert check_stored()  # an error if a kernel that was used is not stored
     before = {kernel: set(kernel.signatures) for kernel in all_kernels()}
     for name in ESTIMATORS.keys() - {"alternating"}:
         ESTIMATORS[name].fit(**make_data(name, 400))

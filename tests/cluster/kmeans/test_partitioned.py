@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,13 @@ def fit_model(X, groups, weights=None, **settings):
     return model.fit(X, sensitive_features=groups, sample_weight=weights)
 
 
+@cache
+def fit_in_memory(min_balance, weighted):
+    """A fit of the drawn data in memory, which several tests compare with."""
+    X, groups, weights = draw()
+    return fit_model(X, groups, weights if weighted else None, min_balance=min_balance)
+
+
 def same_bits(one, other):
     np.testing.assert_array_equal(np.asarray(one.labels_), np.asarray(other.labels_))
     for name in ("cluster_centers_", "offsets_", "group_counts_", "inertia_", "lower_bound_"):
@@ -71,7 +79,7 @@ def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", N_SAMPLES)
     X, groups, weights = draw()
     columns = (X, groups, weights) if weighted else (X, groups)
-    in_memory = fit_model(*columns, min_balance=min_balance)
+    in_memory = fit_in_memory(min_balance, weighted)
     partitioned = fit_model(*open_in_files(*columns), min_balance=min_balance)
     np.testing.assert_array_equal(partitioned.labels_, in_memory.labels_)
     assert partitioned.inertia_ == pytest.approx(in_memory.inertia_, rel=1e-12)
@@ -211,7 +219,7 @@ def test_partitioned_fits_are_about_as_good_as_in_memory(open_in_files, min_bala
     X, groups, weights = draw()
     columns = (X, groups, weights) if weighted else (X, groups)
     partitioned = fit_model(*open_in_files(*columns), min_balance=min_balance)
-    in_memory = fit_model(*columns, min_balance=min_balance)
+    in_memory = fit_in_memory(min_balance, weighted)
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
     assert partitioned.constraint_violation_ == 0
     assert partitioned.lower_bound_ <= partitioned.inertia_
