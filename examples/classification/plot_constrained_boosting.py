@@ -88,7 +88,7 @@ if find_spec("fairlearn"):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
     parity = DemographicParity(difference_bound=0.02)
-    reduction = ExponentiatedGradient(boosting, parity, max_iter=10)
+    reduction = ExponentiatedGradient(boosting, parity, max_iter=5)
     record("ExponentiatedGradient", reduction, 0.02, random_state=0)
 
 table = pd.DataFrame(rows)
