@@ -119,8 +119,8 @@ sphinx_gallery_conf = {
 def find_mathjax():
     """The file of MathJax that is installed, or None."""
     try:
-        found = [file for file in files("sphinx-mathjax-offline") if file.name == MATHJAX]
-        return found[0].locate()
+        matches = [file for file in files("sphinx-mathjax-offline") if file.name == MATHJAX]
+        return matches[0].locate()
     except (PackageNotFoundError, IndexError):
         return None
 
@@ -163,16 +163,16 @@ def _link(name, function):
 
 
 def name_public_bases(app, name, thing, options, bases):
-    """Say of a class what users can import of it: for private bases stand theirs."""
-    found = dict.fromkeys(public for base in bases for public in _public(base))
-    bases[:] = [base for base in found if base is not object] or [object]
+    """Replace the private bases of a class by their public bases."""
+    public_bases = dict.fromkeys(public for base in bases for public in _public(base))
+    bases[:] = [base for base in public_bases if base is not object] or [object]
 
 
 def _public(base):
-    package, *rooms = base.__module__.split("._")[0].split(".")
-    room = import_module(".".join([package, *rooms]))
-    is_ours_alone = package == "skfair" and rooms[0] not in skfair.__all__
-    if base.__name__ in getattr(room, "__all__", vars(room)) and not is_ours_alone:
+    package, *names = base.__module__.split("._")[0].split(".")
+    module = import_module(".".join([package, *names]))
+    is_internal = package == "skfair" and names[0] not in skfair.__all__
+    if base.__name__ in getattr(module, "__all__", vars(module)) and not is_internal:
         return [base]
     return [public for parent in base.__bases__ for public in _public(parent)]
 
