@@ -31,7 +31,7 @@ def blobs():
 def draw_problem(draw, weighted=False):
     """A small problem, and an estimator with bounds of all kinds."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n_samples = draw(st.integers(4, 40))
+    n_samples = draw(st.integers(4, 24))
     n_clusters = draw(st.integers(1, min(5, n_samples)))
     X = rng.normal(size=(n_samples, 2))
     if draw(st.booleans()):
