@@ -12,18 +12,8 @@ OTHERS = {"benchmarks", "examples"}
 """Folders of tests of what is not in the package."""
 
 EXCEPTIONS = {
-    "audit/test_bad_input.py": "errors of report, certificate and command line",
-    "audit/test_formats.py": "formats of report and certificate",
-    "audit/test_without_outcomes.py": "report and certificate without y",
-    "classification/test_conditional_parity.py": "one constraint with several estimators",
-    "classification/test_confidence.py": "the guarantee of several estimators",
-    "classification/test_group_intercepts.py": "an option of several estimators",
-    "classification/test_mixed_constraints.py": "several constraints with several estimators",
-    "enforcement/test_partitioned.py": "the subpackage on partitioned data",
-    "metrics/test_partitioned.py": "the subpackage on partitioned data",
+    "kernels/test_interpreted.py": "kernels without compilation",
     "monitoring/test_outcomes.py": "late outcomes of monitors",
-    "torch/test_without_torch.py": "the subpackage without PyTorch",
-    "training/test_small_groups.py": "small groups with several estimators",
 }
 """Test files without a module of their name, with the reason."""
 
