@@ -14,7 +14,7 @@ def divergence(p, q, n):
 
 
 def counts_up_to(n):
-    return np.array(list(product(*[range(int(own) + 1) for own in n])), dtype=float)
+    return np.array(list(product(*[range(int(size) + 1) for size in n])), dtype=float)
 
 
 def expectation(log_e, x, n, p):

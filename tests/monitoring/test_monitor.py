@@ -31,7 +31,7 @@ def draw(rng, n, rates=(0.3, 0.3), names="abcdef"):
     return decisions, np.array(list(names))[codes]
 
 
-def monitored(rates, n_batches=8, n=500, tolerance=0.1, seed=0, **params):
+def make_monitor(rates, n_batches=8, n=500, tolerance=0.1, seed=0, **params):
     rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", tolerance)
     monitor.set_params(**params)
     for _ in range(n_batches):
@@ -46,11 +46,11 @@ def same(first, second):
 
 
 def test_equal_rates_are_certified_and_different_ones_raise_an_alarm():
-    assert monitored((0.3, 0.3)).status_ == "certified"
-    monitor = monitored((0.5, 0.3))
+    assert make_monitor((0.3, 0.3)).status_ == "certified"
+    monitor = make_monitor((0.5, 0.3))
     assert monitor.status_ == "alarm" and monitor.was_exceeded_
     assert monitor.evidence_against_ >= 20
-    assert monitored((0.3, 0.2), n_batches=2).status_ == "monitoring"
+    assert make_monitor((0.3, 0.2), n_batches=2).status_ == "monitoring"
 
 
 def test_the_frames_have_what_was_counted():
@@ -69,7 +69,7 @@ def test_the_frames_have_what_was_counted():
 
 
 def test_the_interval_contains_the_gap_and_shrinks():
-    monitor = monitored((0.4, 0.3), n_batches=20, tolerance=0.25)
+    monitor = make_monitor((0.4, 0.3), n_batches=20, tolerance=0.25)
     summary = monitor.summary()
     assert ((summary["low"] <= 0.1) & (summary["high"] >= 0.1)).all()
     assert summary["high"].iloc[-1] < 0.15 < summary["high"].iloc[0]
@@ -122,7 +122,7 @@ def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
 
 def test_skops_stores_a_monitor():
     skops = pytest.importorskip("skops.io")
-    monitor = monitored((0.3, 0.2, 0.4), n_batches=2)
+    monitor = make_monitor((0.3, 0.2, 0.4), n_batches=2)
     stored = skops.dumps(monitor)
     restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
     assert same(monitor, restored)
@@ -264,10 +264,10 @@ def test_strata_are_compared_within():
 def test_bounded_losses_and_means_keep_their_units():
     rng = np.random.default_rng(6)
 
-    def squared(scores, target):
+    def square(scores, target):
         return Pointwise((scores - target) ** 2, 2 * (scores - target), 2 * np.ones(len(scores)))
 
-    monitor = GapMonitor(BoundedGroupLoss(3.0, loss=squared), 3.0, value_range=(0.0, 9.0))
+    monitor = GapMonitor(BoundedGroupLoss(3.0, loss=square), 3.0, value_range=(0.0, 9.0))
     means = GapMonitor("mean_parity", 2.0, value_range=(-5.0, 5.0))
     for _ in range(10):
         y, groups = rng.uniform(-1, 1, 500), rng.choice(["a", "b"], 500)
@@ -314,7 +314,7 @@ def test_the_first_batch_may_be_empty_or_without_a_group():
 
 
 def test_a_group_that_joins_is_named_and_a_missing_one_is_no_matter():
-    monitor = monitored((0.3, 0.3))
+    monitor = make_monitor((0.3, 0.3))
     assert monitor.status_ == "certified"
     with pytest.warns(UserWarning, match="'c' did not occur"):
         monitor.update([1, 0, 1], sensitive_features=["a", "b", "c"])
