@@ -165,7 +165,7 @@ def test_higher_confidence_and_smaller_samples_lower_the_tolerance(confidence, n
         groups = np.repeat([0, 1], size)
         constraint = bind_all(DemographicParity(), target=np.ones(2 * size), groups=groups)
         result.append(fit_with_guarantee(constraint, level, make_exact_fit(groups)).tolerances[0])
-    resolution = 1.0 / n
+    resolution = N_FOLDS / n  # the gap of each fold is rounded to one of its samples
     assert result[1] <= result[0] + resolution
     assert result[2] >= result[0] - resolution
 

@@ -80,7 +80,7 @@ def test_any_number_of_threads_gives_the_same_bits(constraint, partitioned_fits)
     assert one.constraint_report_.equals(two.constraint_report_)
 
 
-def test_any_number_of_threads_gives_the_same_percentiles(many):
+def test_any_number_of_threads_gives_the_same_percentiles(partitioned_fits):
     X, y, groups = draw()
     one, two = (
         PartialParityClassifier(interval=(0.1, 0.4), n_jobs=n_jobs).fit(
@@ -96,7 +96,7 @@ def test_any_number_of_threads_gives_the_same_percentiles(many):
 def test_fits_of_few_samples_compile_no_pass(monkeypatch):
     monkeypatch.delattr(linear_pass, "evaluate_block")
     monkeypatch.delattr(linear_pass, "count_block")
-    assert fitted("demographic_parity").constraint_violation_ == 0.0
+    assert fit_model("demographic_parity").constraint_violation_ == 0.0
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def all_bounds(problem):
     n_clusters, _, n_groups = lowest.shape
     # For partners with so low a bound all samples are candidates.
     anyone = np.full((n_clusters, n_groups, n_clusters), -1e300)
-    rows, found, cells = kernels.find_candidates(distances, codes, 1.0, clustering, anyone)
+    rows, lowest_of_rows, cells = kernels.find_candidates(distances, codes, 1.0, clustering, anyone)
     bounds = np.full((len(codes), n_clusters), np.nan)
-    bounds[rows, cells // n_groups % n_clusters] = found
+    bounds[rows, cells // n_groups % n_clusters] = lowest_of_rows
     return bounds, lowest
 
 

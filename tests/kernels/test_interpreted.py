@@ -66,7 +66,7 @@ def test_a_stored_kernel_is_loaded_at_its_first_call(build):
 
 
 @compiled
-def test_nothing_is_looked_for_on_disk_without_a_cache(build, monkeypatch):
+def test_without_a_cache_no_file_is_read(build, monkeypatch):
     monkeypatch.setattr(_kernels, "CACHE", False)
     kernel = build()
     assert kernel(np.ones(2)) == 2.0

@@ -70,10 +70,10 @@ def test_sums_are_those_of_losses_and_models(loss, fit_intercept, order):
     parameters, point = draw_parameters(model), model.evaluate(draw_parameters(model))
     value, slope, curvature = loss(point.scores, TARGET)
     no_events = events()
-    found = evaluate_block(model.kernel_columns, parameters, losses(loss), no_events, np.empty(0))
-    close(found[0], SHARE @ value)
-    close(found[1], point.pull_back(SHARE * slope))
-    close(found[4], point.gram(SHARE * curvature))
+    sums = evaluate_block(model.kernel_columns, parameters, losses(loss), no_events, np.empty(0))
+    close(sums[0], SHARE @ value)
+    close(sums[1], point.pull_back(SHARE * slope))
+    close(sums[4], point.gram(SHARE * curvature))
 
 
 @pytest.mark.parametrize("is_error", [False, True])
@@ -89,14 +89,14 @@ def test_means_are_those_of_rates(rate, is_error):
         value = np.where(TARGET > 0, 1.0 - value, value)
         slope, curvature = -TARGET * slope, -TARGET * curvature
     rates = events((rate, is_error), (Sigmoid(0.5), False))
-    found = evaluate_block(model.kernel_columns, parameters, losses(loss), rates, weights)
-    close(found[2], np.concatenate((cells @ value, cells @ sigmoid.value)))
+    sums = evaluate_block(model.kernel_columns, parameters, losses(loss), rates, weights)
+    close(sums[2], np.concatenate((cells @ value, cells @ sigmoid.value)))
     of_rates = np.concatenate((cells * slope, cells * sigmoid.slope))
-    close(found[3], [point.pull_back(row) for row in of_rates])
-    own = SHARE * loss(point.scores, TARGET).curvature
+    close(sums[3], [point.pull_back(row) for row in of_rates])
+    of_loss = SHARE * loss(point.scores, TARGET).curvature
     first, second = np.split(weights, 2)
-    curvatures = own + (first @ cells) * curvature + (second @ cells) * sigmoid.curvature
-    close(found[4], point.gram(curvatures))
+    curvatures = of_loss + (first @ cells) * curvature + (second @ cells) * sigmoid.curvature
+    close(sums[4], point.gram(curvatures))
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss()], ids=str)
@@ -111,12 +111,12 @@ def test_derivatives_are_difference_quotients(loss):
     _, gradient, _, jacobian, hessian = evaluate(parameters)
     for k, move in enumerate(step * np.eye(len(parameters))):
         after, before = evaluate(parameters + move), evaluate(parameters - move)
-        rise, bend, moved, turned, _ = (
+        rise, curvature, moved, turned, _ = (
             (a - b) / (2 * step) for a, b in zip(after, before, strict=True)
         )
         np.testing.assert_allclose(gradient[k], rise, atol=1e-8)
         np.testing.assert_allclose(jacobian[:, k], moved, atol=1e-7)
-        np.testing.assert_allclose(hessian[k], bend + weights @ turned, atol=1e-7)
+        np.testing.assert_allclose(hessian[k], curvature + weights @ turned, atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HingeLoss(0.1)], ids=str)
@@ -137,9 +137,9 @@ def test_extreme_scores_give_what_numpy_gives(loss):
                 np.array([width]),
                 np.zeros(1, dtype=bool),
             )
-            found = evaluate_block(arguments, np.ones(1), known, cells, np.zeros(2))
-            close(found[0], loss(columns[[i]], target[:1]).value[0])
-            close(found[2][0], rate(columns[[i]]).value[0], atol=1e-300)
+            sums = evaluate_block(arguments, np.ones(1), known, cells, np.zeros(2))
+            close(sums[0], loss(columns[[i]], target[:1]).value[0])
+            close(sums[2][0], rate(columns[[i]]).value[0], atol=1e-300)
 
 
 @pytest.mark.parametrize("is_error", [False, True])
@@ -159,7 +159,7 @@ def test_counts_are_those_of_decisions(is_error):
 def test_lines_are_counted_between_flips(is_error):
     coef, intercept, n_bins, lengths = RNG.normal(size=N_COLUMNS), 0.3, 64, np.array([1.0, 4.0])
     steps = RNG.normal(size=(2, N_COLUMNS + 1))
-    steps[1, :-1] = 0.0  # all scores move alike
+    steps[1, :-1] = 0.0  # all scores move equally
     errors, sums, negative = count_lines(
         X,
         (coef, intercept),
@@ -208,11 +208,11 @@ def test_shares_are_sums_over_buckets():
 
 
 def test_codes_are_those_of_a_class_itself():
-    class Own(LogisticLoss):
+    class CustomLoss(LogisticLoss):
         def _evaluate(self, scores, target):
             return super()._evaluate(2.0 * scores, target)
 
     assert kernel_code(LogisticLoss()) == (codes.LOGISTIC, 1.0)
     assert kernel_code(HingeLoss(0.3)) == (codes.HINGE, 0.3)
-    assert kernel_code(Own()) is None and kernel_code(abs) is None
+    assert kernel_code(CustomLoss()) is None and kernel_code(abs) is None
     assert kernel_code(HingeLoss(-1.0)) is None  # its call raises the error
