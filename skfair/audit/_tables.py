@@ -259,9 +259,9 @@ def gap_row(estimates, level, compared, names):
             lowest, highest = names[compared[[values.argmin(), values.argmax()]]]
             row = {"lowest": lowest, "highest": highest}
         if isinstance(estimates, Rates):
-            logs = contrast_interval(LogRates(estimates), pairs, level)
+            shortfall = contrast_interval(LogRates(estimates), pairs, level)  # 1 minus the ratio
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
-            ratio = Interval(smallest, np.exp(-logs.high), np.exp(-logs.low))
+            ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
     row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 

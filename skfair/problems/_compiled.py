@@ -39,7 +39,7 @@ class CompiledBlock:
         return self._countable(_stack(self._means, "exact"))
 
     @cached_property
-    def _reported(self):
+    def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one.means, one.uncompared) for one in self.block.constraint)
         return self._countable(
@@ -85,7 +85,7 @@ class CompiledBlock:
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums
         buckets.integrate(moments)
-        values = rows.at_convex(buckets, x[p:])
+        values = rows.evaluate_convex(buckets, x[p:])
         mixed, of_aux = (values.exact() if is_exact else values).aux_curvature(multipliers)
         by_aux = values.aux_jacobian - rows.aux_jacobian
         jacobian = np.column_stack((values.jacobian.combine @ by_parameters, by_aux))
@@ -95,9 +95,9 @@ class CompiledBlock:
 
     def count(self, parameters):
         """Share in errors, decisions, objective, and the moments of each constraint."""
-        if self._reported is None:
+        if self._report_arguments is None:
             return None
-        (objective, error, n_positive), moments = self._count(parameters, self._reported)
+        (objective, error, n_positive), moments = self._count(parameters, self._report_arguments)
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
         by_constraint = [
             np.concatenate(

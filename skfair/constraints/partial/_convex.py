@@ -111,7 +111,7 @@ class MeanExcess(ConvexMeans):
         self.cells = _bucket_sums(events, scores, indptr, order, self.has_corner)
 
     @classmethod
-    def without_samples(cls, breakpoints, corner):
+    def from_breakpoints(cls, breakpoints, corner):
         """The buckets alone, until `integrate` has their moments; there are no cells."""
         buckets = cls.__new__(cls)
         buckets.place_buckets(breakpoints, corner)

@@ -95,7 +95,7 @@ class ShareRows:
         if self.convex_means is not MeanExcess:
             return None
         corner = (MeanExcess.rounding if self.rounding is None else self.rounding) * self.width
-        return MeanExcess.without_samples(self.breakpoints(aux), corner)
+        return MeanExcess.from_breakpoints(self.breakpoints(aux), corner)
 
     def bucket_curvatures(self, buckets, v, is_exact):
         """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
@@ -121,9 +121,9 @@ class ShareRows:
         multiplier makes concave is left out, so that they are never negative. Samples around the
         other one count too (see `MeanExcess`). The exact ones are those of both corners.
         """
-        return self.at_convex(self.convex_at(scores, aux), aux)
+        return self.evaluate_convex(self.convex_at(scores, aux), aux)
 
-    def at_convex(self, convex, aux):
+    def evaluate_convex(self, convex, aux):
         """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         difference = np.subtract(*self.ends)
