@@ -102,7 +102,7 @@ class GapMonitorDisplay:
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
         ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *limits[0]])))
         if has_time and summary["time"].dtype.kind == "M":
-            self.figure_.autofmt_xdate()
+            ax.tick_params(axis="x", rotation=30)
         strip_frame(ax, "top", "right")
         legend_above(ax)
         return self
