@@ -14,7 +14,7 @@ export MPLBACKEND = Agg
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
-	@echo "make test    the tests that take at most three minutes, with the docstrings' examples"
+	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make doctest every example of the documentation"
