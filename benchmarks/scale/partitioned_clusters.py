@@ -80,7 +80,7 @@ def _scattered(client, rows):
     import dask.array as da
 
     chunks = [rows[own] for own in blocks(len(rows))]
-    there = map(dask.delayed, client.scatter(chunks))
+    there = map(dask.delayed, client.scatter(chunks, hash=False))
     return da.concatenate(
         [
             da.from_delayed(one, own.shape, meta=rows[:0])

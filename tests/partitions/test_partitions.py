@@ -26,11 +26,19 @@ def make_lists(*lengths):
 LISTS = make_lists(3, 1, 12)
 
 
+def store(client, lists):
+    """An engine whose workers store the lists.
+
+    Keys of their own: Dask names equal data alike, and may release both.
+    """
+    return DaskWorkers(client, client.scatter(lists, hash=False))
+
+
 def engines(client):
     yield Threads(LISTS)
     yield Threads(LISTS, n_jobs=2)
     yield Threads(Reader(LISTS.__getitem__, len(LISTS)))
-    yield DaskWorkers(client, client.scatter(LISTS))
+    yield store(client, LISTS)
 
 
 def product(one, other, factor):
@@ -63,7 +71,7 @@ def test_blocks_are_concatenated_in_their_order(client):
 
 
 def test_partitions_of_another_engine_are_not_handed_out(client):
-    there = Partitions(DaskWorkers(client, client.scatter(LISTS)))
+    there = Partitions(store(client, LISTS))
     with pytest.raises(TypeError, match=r"Call keep\(\) on both"):
         there.reduce(product, Partitions(Threads(LISTS)), 1.0)
 
