@@ -29,7 +29,7 @@ LISTS = make_lists(3, 1, 12)
 def store(client, lists):
     """An engine whose workers store the lists.
 
-    Keys of their own: Dask names equal data alike, and may release both.
+    Keys of their own: Under equal keys, Dask may release the new data with the old.
     """
     return DaskWorkers(client, client.scatter(lists, hash=False))
 
