@@ -71,8 +71,10 @@ class CellEvents(NamedTuple):
 
     Attributes
     ----------
-    members : csr_array of bool, shape (n_events, n_samples)
-        Samples of each event.
+    events : Events
+        Samples of each event, with their weights; disjoint ones, which are faster, where they are.
+    counts : ndarray of int, shape (n_events,)
+        Samples in each event, where a row may stand for many.
     labels : list of (str, object)
         Cell and group of each event; the group is "overall" for all samples of the cell.
     blocks : list of tuples of int
@@ -83,66 +85,65 @@ class CellEvents(NamedTuple):
         Cells and groups without members.
     """
 
-    members: sparse.csr_array
+    events: Events
+    counts: np.ndarray
     labels: list
     blocks: list
     overall: list
     empty: list
 
-    @property
-    def counts(self):
-        """Rows in each event, (n_events,)."""
-        return np.diff(self.members.indptr)
 
-    def count(self, samples):
-        """Samples in each event, (n_events,), where a row may stand for many."""
-        return self.counts if samples.multiplicity is None else self.members @ samples.multiplicity
-
-    def to_events(self, weights):
-        """The `Events` with sample weights; disjoint ones, which are faster, where they are."""
-        # Disjoint events need one code per sample, which a second membership would overwrite.
-        n_events, n_samples = self.members.shape
-        rows = self.members.indices
-        codes = np.full(n_samples, -1)
-        for event, members in enumerate(np.split(rows, self.members.indptr[1:-1])):
-            codes[members] = event
-        if np.count_nonzero(codes >= 0) < len(rows):  # a sample is in several
-            return Events.overlapping(self.members.T, weights)
-        return Events.disjoint(codes, n_events, weights)
-
-
-def cell_events(cells, groups, with_overall=False):
-    """The members of each group within each cell, as `CellEvents`.
+def cell_events(cells, samples, groups, with_overall=False):
+    """The members of each group of samples within each cell, as `CellEvents`.
 
     `with_overall` adds an event of all samples of each cell.
     """
-    # Rows of the groups, and at last one of all samples.
-    by_group, n_groups = sparse.csr_array(groups.matrix.T), len(groups.names)
-    n_samples = by_group.shape[1]
+    # Memberships in groups, and at last in the set of all samples.
+    n_samples, n_groups = len(samples.weights), len(groups.names)
+    rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
+    n_sets = n_groups + with_overall
     if with_overall:
-        overall_row = sparse.csr_array(np.ones((1, n_samples), dtype=bool))
-        by_group = sparse.csr_array(sparse.vstack((by_group, overall_row)))
-    rows, counts = [np.empty(0, dtype=by_group.indices.dtype)], []
-    labels, blocks, overall, empty = [], [], [], []
+        everyone = np.arange(n_samples)
+        rows = np.concatenate((everyone[rows], everyone))
+        sets = np.concatenate((sets, np.full(n_samples, n_groups)))
+    memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     for cell, inside in cells.items():
         # Count the members of each group in the cell; empty ones are no events.
-        is_inside = inside[by_group.indices]
-        of_group = map(slice, by_group.indptr[:-1], by_group.indptr[1:])
-        n_members = np.array([np.count_nonzero(is_inside[entries]) for entries in of_group])
+        keys = sets + n_sets * inside[rows]
+        n_members = np.bincount(keys, minlength=2 * n_sets)[n_sets:]
         occupied = np.flatnonzero(n_members[:n_groups])
         empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_members[:n_groups] == 0)]
         if not len(occupied):
             continue
+        # Event of each membership; -1 outside the cell.
+        event_of_key = np.full(2 * n_sets, -1)
+        present = np.flatnonzero(n_members)
+        event_of_key[n_sets + present] = len(labels) + np.arange(len(present))
+        memberships.append(event_of_key[keys])
+        if samples.multiplicity is not None:
+            n_members = np.bincount(keys, samples.multiplicity[rows], 2 * n_sets)[n_sets:]
+        counts += n_members[present].astype(int).tolist()
         blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
         labels += [(cell, groups.names[g]) for g in occupied]
         if with_overall:
             overall.append(len(labels))
             labels.append((cell, "overall"))
-        # Positions are found without branches, which masks of random samples would mispredict.
-        rows.append(by_group.indices[np.flatnonzero(is_inside)])
-        counts += n_members[n_members > 0].tolist()
-    rows, indptr = np.concatenate(rows), np.cumsum([0, *counts])
-    # Entries lie event by event, as compressed rows.
-    present = (np.ones(len(rows), dtype=bool), rows, indptr)
-    members = sparse.csr_array(present, shape=(len(labels), n_samples))
-    return CellEvents(members, labels, blocks, overall, empty)
+    events = _make_events(memberships, rows, len(labels), samples.weights)
+    return CellEvents(events, np.array(counts, dtype=int), labels, blocks, overall, empty)
+
+
+def _make_events(memberships, rows, n_events, weights):
+    """Events from those of each membership within each cell, of which `rows` are the samples."""
+    # Disjoint events need one code per sample, which a second membership would overwrite.
+    codes = np.full(len(weights), -1)
+    for events in memberships:
+        codes[rows] = np.maximum(codes[rows], events)
+    n_members = sum(np.count_nonzero(events >= 0) for events in memberships)
+    if np.count_nonzero(codes >= 0) == n_members:
+        return Events.disjoint(codes, n_events, weights)
+    inside = [np.flatnonzero(events >= 0) for events in memberships]
+    samples = np.concatenate([np.arange(len(weights))[rows][one] for one in inside])
+    events = np.concatenate([own[one] for own, one in zip(memberships, inside, strict=True)])
+    present = np.ones(len(samples), dtype=bool), (samples, events)
+    return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
+

@@ -193,7 +193,7 @@ class Constraint(BaseEstimator):
         large, small = groups
         tolerance = self._check_tolerance(tolerance if self.tolerance is None else self.tolerance)
         cells = check_cells(self.cells(samples), samples, self)
-        events = cell_events(cells, large, self.reference == "overall")
+        events = cell_events(cells, samples, large, self.reference == "overall")
         if events.empty:
             self._report_empty_cells(events)
 
@@ -201,15 +201,15 @@ class Constraint(BaseEstimator):
         def means_of(events):
             return EventMeans(
                 type(self).__name__,
-                events.to_events(samples.weights),
+                events.events,
                 events.labels,
-                events.count(samples),
+                events.counts,
                 samples.target,
                 smooth=self.rate(surrogate, loss),
                 exact=self.rate(Step(), loss),
             )
 
-        others = None if small is None else cell_events(cells, small)
+        others = None if small is None else cell_events(cells, samples, small)
         return BoundConstraint(
             means_of(events),
             self._gap(events),

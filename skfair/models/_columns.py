@@ -21,19 +21,26 @@ def replace_zeros(scale):
     return np.where(scale > 0, scale, 1.0)
 
 
-def store_columns(X, n_jobs=None):
+def store_columns(X):
     """The features as float64, in canonical CSR if they are sparse enough."""
     if not sparse.issparse(X):
         X = np.asarray(X, dtype=np.float64)
-        filled = make_partitions([X[rows] for rows in blocks(len(X))], n_jobs).reduce(
-            np.count_nonzero
-        )
-        return X if filled >= _SPARSE_BELOW * X.size else _compress(X)
+        return X if _is_filled(X) else _compress(X)
     X = sparse.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
         X = X.copy()  # X may share the user's arrays
         X.sum_duplicates()
     return X
+
+
+def _is_filled(X):
+    """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
+    needed, filled = _SPARSE_BELOW * X.size, 0
+    for rows in blocks(len(X)):
+        filled += np.count_nonzero(X[rows])
+        if filled >= needed:
+            break
+    return filled >= needed
 
 
 def _compress(X):

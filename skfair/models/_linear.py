@@ -110,7 +110,7 @@ class LinearModel(LinearInParameters):
         model : LinearModel
         """
         original = X
-        X = store_columns(X, n_jobs)
+        X = store_columns(X)
         share = weights / weights.sum()
         mean, variance = moments(X, share, n_jobs)
         model = cls.from_moments(mean, variance, fit_intercept)

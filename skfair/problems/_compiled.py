@@ -29,6 +29,13 @@ class CompiledBlock:
         self._means = [getattr(one, "means", None) for one in block.constraint]  # None for ranks
 
     @cached_property
+    def _combine(self):
+        """Linear map from means to rows, (n_rows, n_cells); samples of no event are in no row."""
+        no_event = sparse.csr_array((0, 1))
+        combines = [(one.rows.polyhedron.combine, no_event) for one in self.block.constraint]
+        return sparse.block_diag([one for pair in combines for one in pair], format="csr")
+
+    @cached_property
     def smooth(self):
         """Arguments for the smooth means that are compared."""
         return _stack(self._means, "smooth")
@@ -67,12 +74,8 @@ class CompiledBlock:
         return not len(multipliers) or all(means and means.has_kernel for means in self._means)
 
     def _evaluate_means(self, x, multipliers, reduce):
-        # Rows are linear in means; samples of no event are in no row.
-        p, combine = self.block.n_parameters, sparse.csr_array((0, 0))
-        if len(multipliers):
-            no_event = sparse.csr_array((0, 1))
-            combines = [(one.rows.polyhedron.combine, no_event) for one in self.block.constraint]
-            combine = sparse.block_diag([one for pair in combines for one in pair], format="csr")
+        p = self.block.n_parameters
+        combine = self._combine if len(multipliers) else sparse.csr_array((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
         objective, gradient, means, by_parameters, gram = sums
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))

@@ -174,24 +174,13 @@ class PartitionedProblem(ConstrainedProblem):
         return "ranks" in self.constraint.statistics
 
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
-        """Sums of what `PartitionedEvaluation` is made of.
-
-        The latest ones are stored, since a solver and its driver both evaluate the start.
-        """
-        key = (x.tobytes(), multipliers.tobytes(), is_near)
-        if key not in self._latest:
-            self._latest.clear()
-            reduce, compiled = self.partitions.reduce, self.compiled
-            sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
-            if sums is None:
-                criteria = [one.criterion for one in self.constraint]
-                sums = reduce(_evaluate, x, multipliers, is_near, criteria)
-            self._latest[key] = sums
-        return self._latest[key]
-
-    @cached_property
-    def _latest(self):
-        return {}
+        """Sums of what `PartitionedEvaluation` is made of."""
+        reduce, compiled = self.partitions.reduce, self.compiled
+        sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
+        if sums is None:
+            criteria = [one.criterion for one in self.constraint]
+            sums = reduce(_evaluate, x, multipliers, is_near, criteria)
+        return sums
 
 
 class CompiledProblem(ConstrainedProblem):
@@ -235,7 +224,13 @@ class PartitionedEvaluation(Evaluation):
 
     @cached_property
     def _sums(self):
-        return self.problem.reduce_at(self.x, self.multipliers, self.is_near)
+        # The problem stores the latest ones: a solver and its driver both evaluate the start.
+        latest = vars(self.problem).setdefault("_latest", {})
+        key = (self.x.tobytes(), self.multipliers.tobytes(), self.is_near)
+        if key not in latest:
+            latest.clear()
+            latest[key] = self.problem.reduce_at(self.x, self.multipliers, self.is_near)
+        return latest[key]
 
     @cached_property
     def fun(self):

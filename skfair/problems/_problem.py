@@ -397,9 +397,10 @@ class ConstrainedProblem:
             The problem itself if an event has no sample among the draws.
         """
         # The seed is fixed, so that fits of the same samples are equal.
-        rows = np.unique(np.random.default_rng(0).integers(len(self.target), size=size))
+        is_drawn = np.zeros(len(self.target), dtype=bool)
+        is_drawn[np.random.default_rng(0).integers(len(self.target), size=size)] = True
         try:
-            return self.take(rows)
+            return self.take(np.flatnonzero(is_drawn))
         except ValueError:
             return self
 

@@ -105,7 +105,7 @@ def check_training(estimator, X, y, columns, request):
         )
     is_compared = request is not None and not lacks_groups
     positive = find_positive(classes, estimator.pos_label, is_compared)
-    target = np.where(y == positive, 1.0, -1.0)
+    target = 2.0 * (y == positive) - 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return Training(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
 

@@ -60,7 +60,7 @@ class RankedEvents:
     cells : CellEvents
         Every group within every cell.
     events : Events
-        The same with weights.
+        Those of the cells, or of a subset of the samples.
     percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
         The interval.
     ranks_in_groups : bool
@@ -80,9 +80,8 @@ class RankedEvents:
     @classmethod
     def from_criterion(cls, criterion, samples, percentiles, scores=None):
         """The events that a criterion compares."""
-        cells = cell_events(criterion.cells(samples), samples.groups)
-        events = cells.to_events(samples.weights)
-        return cls(samples, cells, events, percentiles, criterion.ranks_in_groups, scores)
+        cells = cell_events(criterion.cells(samples), samples, samples.groups)
+        return cls(samples, cells, cells.events, percentiles, criterion.ranks_in_groups, scores)
 
     @property
     def labels(self):
@@ -92,7 +91,7 @@ class RankedEvents:
     @property
     def counts(self):
         """Samples in each event, (n_events,)."""
-        return self.cells.count(self.samples)
+        return self.cells.counts
 
     @cached_property
     def intervals(self):
