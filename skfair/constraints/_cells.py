@@ -107,43 +107,67 @@ def cell_events(cells, samples, groups, with_overall=False):
         rows = np.concatenate((everyone[rows], everyone))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
-    for cell, inside in cells.items():
-        # Count the members of each group in the cell; empty ones are no events.
-        keys = sets + n_sets * inside[rows]
-        n_members = np.bincount(keys, minlength=2 * n_sets)[n_sets:]
-        occupied = np.flatnonzero(n_members[:n_groups])
-        empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_members[:n_groups] == 0)]
-        if not len(occupied):
-            continue
-        # Event of each membership; -1 outside the cell.
-        event_of_key = np.full(2 * n_sets, -1)
-        present = np.flatnonzero(n_members)
-        event_of_key[n_sets + present] = len(labels) + np.arange(len(present))
-        memberships.append(event_of_key[keys])
-        if samples.multiplicity is not None:
-            n_members = np.bincount(keys, samples.multiplicity[rows], 2 * n_sets)[n_sets:]
-        counts += n_members[present].astype(int).tolist()
-        blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
-        labels += [(cell, groups.names[g]) for g in occupied]
-        if with_overall:
-            overall.append(len(labels))
-            labels.append((cell, "overall"))
+    for names, numbers in _divide(cells, n_samples):
+        # Count the members of each group in each cell, by keys that number their pairs.
+        keys = np.multiply(numbers[rows], n_sets, dtype=np.intp)
+        keys += sets
+        shape = len(names) + 1, n_sets
+        n_rows = _count(keys, shape)
+        repeated = samples.multiplicity
+        n_members = n_rows if repeated is None else _count(keys, shape, repeated[rows])
+        event_of_key = np.full(shape, -1)  # outside the cells
+        for number, cell in enumerate(names, start=1):
+            occupied = np.flatnonzero(n_rows[number, :n_groups])
+            # Groups without members in the cell are no events.
+            empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_rows[number, :n_groups] == 0)]
+            if not len(occupied):
+                continue
+            present = np.flatnonzero(n_rows[number])
+            event_of_key[number, present] = len(labels) + np.arange(len(present))
+            counts += n_members[number, present].tolist()
+            blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
+            labels += [(cell, groups.names[g]) for g in occupied]
+            if with_overall:
+                overall.append(len(labels))
+                labels.append((cell, "overall"))
+        memberships.append(event_of_key.ravel()[keys])
     events = _make_events(memberships, rows, len(labels), samples.weights)
     return CellEvents(events, np.array(counts, dtype=int), labels, blocks, overall, empty)
 
 
-def _make_events(memberships, rows, n_events, weights):
-    """Events from those of each membership within each cell, of which `rows` are the samples."""
-    # Disjoint events need one code per sample, which a second membership would overwrite.
-    codes = np.full(len(weights), -1)
-    for events in memberships:
-        codes[rows] = np.maximum(codes[rows], events)
-    n_members = sum(np.count_nonzero(events >= 0) for events in memberships)
-    if np.count_nonzero(codes >= 0) == n_members:
-        return Events.disjoint(codes, n_events, weights)
-    inside = [np.flatnonzero(events >= 0) for events in memberships]
-    samples = np.concatenate([np.arange(len(weights))[rows][one] for one in inside])
-    events = np.concatenate([own[one] for own, one in zip(memberships, inside, strict=True)])
-    present = np.ones(len(samples), dtype=bool), (samples, events)
-    return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
+def _divide(cells, n_samples):
+    """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
+    numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
+    for number, inside in enumerate(cells.values(), start=1):
+        numbers += numbers.dtype.type(number) * inside
+    if np.count_nonzero(numbers) == sum(map(np.count_nonzero, cells.values())):
+        return [([*cells], numbers)]
+    return [([cell], inside.view(np.uint8)) for cell, inside in cells.items()]
 
+
+def _count(keys, shape, weights=None):
+    """Number of samples of each key, as a table."""
+    counts = np.bincount(keys, weights, minlength=shape[0] * shape[1])
+    return counts.astype(int).reshape(shape)
+
+
+def _make_events(memberships, rows, n_events, weights):
+    """Events from those of each membership within lists of cells; `rows` are the samples."""
+    if len(memberships) == 1 and isinstance(rows, slice):
+        return Events.disjoint(memberships[0], n_events, weights)
+    inside = [np.flatnonzero(events >= 0) for events in memberships]
+    events = np.concatenate([own[one] for own, one in zip(memberships, inside, strict=True)])
+    everyone = np.arange(len(weights))[rows]
+    samples = np.concatenate([everyone[one] for one in inside])
+    # Disjoint events need one code per sample, which a second membership would overwrite.
+    is_member = np.zeros(len(weights), dtype=bool)
+    is_member[samples] = True
+    if np.count_nonzero(is_member) == len(samples):
+        codes = np.full(len(weights), -1)
+        codes[samples] = events
+        return Events.disjoint(codes, n_events, weights)
+    # Order memberships by event; the stable sort of short integers is a radix sort.
+    order = np.argsort(events.astype(np.min_scalar_type(n_events)), kind="stable")
+    ends = np.cumsum(np.append(0, np.bincount(events, minlength=n_events)))
+    present = np.ones(len(samples), dtype=bool), samples[order], ends
+    return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
