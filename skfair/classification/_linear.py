@@ -16,9 +16,9 @@ from skfair.training import (
     ConstrainedLinearModel,
     GroupScoreMixin,
     check_training,
-    class_weights,
     fit_collected,
     label_positive,
+    loss_weights,
 )
 from skfair.utils._types import MatrixLike
 
@@ -121,8 +121,8 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         request = request if constraints else None
         training = check_training(self, X, y, metadata | {"groups": groups}, request)
         # Class weights count in the loss; rates of groups keep the sample weights.
-        loss_weights = class_weights(self.class_weight, training)
-        return self._fit(X, y, training, constraints, loss_weights)
+        weights = loss_weights(self.class_weight, training)
+        return self._fit(X, y, training, constraints, weights)
 
     def to_sklearn(self) -> Any:
         """Equal linear classifier of scikit-learn, without groups.

@@ -18,9 +18,9 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     ConstrainedNetwork,
     check_training,
-    class_weights,
     document,
     label_positive,
+    loss_weights,
     resolve_constraints,
 )
 from skfair.utils._fit import restore_on_failure
@@ -92,8 +92,8 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         training = self._check_training(self, X, y, metadata, request if constraints else None)
         # Class weights count in the loss; rates of groups keep the sample weights.
-        loss_weights = class_weights(self.class_weight, training)
-        return self._fit(X, y, training, constraints, loss_weights)
+        weights = loss_weights(self.class_weight, training)
+        return self._fit(X, y, training, constraints, weights)
 
     @row_by_row(lambda self: np.empty(0))
     def decision_function(

@@ -13,6 +13,9 @@ from skfair.groups import Events
 if TYPE_CHECKING:
     from skfair.groups import Samples
 
+_BLOCK = 1 << 16
+"""Memberships that are looked up at a time."""
+
 
 @constraint_docs
 def all_samples(samples: Samples) -> dict[str, np.ndarray]:
@@ -108,29 +111,28 @@ def cell_events(cells, samples, groups, with_overall=False):
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     for names, numbers in _divide(cells, n_samples):
-        # Count the members of each group in each cell, by keys that number their pairs.
-        keys = np.multiply(numbers[rows], n_sets, dtype=np.intp)
-        keys += sets
-        shape = len(names) + 1, n_sets
-        n_rows = _count(keys, shape)
-        repeated = samples.multiplicity
-        n_members = n_rows if repeated is None else _count(keys, shape, repeated[rows])
-        event_of_key = np.full(shape, -1)  # outside the cells
+        # Count the members of each group in each cell.
+        shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
+        n_rows = n_members = _count(pairs, shape)
+        if samples.multiplicity is not None:
+            n_members = _count(pairs, shape, samples.multiplicity[rows])
+        event_of_pair = np.full(shape, -1)  # outside the cells
         for number, cell in enumerate(names, start=1):
-            occupied = np.flatnonzero(n_rows[number, :n_groups])
             # Groups without members in the cell are no events.
-            empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_rows[number, :n_groups] == 0)]
+            is_occupied = n_rows[number, :n_groups] > 0
+            occupied = np.flatnonzero(is_occupied)
+            empty += [(cell, groups.names[g]) for g in np.flatnonzero(~is_occupied)]
             if not len(occupied):
                 continue
             present = np.flatnonzero(n_rows[number])
-            event_of_key[number, present] = len(labels) + np.arange(len(present))
+            event_of_pair[number, present] = len(labels) + np.arange(len(present))
             counts += n_members[number, present].tolist()
             blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
             labels += [(cell, groups.names[g]) for g in occupied]
             if with_overall:
                 overall.append(len(labels))
                 labels.append((cell, "overall"))
-        memberships.append(event_of_key.ravel()[keys])
+        memberships.append(_look_up(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights)
     return CellEvents(events, np.array(counts, dtype=int), labels, blocks, overall, empty)
 
@@ -145,10 +147,30 @@ def _divide(cells, n_samples):
     return [([cell], inside.view(np.uint8)) for cell, inside in cells.items()]
 
 
-def _count(keys, shape, weights=None):
-    """Number of samples of each key, as a table."""
-    counts = np.bincount(keys, weights, minlength=shape[0] * shape[1])
+def _keys(pairs, n_sets):
+    """Rows, and one number for their cell and group, of each block: whole arrays take memory."""
+    numbers, sets = pairs
+    for start in range(0, len(sets), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        yield rows, numbers[rows] * np.intp(n_sets) + sets[rows]
+
+
+def _count(pairs, shape, weights=None):
+    """Number of memberships in each cell and group, or sum of their weights, as a table."""
+    counts = np.zeros(shape[0] * shape[1])
+    for rows, keys in _keys(pairs, shape[1]):
+        counts += np.bincount(keys, None if weights is None else weights[rows], len(counts))
     return counts.astype(int).reshape(shape)
+
+
+def _look_up(pairs, table):
+    """Entry of a table for the cell and group of each membership."""
+    if (table[-1] == np.arange(table.shape[1])).all() and pairs[0].all():
+        return pairs[1]  # all samples in one cell: events are groups
+    entries = np.empty(len(pairs[1]), dtype=np.intp)
+    for rows, keys in _keys(pairs, table.shape[1]):
+        entries[rows] = table.ravel()[keys]
+    return entries
 
 
 def _make_events(memberships, rows, n_events, weights):

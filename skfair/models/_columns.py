@@ -37,7 +37,7 @@ def _is_filled(X):
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
     needed, filled = _SPARSE_BELOW * X.size, 0
     for rows in blocks(len(X)):
-        filled += np.count_nonzero(X[rows])
+        filled += np.count_nonzero(X[rows] != 0.0)
         if filled >= needed:
             break
     return filled >= needed

@@ -3,9 +3,9 @@
 Partitions of this process are stored, or read for every pass.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial, reduce
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache, partial, reduce
 from itertools import chain, count, starmap
 from operator import add
 from threading import Event
@@ -317,8 +317,13 @@ class Threads:
             return
         n_threads = min(n_threads_of(self.n_jobs), len(self))
         # Sums of BLAS depend on the number of its threads, which would be too many anyway.
-        with single_threaded_blas(), _open_map(n_threads) as mapped:
-            yield from mapped(evaluate, range(len(self)))
+        with single_threaded_blas():
+            numbers = range(len(self))
+            yield from (
+                _shared_map(n_threads, evaluate, numbers)
+                if n_threads > 1
+                else map(evaluate, numbers)
+            )
 
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
@@ -388,23 +393,24 @@ def n_threads_of(n_jobs):
     return 1 if n_jobs is not None and n_jobs < 0 and is_task else effective_n_jobs(n_jobs)
 
 
-@contextmanager
-def _open_map(n_threads):
-    """A ``map`` over so many threads, which stop at its end, by an error or by Ctrl-C as well."""
-    if n_threads == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        yield partial(_shared_map, pool, n_threads - 1)
+@cache
+def _pool(n_threads):
+    """Threads that wait for work: to start them again in each pass would take a third of a ms."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="skfair")
 
 
-def _shared_map(pool, n_threads, function, values):
+# A forked process has none of the threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _shared_map(n_threads, function, values):
     """Results of a function of values, of which each thread takes the next one that is left.
 
     The calling thread works, too. Others are waited for once: to submit values and receive results
     one by one costs time in which all other threads are idle.
     """
-    results, numbers, stop = [None] * len(values), count(), Event()
+    results, numbers, stop, futures = [None] * len(values), count(), Event(), []
 
     def work():
         try:
@@ -414,11 +420,14 @@ def _shared_map(pool, n_threads, function, values):
             stop.set()
 
     try:
-        futures = [pool.submit(work) for _ in range(n_threads)]
+        for _ in range(n_threads - 1):
+            futures.append(_pool(n_threads - 1).submit(work))
         work()
-        # A worker's error is raised here; `stop` ends the other workers after their current value.
-        for future in futures:
-            future.result()
     finally:
         stop.set()
+        # A thread ends after its current value. One that has not begun is busy elsewhere.
+        running = [future for future in futures if not future.cancel()]
+        wait(running)
+    for future in running:  # a worker's error is raised here
+        future.result()
     return results

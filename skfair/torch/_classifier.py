@@ -201,11 +201,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
         return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
-    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+    def _fit(self, X, y, training, constraints, weights=None):
         # Initial weights and dropout are drawn from PyTorch's own generators, seeded for this fit.
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with torch_seed(seed, check_device(self.device)):
-            return super()._fit(X, y, training, constraints, loss_weights)
+            return super()._fit(X, y, training, constraints, weights)
 
     def _model(self, training):
         model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)

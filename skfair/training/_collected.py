@@ -21,7 +21,7 @@ from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SQP
-from skfair.training._input import class_weights
+from skfair.training._input import loss_weights
 from skfair.training._partitioned import make_partitioned
 from skfair.training._representatives import check_cells, encode_cells, represent, sort_key
 from skfair.utils._messages import resolve_name
@@ -117,8 +117,8 @@ def _problem_of_representatives(estimator, constraints, training, summary):
     n_features = len(summary.mean) - (training.classes is None)
     moments = summary.mean[:n_features], summary.variance[:n_features]
     model = LinearModel.from_moments(*moments, estimator.fit_intercept)
-    factors = class_weights(estimator.class_weight, training)
-    problem = estimator._problem_of(model, training, constraints, factors)
+    weights = loss_weights(estimator.class_weight, training)
+    problem = estimator._problem_of(model, training, constraints, weights)
     return replace(problem, total=float(problem.weights.sum()))
 
 

@@ -105,7 +105,8 @@ def check_training(estimator, X, y, columns, request):
         )
     is_compared = request is not None and not lacks_groups
     positive = find_positive(classes, estimator.pos_label, is_compared)
-    target = 2.0 * (y == positive) - 1.0
+    target = 2.0 * (y == positive)
+    target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return Training(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
 
@@ -177,10 +178,9 @@ def _check_rows(estimator, X, y, columns, request):
     """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
-    checked, target = check_X_y(
-        X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
-    )
-    check_finite_squares(checked, "X")
+    settings = {"accept_sparse": "csr", "dtype": np.float64, "estimator": estimator}
+    checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
+    check_finite_squares(checked, "X", estimator)  # which squares are if X is
     missing = request and (
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
@@ -260,12 +260,12 @@ def refuse_partitioned(estimator, X):
         )
 
 
-def class_weights(class_weight, training):
-    """Factor of each sample's loss, (n_samples,), as in scikit-learn."""
+def loss_weights(class_weight, training):
+    """Weight of each sample's loss, (n_samples,): its own times that of its class."""
     if class_weight is None:
-        return np.broadcast_to(1.0, len(training.samples.target))  # takes no memory
+        return training.samples.weights
     labels = training.labels
     per_class = compute_class_weight(
         class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
     )
-    return per_class[(labels == training.classes[1]).astype(int)]
+    return training.samples.weights * per_class[(labels == training.classes[1]).astype(int)]

@@ -41,11 +41,11 @@ class ConstrainedLinearModel(ConstrainedModel):
         "group_interactions": ["boolean", StrOptions({"intercept"})],
     }
 
-    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+    def _fit(self, X, y, training, constraints, weights=None):
         """Train on checked input."""
         solver = self._chosen_solver()
         model = self._model(training)
-        problem = self._problem_of(model, training, constraints, loss_weights)
+        problem = self._problem_of(model, training, constraints, weights)
         problem = problem.single() if solver.one_row else problem
         if self.confidence_level is None and self.enforcement in self._partitioned_enforcements:
             problem = divide(problem, solver, self.n_jobs)

@@ -55,7 +55,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     def _model(self, training):
         """The model of the training data."""
 
-    def _problem_of(self, model, training, constraints, loss_weights):
+    def _problem_of(self, model, training, constraints, weights):
         """The problem of a model with smooth rates."""
         loss = resolve_name(OBJECTIVES, self.loss, "loss")
         surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
@@ -64,7 +64,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             bound = [one for one in bound if not len(one.rows.lower)]
         if over_pairs(loss):
             _refuse_cut_offs(loss, bound)
-        weights, system = training.samples.weights * loss_weights, ConstraintSystem(tuple(bound))
+        weights = training.samples.weights if weights is None else weights
+        system = ConstraintSystem(tuple(bound))
         return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
 
     def _chosen_solver(self):

@@ -59,10 +59,10 @@ class ConstrainedNetwork(ConstrainedModel):
         """The trained model as it predicts; networks with batch norms estimate their statistics."""
         return model
 
-    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+    def _fit(self, X, y, training, constraints, weights=None):
         """Train on checked input, and store the fitted attributes."""
         model = self._model(training)
-        problem = self._problem_of(model, training, constraints, loss_weights)
+        problem = self._problem_of(model, training, constraints, weights)
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
             warn_of_duplicates(training.X, training)

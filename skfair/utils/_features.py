@@ -2,13 +2,14 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 
 
-def check_finite_squares(values, name):
-    """Refuse numbers whose squares sum to infinity: so would variances and distances be.
+def check_finite_squares(values, name, estimator=None):
+    """Refuse numbers that are not finite, or whose squares sum to infinity, as variances would be.
 
-    Squares of float32 are added in float64, which holds them. `name` is what users call the
-    numbers; the error names the place of the largest one.
+    Squares of float32 are added in float64, which holds them: those must be finite already. `name`
+    is what users call the numbers; the error names the place of the largest one, or `estimator`.
     """
     stored = values.data if sparse.issparse(values) else values
     if stored.dtype != np.float64 or not stored.size:
@@ -17,6 +18,7 @@ def check_finite_squares(values, name):
         is_finite = np.isfinite(np.vdot(stored, stored))
     if is_finite:
         return
+    assert_all_finite(values, estimator_name=type(estimator).__name__, input_name=name)
     # Find the largest number, for the message.
     if sparse.issparse(values):
         values = values.tocoo()

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.training import check_training, class_weights
+from skfair.training import check_training, loss_weights
 
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]
@@ -124,9 +124,9 @@ def test_invalid_input_is_refused(changed, message):
 
 def test_class_weights_are_those_of_scikit_learn():
     training = check(y=list("nynnnn"), pos_label="y")
-    assert class_weights(None, training).tolist() == [1] * 6
-    assert class_weights({"n": 2, "y": 3}, training).tolist() == [2, 3, 2, 2, 2, 2]
+    assert loss_weights(None, training).tolist() == [1] * 6
+    assert loss_weights({"n": 2, "y": 3}, training).tolist() == [2, 3, 2, 2, 2, 2]
     # n_samples / (2 * count)
-    assert class_weights("balanced", training).tolist() == pytest.approx([0.6, 3.0] + [0.6] * 4)
+    assert loss_weights("balanced", training).tolist() == pytest.approx([0.6, 3.0] + [0.6] * 4)
     swapped = check(y=list("nynnnn"), pos_label="n")
-    assert class_weights({"n": 2, "y": 3}, swapped).tolist() == [2, 3, 2, 2, 2, 2]
+    assert loss_weights({"n": 2, "y": 3}, swapped).tolist() == [2, 3, 2, 2, 2, 2]
