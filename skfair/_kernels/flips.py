@@ -4,9 +4,6 @@ import numpy as np
 
 from skfair._kernels import inline_helper, jit
 
-_MAX_NUMPY = 1 << 17
-"""Entries up to which numpy counts, as compilation would not pay."""
-
 
 def bin_flips(scores, slopes, min_slope, typical_length, n_bins):
     """The bin in which each decision flips, as the length goes from -inf to +inf along a line.
@@ -41,34 +38,13 @@ def find_bin(score, slope, min_slope, typical_length, n_bins):
     return n_bins if is_flat else index, 1 if is_positive else -1
 
 
-def sum_flips(entries, decisions, bins, n_events, n_bins):
-    """Sums over events of the effects of positive decisions, (n_events, n_bins + 1).
-
-    ``entries`` are sample and event of every membership, and the effect of a positive decision on
-    the event. ``decisions`` are those before the first flip, -1 or +1, and ``bins`` the bin of each
-    flip, n_bins for none. The sums are before the first bin and after every one.
-    """
-    samples, events, effects = entries
-    if len(samples) > _MAX_NUMPY:
-        sums = np.zeros((n_events, n_bins + 1))
-        add_flips(samples, events, effects, decisions, bins, sums)
-        return np.cumsum(sums, axis=1, out=sums)
-    # Sums before any flip, then the change in every bin, cumulated.
-    signs, flip_bins = decisions[samples], bins[samples]
-    sums = np.empty((n_events, n_bins + 1))
-    sums[:, 0] = np.bincount(events, effects * (signs > 0), n_events)
-    flipping = np.flatnonzero(flip_bins < n_bins)
-    cells = events[flipping] * n_bins + flip_bins[flipping]
-    steps = -signs[flipping] * effects[flipping]
-    sums[:, 1:] = np.bincount(cells, steps, n_events * n_bins).reshape(n_events, n_bins)
-    return np.cumsum(sums, axis=1, out=sums)
-
-
 @jit
 def add_flips(samples, events, effects, decisions, bins, sums):
     """Add the effects of positive decisions before the first bin, and the changes of every bin.
 
-    Arguments are those of `sum_flips`; ``sums`` has shape (n_events, n_bins + 1).
+    Memberships have a sample, an event, and the effect of a positive decision on the event.
+    ``decisions`` are those before the first flip, -1 or +1, and ``bins`` the bin of each flip,
+    n_bins for none. ``sums`` has shape (n_events, n_bins + 1).
     """
     n_bins = sums.shape[1] - 1
     for m in range(len(samples)):

@@ -11,6 +11,9 @@ from skfair.groups import Events
 from skfair.inference import estimates_of
 from skfair.losses import as_pointwise
 
+_MAX_NUMPY = 1 << 17
+"""Memberships up to which numpy counts: to import numba takes longer."""
+
 
 @dataclass(frozen=True, eq=False)
 class EventMeans:
@@ -101,8 +104,6 @@ class EventMeans:
 
         A decision, -1 or +1, flips at its step in [0, n_steps); those that stay have n_steps.
         """
-        from skfair._kernels.flips import sum_flips
-
         samples, events, _ = self.events.memberships
         effects, negative = self.flip_effects
         n_events = self.events.n_events
@@ -131,6 +132,31 @@ class EventMeans:
         """The means over drawn samples, of which those from `start` on come from its events."""
         events, counts = drawn_events(len(rows), start, self.events.n_events, n_per_event)
         return replace(self, events=events, counts=counts, target=self.target[rows])
+
+
+def sum_flips(entries, decisions, bins, n_events, n_bins):
+    """Sums over events of the effects of positive decisions, (n_events, n_bins + 1).
+
+    ``entries`` are sample and event of every membership, and the effect of a positive decision on
+    the event. ``decisions`` are those before the first flip, -1 or +1, and ``bins`` the bin of each
+    flip, n_bins for none. The sums are before the first bin and after every one.
+    """
+    samples, events, effects = entries
+    if len(samples) > _MAX_NUMPY:
+        from skfair._kernels.flips import add_flips
+
+        sums = np.zeros((n_events, n_bins + 1))
+        add_flips(samples, events, effects, decisions, bins, sums)
+        return np.cumsum(sums, axis=1, out=sums)
+    # Sums before any flip, then the change in every bin, cumulated.
+    signs, flip_bins = decisions[samples], bins[samples]
+    sums = np.empty((n_events, n_bins + 1))
+    sums[:, 0] = np.bincount(events, effects * (signs > 0), n_events)
+    flipping = np.flatnonzero(flip_bins < n_bins)
+    cells = events[flipping] * n_bins + flip_bins[flipping]
+    steps = -signs[flipping] * effects[flipping]
+    sums[:, 1:] = np.bincount(cells, steps, n_events * n_bins).reshape(n_events, n_bins)
+    return np.cumsum(sums, axis=1, out=sums)
 
 
 @lru_cache(maxsize=128)
