@@ -109,10 +109,12 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     n_nodes = operator.n_nodes
     excluded = basis.astype(np.float32)
     n_columns = min(_add_guard_pairs(n_pairs), n_nodes - basis.shape[1])
+    stripes = operator.stripes()
 
     def multiply(X):
         image = operator(X)
-        return image - excluded @ (excluded.T @ image)
+        stripes.gather(_project, image, excluded, excluded.T @ image)
+        return image
 
     # The filter damps [low, cut], from a bound below all eigenvalues to the smallest Ritz value.
     low = _lower_bound(multiply, orthonormalize(excluded, _draw_normal(random_state, n_nodes, 1)))
@@ -120,7 +122,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     X = orthonormalize(excluded, _draw_normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         # Filter.
-        X = orthonormalize(excluded, _filter(multiply, X, (low, cut), top))
+        X = orthonormalize(excluded, _filter(multiply, stripes, X, (low, cut), top))
         # Rayleigh-Ritz in the filtered subspace.
         image = multiply(X)
         values, S = _ritz_pairs(X.T @ image)
@@ -154,7 +156,7 @@ def _lower_bound(multiply, v, n_steps=20):
     return max(-1.0, values[0] - abs(off_diagonal[-1] * S[-1, 0]))
 
 
-def _filter(multiply, X, damped, top):
+def _filter(multiply, stripes, X, damped, top):
     """A Chebyshev polynomial of M times X: small on the interval ``damped``, about 1 at ``top``.
 
     Its degree is limited, so that ``top`` does not swamp the other columns in single precision.
@@ -167,20 +169,30 @@ def _filter(multiply, X, damped, top):
     degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))
     first = sigma = 1 / position
 
-    def step(X, factor):
-        image = multiply(X)
-        image -= middle * X
-        image *= factor / half
-        return image
+    def step(previous, current, last, factor):
+        following = multiply(current)
+        stripes.gather(_recur, following, current, previous, middle, factor / half, last)
+        return following
 
     # Three-term recurrence, scaled to 1 at top.
-    previous, current = X, step(X, sigma)
+    previous, current = X, step(X, X, 0.0, sigma)
     for _ in range(degree - 1):
         next_sigma = 1 / (2 / first - sigma)
-        following = step(current, 2 * next_sigma)
-        following -= (sigma * next_sigma) * previous
+        following = step(previous, current, sigma * next_sigma, 2 * next_sigma)
         previous, current, sigma = current, following, next_sigma
     return current
+
+
+def _project(rows, image, excluded, coefficients):
+    """Take the excluded directions out of some rows of an image."""
+    image[rows] -= excluded[rows] @ coefficients
+
+
+def _recur(rows, following, current, previous, middle, factor, last):
+    """Rows of the next Chebyshev polynomial, from M times the current one."""
+    following[rows] -= middle * current[rows]
+    following[rows] *= factor
+    following[rows] -= last * previous[rows]
 
 
 def _draw_normal(random_state, *shape):

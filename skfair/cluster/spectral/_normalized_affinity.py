@@ -107,7 +107,9 @@ class NormalizedAffinity:
         self.n_products += V.shape[1]
         K, scale = self._in_precision[V.dtype]
         if sparse.issparse(self.affinity):
-            return np.concatenate(K.gather(_multiply_stripe, V))
+            image = np.empty((self.n_nodes, V.shape[1]), V.dtype)
+            K.gather(_multiply_stripe, V, image)
+            return image
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
             products = self._rows().gather(_multiply_dense_rows, K, scaled)
@@ -120,8 +122,7 @@ class NormalizedAffinity:
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            rows = make_partitions(blocks(self.n_nodes, STRIPE), self.n_jobs)
-            K = rows.map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
+            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
             self._rows().gather(_convert_rows, stored, K)
@@ -139,6 +140,10 @@ class NormalizedAffinity:
 
     def _rows(self):
         return make_partitions(blocks(self.n_nodes, ROWS), self.n_jobs)
+
+    def stripes(self):
+        """Slices of rows, as many as caches hold of a few columns, for threads."""
+        return make_partitions(blocks(self.n_nodes, STRIPE), self.n_jobs)
 
     def __getstate__(self):
         """State without the copies in other precisions, which are recomputed."""
@@ -182,15 +187,17 @@ def _multiply_dense_rows(rows, K, V):
 
 
 def _sparse_rows(rows, values, indices, indptr):
-    """Rows of a sparse matrix, not copied."""
+    """Rows, and those of a sparse matrix, not copied."""
     ends = indptr[rows.start : rows.stop + 1]
     entries = slice(ends[0], ends[-1])
     shape = rows.stop - rows.start, len(indptr) - 1
-    return sparse.csr_array((values[entries], indices[entries], ends - ends[0]), shape=shape)
+    stripe = (values[entries], indices[entries], ends - ends[0])
+    return rows, sparse.csr_array(stripe, shape=shape)
 
 
-def _multiply_stripe(stripe, V):
-    return stripe @ V
+def _multiply_stripe(stripe, V, image):
+    rows, matrix = stripe
+    image[rows] = matrix @ V
 
 
 def _half_quadratic_form(rows, K, V):
