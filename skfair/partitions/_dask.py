@@ -14,14 +14,16 @@ CHECK_EVERY = 5.0  # seconds between two checks whether there are workers
 WARN_AFTER = 30.0  # seconds without any worker
 TIMEOUT = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
+_MAX_DIRECT = 32  # partitions up to which a task is sent with each of its calls
 
 
 class DaskWorkers:
     """Engine of partitions on the workers of a Dask cluster.
 
-    A task is sent to each worker once, with its arguments. It is called beside each partition, and
-    results are added in a tree. Partitions of a worker that is lost are computed again by Dask. As
-    the order of additions is that of the partitions, sums are the same to the bit.
+    A task is sent with its arguments, to each worker once if partitions are many. It is called
+    beside each partition, and results are added in a tree. Partitions of a worker that is lost are
+    computed again by Dask. As the order of additions is that of the partitions, sums are the same
+    to the bit.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class DaskWorkers:
     only_block = None
 
     def __init__(self, client, partitions):
-        self.client, self.partitions = client, list(partitions)
+        self.client, self.partitions, self._latest = client, list(partitions), None
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
 
     def __len__(self):
@@ -53,7 +55,7 @@ class DaskWorkers:
 
     def results(self, task, others):
         """Results of a task for each partition, in their order."""
-        return gather(self.client, self._submit(task, others))
+        return self._gather(self._submit(task, others))
 
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
@@ -63,7 +65,13 @@ class DaskWorkers:
             groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
             results = self.client.map(sum_all, groups, pure=False)
         # The last of the tree: no worker waits for another.
-        return sum_all(gather(self.client, results))
+        return sum_all(self._gather(results))
+
+    def _gather(self, results):
+        """Results of futures, brought to this process."""
+        # They are released once the next pass has begun, which that message would delay by 10 ms.
+        self._latest = results
+        return gather(self.client, results)
 
     def keep(self, task, others):
         """An engine whose workers store the results of a task."""
@@ -83,6 +91,10 @@ class DaskWorkers:
 
     def _submit(self, task, others):
         """Futures of what a task makes of each partition."""
+        # To few partitions it is sent with every call, as workers wait for messages of one another.
+        if self.is_stored and len(self) <= _MAX_DIRECT:
+            columns = self.partitions, *(other.partitions for other in others)
+            return self.client.map(task, *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
         # lost. An object that was scattered would be gone.
         task = self.client.submit(_identity, task, pure=False)

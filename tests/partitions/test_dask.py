@@ -106,8 +106,11 @@ def test_what_is_persisted_stays_there_and_may_be_an_argument(client):
     assert partitions.reduce(product, squares) == expected.reduce(product, expected.map(np.square))
 
 
-def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
-    partitions, sent = on_workers(client, 9), []
+@pytest.mark.parametrize(("n_partitions", "n_sent"), [(9, 0), (33, 1)])
+def test_a_task_is_sent_once_to_many_partitions_with_all_of_its_arguments(
+    client, monkeypatch, n_partitions, n_sent
+):
+    partitions, sent = on_workers(client, n_partitions), []
     submit = client.submit
 
     def submit_and_count(function, *arguments, **settings):
@@ -116,10 +119,9 @@ def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
 
     monkeypatch.setattr(client, "submit", submit_and_count)
     arguments = "corner", np.arange(3.0), (1, [2, "two"]), partitions
-    assert (
-        partitions.gather(handed_over, *arguments) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
-    )
-    assert len(sent) == 1
+    expected = ("corner", 3.0, (1, [2, "two"]), True)
+    assert partitions.gather(handed_over, *arguments) == [expected] * n_partitions
+    assert len(sent) == n_sent
 
 
 @pytest.mark.slow
