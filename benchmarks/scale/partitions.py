@@ -199,8 +199,8 @@ def _checks(records):
         own = {one["by"]: one["runs"] for one in records if one["constraint"] == constraint}
         alone, threads, workers, lost, many = own.values()
         checks += [
-            Check(f"time, 1 thread / 2, {constraint}", _ratios(alone, threads), ">=", 1.7),
-            Check(f"time, workers / threads, {constraint}", _ratios(workers, threads), "<=", 1.6),
+            Check(f"time, 1 thread / 2, {constraint}", _ratios(alone, threads), ">=", 1.6),
+            Check(f"time, workers / threads, {constraint}", _ratios(workers, threads), "<=", 1.4),
             Check(f"bits that differ, threads, {constraint}", _differing(alone, threads), "<=", 0),
             Check(
                 f"bits that differ, worker lost, {constraint}", _differing(workers, lost), "<=", 0
