@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skfair.groups import Samples
 
 _BLOCK = 1 << 16
-"""Memberships that are looked up at a time."""
+"""Memberships that are encoded at a time."""
 
 
 @constraint_docs
@@ -132,7 +132,7 @@ def cell_events(cells, samples, groups, with_overall=False):
             if with_overall:
                 overall.append(len(labels))
                 labels.append((cell, "overall"))
-        memberships.append(_look_up(pairs, event_of_pair))
+        memberships.append(_take_from(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights)
     return CellEvents(events, np.array(counts, dtype=int), labels, blocks, overall, empty)
 
@@ -163,7 +163,7 @@ def _count(pairs, shape, weights=None):
     return counts.astype(int).reshape(shape)
 
 
-def _look_up(pairs, table):
+def _take_from(pairs, table):
     """Entry of a table for the cell and group of each membership."""
     if (table[-1] == np.arange(table.shape[1])).all() and pairs[0].all():
         return pairs[1]  # all samples in one cell: events are groups
@@ -178,7 +178,7 @@ def _make_events(memberships, rows, n_events, weights):
     if len(memberships) == 1 and isinstance(rows, slice):
         return Events.disjoint(memberships[0], n_events, weights)
     inside = [np.flatnonzero(events >= 0) for events in memberships]
-    events = np.concatenate([own[one] for own, one in zip(memberships, inside, strict=True)])
+    events = np.concatenate([events[one] for events, one in zip(memberships, inside, strict=True)])
     everyone = np.arange(len(weights))[rows]
     samples = np.concatenate([everyone[one] for one in inside])
     # Disjoint events need one code per sample, which a second membership would overwrite.

@@ -1,6 +1,7 @@
 """Sums over partitions, the same to the bit for any number of threads."""
 
 import operator
+import os
 import threading
 from functools import reduce
 
@@ -158,11 +159,36 @@ def interrupt(number, calls):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_ends_the_pass_and_its_threads(n_jobs):
+    make_partitions(range(2), n_jobs).gather(operator.neg)  # starts the threads
     calls, before = [], threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         make_partitions(range(10_000), n_jobs).gather(interrupt, calls)
-    assert len(calls) < 10_000
+    n_calls = len(calls)
+    assert n_calls < 10_000
+    # The threads wait for the next pass, and take part in it.
     assert threading.active_count() <= before  # those of earlier tests may end meanwhile
+    assert make_partitions(range(99), n_jobs).gather(operator.neg) == [-i for i in range(99)]
+    assert len(calls) == n_calls
+
+
+def pass_within(number, n_jobs):
+    return make_partitions(range(9), n_jobs).reduce(operator.mul, number)
+
+
+def test_a_pass_may_start_another_one():
+    partitions = make_partitions(range(20), n_jobs=2)
+    assert partitions.gather(pass_within, 2) == [36 * i for i in range(20)]
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    make_partitions(range(2), n_jobs=2).gather(operator.neg)
+    if not hasattr(os, "fork"):
+        pytest.skip("this system cannot fork")
+    child = os.fork()
+    if not child:
+        results = make_partitions(range(9), n_jobs=2).gather(operator.neg)
+        os._exit(0 if results == [-i for i in range(9)] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_blocks_cover_the_rows_once():
