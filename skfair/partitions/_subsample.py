@@ -39,9 +39,7 @@ def sampling_rates(counts, size):
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from skfair.partitions import sampling_rates
     >>> sampling_rates(np.array([9_000, 990, 10]), 1_200)
     array([0.12, 0.12, 1.  ])
@@ -67,9 +65,7 @@ def random_keys(numbers):
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from skfair.partitions import random_keys
     >>> random_keys(np.arange(3)).round(3)
     array([0.883, 0.432, 0.026])
