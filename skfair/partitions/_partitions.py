@@ -318,12 +318,8 @@ class Threads:
         n_threads = min(n_threads_of(self.n_jobs), len(self))
         # Sums of BLAS depend on the number of its threads, which would be too many anyway.
         with single_threaded_blas():
-            numbers = range(len(self))
-            yield from (
-                _shared_map(n_threads, evaluate, numbers)
-                if n_threads > 1
-                else map(evaluate, numbers)
-            )
+            mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
+            yield from mapped(evaluate, range(len(self)))
 
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
