@@ -106,8 +106,8 @@ def cell_events(cells, samples, groups, with_overall=False):
     rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
     n_sets = n_groups + with_overall
     if with_overall:
-        everyone = np.arange(n_samples)
-        rows = np.concatenate((everyone[rows], everyone))
+        all_rows = np.arange(n_samples)
+        rows = np.concatenate((all_rows[rows], all_rows))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     for names, numbers in _divide(cells, n_samples):
@@ -179,8 +179,8 @@ def _make_events(memberships, rows, n_events, weights):
         return Events.disjoint(memberships[0], n_events, weights)
     inside = [np.flatnonzero(events >= 0) for events in memberships]
     events = np.concatenate([events[one] for events, one in zip(memberships, inside, strict=True)])
-    everyone = np.arange(len(weights))[rows]
-    samples = np.concatenate([everyone[one] for one in inside])
+    all_rows = np.arange(len(weights))[rows]
+    samples = np.concatenate([all_rows[one] for one in inside])
     # Disjoint events need one code per sample, which a second membership would overwrite.
     is_member = np.zeros(len(weights), dtype=bool)
     is_member[samples] = True
