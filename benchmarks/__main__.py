@@ -3,7 +3,7 @@
 import os
 import sys
 
-# One thread for everybody: BLAS and OpenMP read this once, when numpy is imported.
+# All methods get one thread. BLAS and OpenMP read this once, when numpy is imported.
 os.environ.update(
     OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", NUMBA_NUM_THREADS="1"
 )

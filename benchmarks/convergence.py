@@ -1,4 +1,4 @@
-"""Courses of solvers over time: objective, rows, gap and residual, on training and test rows."""
+"""Convergence curves of solvers: objective, rows, gap and residual on training and test data."""
 
 import warnings
 from time import process_time
@@ -11,64 +11,64 @@ from skfair.plotting._style import COLORS
 from skfair.solvers import Iterate, StochasticSolver, estimate_multipliers, kkt_residual
 
 ACTIVE = 1e-3
-"""How near to its bound a row is active, for the multipliers that suit an iterate best."""
+"""Distance to its bound below which a row is active when multipliers are estimated."""
 
 
-class Looks(NamedTuple):
-    """When a course is looked at."""
+class Schedule(NamedTuple):
+    """Times at which a solver's iterate is evaluated."""
 
     unit: str  # "steps" or "CPU s"
-    at: tuple  # ascending
+    times: tuple  # ascending
 
 
-def course(solver, problems, start, seed, looks):
-    """What a solver reaches by when; the time of looking is not counted.
+def convergence_curve(solver, problems, start, seed, schedule):
+    """Evaluate the iterates of a solver at scheduled times. The evaluation is not timed.
 
     Parameters
     ----------
     solver : Solver
-        The solver. Of a stochastic one every step is followed, not every epoch.
+        The solver. A stochastic one is followed by steps, not by epochs.
     problems : dict of str to ConstrainedProblem
-        "train", which is solved, and "test", in the same parameters.
+        "train", which is solved, and "test", with the same parameters.
     start : ndarray of shape (n_unknowns,)
-        Where to start.
+        First iterate.
     seed : int or RandomState instance
-        Source of all draws.
-    looks : Looks
-        When to look; after the last one the run ends.
+        Seed of all random numbers.
+    schedule : Schedule
+        Times of the evaluations. The run ends after the last one.
 
     Returns
     -------
     points : list of dict
-        One per look: steps, CPU seconds, and what `state` says.
+        One per evaluation: steps, CPU seconds, and the values of `state`.
     x : ndarray of shape (n_unknowns,)
         The last iterate.
     """
-    points, spent, here = [], 0.0, None
+    points, seconds, iterate = [], 0.0, None
     steps = enumerate(_steps(solver, problems["train"], start, check_random_state(seed)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of steps beyond a theorem, as the paper's
-        while len(points) < len(looks.at):
+        warnings.simplefilter("ignore", UserWarning)  # the papers' steps exceed their theorems
+        while len(points) < len(schedule.times):
             begin = process_time()
             step = next(steps, None)
-            spent += process_time() - begin
-            if step is None:  # a solver that has found what it can
+            seconds += process_time() - begin
+            if step is None:  # the solver has terminated
                 break
-            k, here = step
-            reached = {"steps": k, "CPU s": spent}
-            if reached[looks.unit] >= looks.at[len(points)]:
-                points.append(reached | _seen(problems, *here))
-    if len(points) < len(looks.at):
-        points.append({"steps": k, "CPU s": spent} | _seen(problems, *here))
-    return points, here[0]
+            k, iterate = step
+            progress = {"steps": k, "CPU s": seconds}
+            if progress[schedule.unit] >= schedule.times[len(points)]:
+                points.append(progress | _evaluate(problems, *iterate))
+    if len(points) < len(schedule.times):
+        points.append({"steps": k, "CPU s": seconds} | _evaluate(problems, *iterate))
+    return points, iterate[0]
 
 
-def _seen(problems, x, multipliers, details):
+def _evaluate(problems, x, multipliers, details):
     return state(problems, x, multipliers) | details
 
 
 def _steps(solver, problem, start, random_state):
-    """Unknowns, multipliers and further numbers at the start and after every step."""
+    """Yield unknowns, multipliers and further numbers at the start and after every step."""
     problem = problem.single() if solver.one_row else problem
     if isinstance(solver, StochasticSolver):
         yield start, np.zeros(len(problem.lower)), {}
@@ -84,58 +84,58 @@ def _steps(solver, problem, start, random_state):
 
 
 def state(problems, x, multipliers=()):
-    """Objective, violation, rows and gap by the public metric on all rows; residual on training.
+    """Objective, violation, rows and gap by the public metric; residual on the training data.
 
-    The residual is that with the solver's multipliers or with those that suit the point best,
-    whichever is less.
+    The residual is the smaller of that with the solver's multipliers and that with the multipliers
+    estimated at the point.
     """
-    found = {}
-    for whose, problem in problems.items():
-        # Auxiliary unknowns are those that suit the parameters, as solvers have different ones.
-        here = problem.evaluate(problem.initial_point(x[: problem.n_parameters]))
+    figures = {}
+    for name, problem in problems.items():
+        # Solvers have different auxiliary unknowns, so they are computed from the parameters.
+        evaluation = problem.evaluate(problem.initial_point(x[: problem.n_parameters]))
         bounds = getattr(problem.constraint, "constraints", (problem.constraint,))
-        found[f"{whose} objective"] = here.fun
-        found[f"{whose} violation"] = here.violation
-        found[f"{whose} gap"] = float(max(bound.gap(here.scores) for bound in bounds))
-        found |= {f"{whose} row {i}": float(value) for i, value in enumerate(here.values)}
-        if whose == "train":
-            found["residual"] = _residual(here, multipliers)
-    return found
+        figures[f"{name} objective"] = evaluation.fun
+        figures[f"{name} violation"] = evaluation.violation
+        figures[f"{name} gap"] = float(max(bound.gap(evaluation.scores) for bound in bounds))
+        figures |= {f"{name} row {i}": float(value) for i, value in enumerate(evaluation.values)}
+        if name == "train":
+            figures["residual"] = _residual(evaluation, multipliers)
+    return figures
 
 
 def _residual(evaluation, multipliers):
-    tried = [estimate_multipliers(evaluation, ACTIVE)]
-    if len(multipliers) == len(evaluation.values):  # the solver's rows are these
-        tried.append(multipliers)
-    return min(kkt_residual(Iterate(evaluation, duals)) for duals in tried)
+    candidates = [estimate_multipliers(evaluation, ACTIVE)]
+    if len(multipliers) == len(evaluation.values):  # the solver has the same rows
+        candidates.append(multipliers)
+    return min(kkt_residual(Iterate(evaluation, duals)) for duals in candidates)
 
 
-def draw_quartiles(ax, courses, column, *, label=None, color=COLORS[0], against="CPU s"):
-    """Median of courses of the same looks, the band between their quartiles, and their mean.
+def draw_quartiles(ax, curves, column, *, label=None, color=COLORS[0], against="CPU s"):
+    """Draw the median of curves with one schedule, the band between quartiles, and the mean.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-        Where to draw.
-    courses : list of list of dict
+        Axes to draw on.
+    curves : list of list of dict
         Points of every run.
     column : str
-        What is drawn.
+        Name of the value on the vertical axis.
     label : str or None, default=None
         Name of the median in the legend.
     color : color, default=COLORS[0]
-        Colour of the median; band and mean have it too.
+        Colour of median, band and mean.
     against : str, default="CPU s"
-        Column of the horizontal axis, of which the median over the runs is taken.
+        Name of the value on the horizontal axis. Its median over the runs is drawn.
     """
-    n_points = min(map(len, courses))
+    n_points = min(map(len, curves))
     times, heights = (
-        np.array([[point[name] for point in points[:n_points]] for points in courses])
+        np.array([[point[name] for point in points[:n_points]] for points in curves])
         for name in (against, column)
     )
     times = np.median(times, axis=0)
     low, middle, high = np.quantile(heights, (0.25, 0.5, 0.75), axis=0)
     ax.fill_between(times, low, high, color=color, alpha=0.25, linewidth=0)
     ax.plot(times, middle, color=color, label=label)
-    if len(courses) > 1:
+    if len(curves) > 1:
         ax.plot(times, heights.mean(axis=0), color=color, linestyle=":", linewidth=1)

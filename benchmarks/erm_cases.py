@@ -1,7 +1,7 @@
-"""The data on which constrained classifiers are compared: one-hot columns, 70/30 splits.
+"""Data on which constrained classifiers are compared: one-hot columns, 70/30 splits.
 
-The attribute that groups are made of (sex, race, age) is among the columns, as in the papers,
-unless a blind case is asked for: then no column is the group, though others may go with it.
+The sensitive attribute (sex, race, age) is among the columns, as in the papers. A blind case has no
+such column, though others may be correlated with it.
 """
 
 from functools import cache, partial
@@ -24,32 +24,32 @@ COMPAS_PAIR = ("African-American", "Caucasian")
 
 
 class Split(NamedTuple):
-    """One part of a problem: training or test rows."""
+    """Training or test samples of a problem."""
 
-    X: np.ndarray  # (n_samples, n_features), one-hot columns as they are
+    X: np.ndarray  # (n_samples, n_features), one-hot columns are not scaled
     y: np.ndarray  # (n_samples,) 0 or 1
     groups: np.ndarray  # (n_samples,)
 
 
 class Case(NamedTuple):
-    """A problem, split."""
+    """A problem with its training and test samples."""
 
     name: str
     train: Split
     test: Split
 
-    def scaled(self):
-        """The same with columns of variance 1 on the training rows, for methods that need it."""
+    def scale(self):
+        """Scale the columns to variance 1 on the training samples, for methods that need it."""
         scaler = StandardScaler().fit(self.train.X)
         train = self.train._replace(X=scaler.transform(self.train.X))
         return self._replace(train=train, test=self.test._replace(X=scaler.transform(self.test.X)))
 
 
 def case(name, seed, blind=False):
-    """A problem of `CASES` with the split of a seed; blind: without the attribute of the groups."""
+    """A problem of `CASES` with the split of a seed; blind: without the sensitive attribute."""
     X, y, groups = _data(name, blind)
     rows = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
-    return Case(name, *(Split(X[part], y[part], groups[part]) for part in rows))
+    return Case(name, *(Split(X[half], y[half], groups[half]) for half in rows))
 
 
 def _compas_pair(drop_sensitive):
@@ -71,7 +71,7 @@ CASES = {
     "COMPAS, 6 races": partial(fetch_compas, sensitive="race"),
     "ACSIncome, 5 races": partial(fetch_acs_income, sensitive="race5"),
 }
-"""Name -> the data; the groups are two unless the name says otherwise."""
+"""Data by name. There are two groups unless the name states another number."""
 
 
 @cache

@@ -1,9 +1,9 @@
-"""The problems to cluster: eight of the alternating algorithm's paper, four of them real data.
+"""Clustering problems: eight of the alternating algorithm's paper, four of them real data.
 
-Real data is prepared as in the paper's public code: columns standardised, rows scaled to length
-1, 5,000 of them drawn. Fronts of other methods on the same problems are read from the file
-``safairkm/reference_fronts.npz`` in the folder named by the environment variable ``SKFAIR_DATA``,
-or else from the one that ``python -m benchmarks table-1`` writes.
+Real data are prepared as in the paper's public code: columns are standardised, rows are scaled to
+length 1, and 5,000 rows are drawn. Fronts of other methods on the same problems are read from the
+file ``safairkm/reference_fronts.npz`` in the folder named by the environment variable
+``SKFAIR_DATA``, or else from the file that ``python -m benchmarks table-1`` writes.
 """
 
 import os
@@ -29,7 +29,7 @@ FILED_AS = {  # names of the synthetic problems in the file of other methods' fr
     "Syn_unequal_ds2": "Synthetic2-unequal_K2",
 }
 
-# Lowest cost known, and 1.25 times that: the box in which hypervolumes are taken.
+# Lowest cost known, and 1.25 times that: the box in which hypervolumes are computed.
 COST_RANGES = {
     "Adult_K10": (0.288856, 0.36107),
     "Adult_K5": (0.43883492, 0.54854365),
@@ -48,13 +48,13 @@ class Problem(NamedTuple):
 
     @property
     def balance(self):
-        """The data's own balance: the rarest over the commonest group."""
+        """Balance of the data: size of the smallest group over that of the largest."""
         counts = np.bincount(self.codes)
         return counts.min() / counts.max()
 
     @property
     def box(self):
-        """Reference and ideal corner of `skfair.metrics.hypervolume`."""
+        """Reference and ideal point of `skfair.metrics.hypervolume`."""
         lowest, highest = COST_RANGES[self.name]
         return {"reference": (highest, 0.0), "ideal": (lowest, self.balance)}
 
@@ -75,7 +75,7 @@ def problem(name, n_rows=5000):
     name : str
         One of `REAL` or `SYNTHETIC`.
     n_rows : int or None, default=5000
-        How many rows of real data to draw; None takes all of them.
+        Number of rows of real data to draw; None takes all.
 
     Returns
     -------
@@ -84,13 +84,13 @@ def problem(name, n_rows=5000):
     Raises
     ------
     OSError
-        If real data is neither on disk nor to be had from the network.
+        If real data are neither on disk nor available from the network.
     """
     if name in SYNTHETIC:
         X, _, codes = make_fair_synthetic(name.removeprefix("Syn_"))
         return Problem(name, X, codes, 2)
     dataset, n_clusters = name.split("_K")
-    X, codes = _everybody(dataset)
+    X, codes = _all_rows(dataset)
     if n_rows is not None:
         drawn = np.random.RandomState(1).choice(len(X), n_rows, replace=False)
         X, codes = X[drawn], codes[drawn]
@@ -98,7 +98,7 @@ def problem(name, n_rows=5000):
 
 
 @cache
-def _everybody(dataset):
+def _all_rows(dataset):
     """All rows and groups of Adult or Bank, in the order of the published arrays."""
     if dataset == "Adult":
         bunch = fetch_adult(columns="clustering")
@@ -114,7 +114,7 @@ def _everybody(dataset):
 
 
 def reference_fronts(name):
-    """Fronts of other methods on a problem, on real data at 5,000 rows.
+    """Fronts of other methods on a problem; real data have 5,000 rows.
 
     Parameters
     ----------

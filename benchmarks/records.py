@@ -1,4 +1,4 @@
-"""Runs that are kept on disk, one file each: whoever stops a benchmark goes on where it stood."""
+"""Runs that are stored on disk, one file each, so that a stopped benchmark can be resumed."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).parent / "records"
-"""Where records are written; git ignores it. Deleting a file has its run made anew."""
+"""Where records are written; git ignores it. Delete a file to repeat its run."""
 
 
 class Run(NamedTuple):
@@ -15,12 +15,12 @@ class Run(NamedTuple):
     problem: str
     method: str
     seed: int
-    settings: str  # of the method; a record of other settings is not taken
+    settings: str  # of the method; a record of other settings is ignored
     make: Callable  # () -> the record, a dict that JSON can hold
 
     @property
     def key(self):
-        """What the run is known by."""
+        """Identifier of the run."""
         return self.problem, self.method, self.seed
 
     def path(self, study):
@@ -30,50 +30,51 @@ class Run(NamedTuple):
         return FOLDER / study / f"{name}.json"
 
 
-def recorded(study, runs, budget):
-    """Records of runs by their keys; those that no file has are made, in the order of the runs.
+def load_or_run(study, runs, budget):
+    """Load the records of runs from disk, and make the missing ones in the order of the runs.
 
     Parameters
     ----------
     study : str
-        What the runs belong to.
+        Name of the benchmark, and of its folder of records.
     runs : iterable of Run
         The runs.
     budget : Budget
-        With ``recorded_only``, nothing is made.
+        With ``recorded_only``, no run is made.
 
     Returns
     -------
     records : dict
-        Of the runs that are done. Ctrl-C ends the making; what was made before is returned.
+        Records of the completed runs by key. After Ctrl-C, the records so far are returned.
     """
-    found, may_make = {}, not budget.recorded_only
+    records, may_make = {}, not budget.recorded_only
     for run in runs:
-        record = _read(run, study)
+        record = _load(run, study)
         if record is None and may_make:
             try:
-                record = _made(run, study)
+                record = _make_record(run, study)
             except KeyboardInterrupt:
                 may_make = False
         if record is not None:
-            found[run.key] = record
-    return found
+            records[run.key] = record
+    return records
 
 
-def _read(run, study):
-    """The record of a run; None if there is none of its settings."""
+def _load(run, study):
+    """The stored record of a run; None if there is none with its settings."""
     path = run.path(study)
     if not path.exists():
         return None
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return kept["record"] if kept["settings"] == run.settings else None
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return stored["record"] if stored["settings"] == run.settings else None
 
 
-def _made(run, study):
+def _make_record(run, study):
+    """Make a run and store its record."""
     record, path = run.make(), run.path(study)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved, so that whoever is stopped leaves no half of a record.
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps({"settings": run.settings, "record": record}), encoding="utf-8")
-    beside.replace(path)
+    # Write a temporary file and rename it, so that an interrupt leaves no incomplete record.
+    temporary = path.with_suffix(".part")
+    temporary.write_text(json.dumps({"settings": run.settings, "record": record}), encoding="utf-8")
+    temporary.replace(path)
     return record

@@ -1,4 +1,4 @@
-"""The graphs and kernels on which fair spectral clusterings are compared."""
+"""Graphs and kernels on which fair spectral clusterings are compared."""
 
 from functools import cache
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from skfair.datasets import (
 )
 
 LARGEST_STORED = 12_000
-"""Rows up to which a kernel is stored; the array of so many takes 1.2 GB."""
+"""Largest number of rows of a kernel that is stored; its array takes 1.2 GB."""
 
 
 class Graph(NamedTuple):
@@ -43,11 +43,11 @@ def dense_sbm(n_nodes=4000):
 def sparse_sbm(n_nodes, n_clusters=20, probabilities=None):
     """A stochastic block model of average degree 20, with two groups.
 
-    The default probabilities are those of the m-SBM, up to the degree.
+    The default probabilities are those of the m-SBM, scaled to the degree.
     """
-    chosen = {} if probabilities is None else {"probabilities": probabilities}
+    settings = {} if probabilities is None else {"probabilities": probabilities}
     adjacency, _, codes = make_fair_sbm(
-        n_nodes, n_clusters=n_clusters, average_degree=20, random_state=0, **chosen
+        n_nodes, n_clusters=n_clusters, average_degree=20, random_state=0, **settings
     )
     return Graph(f"SBM n={n_nodes}", adjacency, codes)
 
@@ -68,8 +68,8 @@ class Rows(NamedTuple):
 
 def adult_rows(n_rows=None, sensitive="marital-status"):
     """Adult's numeric columns, gamma 1/d; the groups are the seven marital states, or the sexes."""
-    people = fetch_adult(sensitive=sensitive)
-    return _rows(people.data.select_dtypes("number"), people.sensitive_features, 1.0, n_rows)
+    bunch = fetch_adult(sensitive=sensitive)
+    return _rows(bunch.data.select_dtypes("number"), bunch.sensitive_features, 1.0, n_rows)
 
 
 def adult_kernel(n_nodes=4000):
@@ -107,7 +107,7 @@ def _network(name, graph):
 
 
 def _rows(data, groups, width, n_rows):
-    """So many rows of the data, or all, with gamma = width / d."""
+    """A random sample of `n_rows` rows, or all rows, with gamma = width / d."""
     X, codes = data.to_numpy(np.float64), groups.cat.codes.to_numpy()
     if n_rows is not None:
         drawn = np.random.RandomState(0).choice(len(X), n_rows, replace=False)
@@ -116,7 +116,7 @@ def _rows(data, groups, width, n_rows):
 
 
 def _kernel(name, rows):
-    """The kernel of rows, as an array if there are few, else computed tile by tile."""
+    """The kernel of rows: an array up to `LARGEST_STORED` rows, else computed in tiles."""
     if len(rows.X) > LARGEST_STORED:
         return Graph(name, RBFAffinity(rows.X, rows.gamma), rows.codes)
     return Graph(name, rbf_kernel(rows.X, gamma=rows.gamma), rows.codes)

@@ -1,4 +1,4 @@
-"""What a benchmark found: flat records, and figures beside what they must reach, as plain text."""
+"""Results of a benchmark as plain text: flat records, and checks of figures against bounds."""
 
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "figures"
 
 
 class Check(NamedTuple):
-    """A figure and what it must reach."""
+    """A figure and the bound that it must meet."""
 
     what: str
     values: list  # one per run or case; empty where there is nothing to compare with
@@ -22,11 +22,12 @@ class Check(NamedTuple):
 
     @property
     def worst(self):
+        """The least favourable value."""
         return min(self.values) if self.sense == ">=" else max(self.values)
 
     @property
-    def reached(self):
-        """Is it? "yes" in every run, "median" if in the median only, "no", "-" if not measured."""
+    def outcome(self):
+        """Whether the bound is met: "yes", "median" (by the median only), "no", "-" if unknown."""
         if not self.values:
             return "-"
         if self._holds(self.worst):
@@ -53,20 +54,36 @@ def show(report):
     return "\n\n".join([report.title, *tables])
 
 
+def join_reports(reports):
+    """One report of several, with the tables of all but the last in its title."""
+    checks = [check for report in reports for check in report.checks]
+    *others, last = [report._replace(checks=[]) for report in reports]
+    return Report("\n\n".join([*map(show, others), last.title]), last.records, checks)
+
+
+def save_figure(figure, name, **settings):
+    """Write a picture to `FOLDER` and close it."""
+    import matplotlib.pyplot as plt
+
+    FOLDER.mkdir(exist_ok=True)
+    figure.savefig(FOLDER / name, dpi=120, **settings)
+    plt.close(figure)
+
+
 def record_table(records):
-    """Records as a table, one line each; what a record does not have stays empty."""
+    """Records as a table, one line each. Missing values stay empty."""
     return pd.DataFrame(records).to_string(index=False, float_format="{:.4g}".format, na_rep="")
 
 
 def check_table(checks):
-    """Checks as a table: what it must reach, median and worst value, whether it is reached."""
+    """Checks as a table: requirement, median and worst value, whether the requirement is met."""
     rows = [
         {
-            "what": check.what,
-            "must reach": f"{check.sense} {check.bound:g}",
+            "check": check.what,
+            "requirement": f"{check.sense} {check.bound:g}",
             "median": f"{median(check.values):.4g}" if check.values else "reference not found",
             "worst": f"{check.worst:.4g}" if check.values else "",
-            "reached": check.reached,
+            "met": check.outcome,
         }
         for check in checks
     ]

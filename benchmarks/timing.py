@@ -1,6 +1,6 @@
-"""CPU seconds on one thread, after a warm-up, contenders in turns.
+"""CPU seconds on one thread, after a warm-up, of contenders that run alternately.
 
-CPU time is what a run takes on an idle machine, and other people's load hardly disturbs it.
+CPU time depends little on the other load of the machine.
 """
 
 import json
@@ -10,70 +10,70 @@ from typing import NamedTuple
 
 from benchmarks.tables import FOLDER
 
-TAKEN = FOLDER / "seconds.json"
-"""Seconds that whole benchmarks took on this machine, by name."""
+SECONDS_FILE = FOLDER / "seconds.json"
+"""File of the seconds that complete benchmarks took on this machine, by name."""
 
 
 class Budget(NamedTuple):
     """How much to measure."""
 
     n_runs: int  # runs with the seeds 0, 1, ...; timings are their medians
-    share: float  # of the iterations that a paper reports
-    recorded_only: bool = False  # make no run that could be recorded; show what records there are
+    fraction: float  # of the iterations that a paper reports
+    recorded_only: bool = False  # load stored records and make no runs
 
 
-FULL = Budget(n_runs=5, share=1.0)
-QUICK = Budget(n_runs=1, share=0.1)
+FULL = Budget(n_runs=5, fraction=1.0)
+QUICK = Budget(n_runs=1, fraction=0.1)
 
 
-class Timed(NamedTuple):
-    """What a run returned, and how long it took."""
+class TimedRun(NamedTuple):
+    """Result of a call, and its CPU seconds."""
 
     result: object
     seconds: float
 
 
-def timed(run, *arguments):
-    """Run a function once and take its CPU time."""
+def time_call(run, *arguments):
+    """Call a function once and measure its CPU time."""
     start = process_time()
     result = run(*arguments)
-    return Timed(result, process_time() - start)
+    return TimedRun(result, process_time() - start)
 
 
-def in_turns(contenders, n_runs):
-    """Run contenders in turns, so that a change in the machine's speed hits all of them.
+def run_alternately(contenders, n_runs):
+    """Run contenders alternately, so that a change of the machine's speed affects all of them.
 
     Parameters
     ----------
     contenders : dict of str to callable
         Functions of a seed.
     n_runs : int
-        Runs of each, with the seeds 0, 1, ..., n_runs - 1. A first one warms up and is not counted.
+        Runs of each, with the seeds 0, 1, ..., n_runs - 1. A first run warms up and is not counted.
 
     Returns
     -------
-    runs : dict of str to list of Timed
+    runs : dict of str to list of TimedRun
     """
     for run in contenders.values():
         run(0)
     runs = {name: [] for name in contenders}
     for seed in range(n_runs):
         for name, run in contenders.items():
-            runs[name].append(timed(run, seed))
+            runs[name].append(time_call(run, seed))
     return runs
 
 
 def median_seconds(runs):
-    """Median time of a contender's runs."""
+    """Median CPU seconds of a contender's runs."""
     return median(run.seconds for run in runs)
 
 
-def seconds_taken():
-    """What whole benchmarks took here when they were last run: dict of str to float."""
-    return json.loads(TAKEN.read_text()) if TAKEN.is_file() else {}
+def load_seconds():
+    """Seconds that each benchmark took in its last full run on this machine, by name."""
+    return json.loads(SECONDS_FILE.read_text()) if SECONDS_FILE.is_file() else {}
 
 
-def note_seconds(name, seconds):
-    """Keep what a benchmark took, for the index of the papers."""
-    TAKEN.parent.mkdir(exist_ok=True)
-    TAKEN.write_text(json.dumps(seconds_taken() | {name: seconds}))
+def store_seconds(name, seconds):
+    """Store the seconds of a benchmark, for the index of the papers."""
+    SECONDS_FILE.parent.mkdir(exist_ok=True)
+    SECONDS_FILE.write_text(json.dumps(load_seconds() | {name: seconds}))

@@ -35,12 +35,12 @@ from skfair.metrics import (
 from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay, ParetoFrontDisplay
 
 FOLDER = Path("demo")
-PATIENCE = 60  # seconds that the download may take
+TIMEOUT = 60  # of the download, in seconds
 
 
 def main():
     """Print the tables and draw the figures."""
-    name, for_clustering, for_classification, n_clusters = load_people()
+    name, for_clustering, for_classification, n_clusters = load_data()
     compile_kernels()
     FOLDER.mkdir(exist_ok=True)
     pictures = show_clusterings(name, for_clustering, n_clusters)
@@ -49,19 +49,20 @@ def main():
         print(f"Picture: {picture}")
 
 
-def show_clusterings(name, people, n_clusters):
+def show_clusterings(name, bunch, n_clusters):
     """Compare fair and plain k-means: a table and two figures."""
-    X, groups = normalize(scale(people.data)), people.sensitive_features
+    X, groups = normalize(scale(bunch.data)), bunch.sensitive_features
     shares = groups.value_counts(normalize=True, sort=False)
-    print(f"{n_clusters} clusters of {len(X):,} people of {name}: {as_text(shares)}\n")
+    print(f"{n_clusters} clusters of {len(X):,} samples of {name}: {format_shares(shares)}\n")
 
-    plain, seconds = timed(KMeans(n_clusters, n_init=10, random_state=0).fit, X)
+    plain, seconds = time_call(KMeans(n_clusters, n_init=10, random_state=0).fit, X)
     rows = {"KMeans": describe_clusters(plain, plain, groups, seconds)}
-    for asked in (0.5, 0.8, 0.95, 1.0):
-        fair = FairKMeans(n_clusters, min_balance=asked, random_state=0)
-        fair, seconds = timed(fair.fit, X, sensitive_features=groups)
-        rows[f"FairKMeans, min_balance={asked}"] = describe_clusters(fair, plain, groups, seconds)
-    print(as_table(rows), end="\n\n")
+    for min_balance in (0.5, 0.8, 0.95, 1.0):
+        fair = FairKMeans(n_clusters, min_balance=min_balance, random_state=0)
+        fair, seconds = time_call(fair.fit, X, sensitive_features=groups)
+        title = f"FairKMeans, min_balance={min_balance}"
+        rows[title] = describe_clusters(fair, plain, groups, seconds)
+    print(format_table(rows), end="\n\n")
     print("cost: mean squared distance to the centre; balance: smallest over largest group in the")
     print("least balanced cluster; relative: to that of the data; seconds: without compilation.\n")
 
@@ -74,34 +75,33 @@ def show_clusterings(name, people, n_clusters):
 
 def show_classifiers(name, X, y, groups):
     """Compare classifiers with and without parity: a table and a figure."""
-    X, new_X, y, new_y, groups, new_groups = train_test_split(
+    X, X_test, y, y_test, groups, groups_test = train_test_split(
         X, y, groups, test_size=0.3, random_state=0, stratify=y
     )
-    fitted_to, new = (X, y, groups), (new_X, new_y, new_groups)
-    print(f"Classifiers of {len(X):,} people of {name}, tested on {len(new_X):,} others\n")
+    train, test = (X, y, groups), (X_test, y_test, groups_test)
+    print(f"Classifiers of {len(X):,} samples of {name}, tested on {len(X_test):,} others\n")
 
     plain = make_pipeline(StandardScaler(), LogisticRegression())
-    plain, seconds = timed(plain.fit, X, y)
-    rows = {"LogisticRegression": describe_decisions(plain, fitted_to, new, seconds)}
+    plain, seconds = time_call(plain.fit, X, y)
+    rows = {"LogisticRegression": describe_decisions(plain, train, test, seconds)}
     models = {}
-    for asked in (0.1, 0.05, 0.02):
-        fair = ConstrainedERMClassifier("demographic_parity", tolerance=asked)
-        models[asked], seconds = timed(fair.fit, X, y, sensitive_features=groups)
-        title = f"ConstrainedERMClassifier, tolerance={asked}"
-        rows[title] = describe_decisions(fair, fitted_to, new, seconds)
+    for tolerance in (0.1, 0.05, 0.02):
+        fair = ConstrainedERMClassifier("demographic_parity", tolerance=tolerance)
+        models[tolerance], seconds = time_call(fair.fit, X, y, sensitive_features=groups)
+        title = f"ConstrainedERMClassifier, tolerance={tolerance}"
+        rows[title] = describe_decisions(fair, train, test, seconds)
     fair = PartialParityClassifier(PartialStatisticalParity((0.1, 0.6), scale="raw"), tolerance=0.1)
-    fair, seconds = timed(fair.fit, X, y, sensitive_features=groups)
-    rows["PartialParityClassifier, tolerance=0.1"] = describe_decisions(
-        fair, fitted_to, new, seconds
-    )
-    print(as_table(rows), end="\n\n")
+    fair, seconds = time_call(fair.fit, X, y, sensitive_features=groups)
+    title = "PartialParityClassifier, tolerance=0.1"
+    rows[title] = describe_decisions(fair, train, test, seconds)
+    print(format_table(rows), end="\n\n")
     print("accuracy: on the test set; gap: between the groups' rates of positive decisions, on the")
     print("training data, where the tolerance is enforced, and on the test set, with sampling")
     print("noise. The last model meets it at all cut-offs that accept 10% to 60% of a group.\n")
-    return [draw_rates(new, plain, models[0.05])]
+    return [draw_rates(test, plain, models[0.05])]
 
 
-def load_people():
+def load_data():
     """Adult, or the patients of scikit-learn where Adult is not available.
 
     Returns a name, data to cluster, (X, y, groups) to classify, and a number of clusters.
@@ -110,22 +110,22 @@ def load_people():
     # The fetcher bounds every wait for the network, but not their sum. A daemon thread does not
     # keep the program alive.
     answer = Future()
-    Thread(target=answer_with, args=(answer, fetch_adult), daemon=True).start()
+    Thread(target=set_answer, args=(answer, fetch_adult), daemon=True).start()
     try:
-        for_clustering, people = answer.result(PATIENCE)
-        X, y = pd.get_dummies(people.data, dtype=float), people.target == ">50K"
-        return "Adult", for_clustering, (X, y, people.sensitive_features), 10
+        for_clustering, adult = answer.result(TIMEOUT)
+        X, y = pd.get_dummies(adult.data, dtype=float), adult.target == ">50K"
+        return "Adult", for_clustering, (X, y, adult.sensitive_features), 10
     except TimeoutError:
-        reason = f"no answer within {PATIENCE} s"
+        reason = f"no answer within {TIMEOUT} s"
     except OSError as error:
         reason = error
     print(f"Adult is not available, so the patients of scikit-learn are used. ({reason})")
-    people = load_patients(drop_sensitive=True)
-    progressed = people.target > people.target.median()
-    return "the patients", people, (people.data, progressed, people.sensitive_features), 5
+    patients = load_patients(drop_sensitive=True)
+    progressed = patients.target > patients.target.median()
+    return "the patients", patients, (patients.data, progressed, patients.sensitive_features), 5
 
 
-def answer_with(answer, fetch):
+def set_answer(answer, fetch):
     """Set the fetched data, or the error, as the result."""
     try:
         answer.set_result((fetch(columns="clustering"), fetch(drop_sensitive=True)))
@@ -134,17 +134,17 @@ def answer_with(answer, fetch):
 
 
 def compile_kernels():
-    """Compile the kernels that are timed below, and print how long that took.
+    """Compile the kernels of the timed fits, and print how long that took.
 
     scikit-learn's models are fitted once too, so that no timing includes a first call.
     """
     print("Compiling; the result is cached on disk ...", end=" ", flush=True)
-    _, seconds = timed(fit_all_to_a_few)
+    _, seconds = time_call(fit_small_data)
     print(f"{seconds:.1f} s, much less in later runs.\n")
 
 
-def fit_all_to_a_few():
-    """Fit the models below to a few points."""
+def fit_small_data():
+    """Fit all models to a small data set."""
     X, _, groups = make_fair_blobs(random_state=0)
     # The groups differ so much that constraints are active.
     y = X.sum(axis=1) + 5 * (groups == groups[0]) > 0
@@ -156,7 +156,7 @@ def fit_all_to_a_few():
         model.fit(X, y, sensitive_features=groups)
 
 
-def timed(function, *args, **kwargs):
+def time_call(function, *args, **kwargs):
     """Result of a call, and its seconds."""
     start = time.perf_counter()
     result = function(*args, **kwargs)
@@ -174,21 +174,21 @@ def describe_clusters(model, plain, groups, seconds):
     }
 
 
-def describe_decisions(model, fitted_to, new, seconds):
+def describe_decisions(model, train, test, seconds):
     """Row of the table of classifiers."""
 
     def gap(X, y, groups):
         return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
 
     return {
-        "accuracy": model.score(*new[:2]),
-        "gap (fit)": gap(*fitted_to),
-        "gap (new)": gap(*new),
+        "accuracy": model.score(*test[:2]),
+        "gap (train)": gap(*train),
+        "gap (test)": gap(*test),
         "seconds": seconds,
     }
 
 
-def as_table(rows):
+def format_table(rows):
     """Rows as aligned text."""
     formats = {
         "cost": "{:.4f}",
@@ -196,8 +196,8 @@ def as_table(rows):
         "balance": "{:.3f}",
         "relative": "{:.0%}",
         "accuracy": "{:.1%}",
-        "gap (fit)": "{:.3f}",
-        "gap (new)": "{:.3f}",
+        "gap (train)": "{:.3f}",
+        "gap (test)": "{:.3f}",
         "seconds": "{:.2f}",
     }
     table = pd.DataFrame.from_dict(rows, orient="index")
@@ -208,10 +208,10 @@ def worst_cluster(labels, groups):
     """Size and shares of the least balanced cluster, as text."""
     counts = cluster_composition(labels, sensitive_features=groups)
     worst = counts.loc[(counts.min(axis=1) / counts.max(axis=1)).idxmin()]
-    return f"{worst.sum():,.0f} people, {as_text(worst / worst.sum())}"
+    return f"{worst.sum():,.0f} samples, {format_shares(worst / worst.sum())}"
 
 
-def as_text(shares):
+def format_shares(shares):
     """Shares of the groups as text."""
     return ", ".join(f"{share:.0%} {group}" for group, share in shares.items())
 
@@ -238,7 +238,7 @@ def draw_compositions(groups, plain, fair):
     figure, axes = plt.subplots(1, 2, figsize=(12, height), layout="constrained")
     models = {"KMeans": plain, f"FairKMeans, min_balance={fair.min_balance}": fair}
     for ax, (name, model) in zip(axes, models.items(), strict=True):
-        labels = numbered_as(plain.labels_, model.labels_)
+        labels = match_numbers(plain.labels_, model.labels_)
         ClusterCompositionDisplay.from_predictions(labels, sensitive_features=groups, ax=ax)
         ax.set_title(name, loc="left", pad=24)
         ax.get_legend().remove()
@@ -252,10 +252,10 @@ def draw_compositions(groups, plain, fair):
     return save(figure, "compositions.png")
 
 
-def numbered_as(first, labels):
-    """The labels, each cluster with the number of the one in `first` that it shares most with."""
-    shared = confusion_matrix(first, labels)
-    return linear_sum_assignment(-shared.T)[1][labels]
+def match_numbers(first, labels):
+    """Renumber clusters by their largest overlap with those of `first`."""
+    overlap = confusion_matrix(first, labels)
+    return linear_sum_assignment(-overlap.T)[1][labels]
 
 
 def add_legend(figure, ax):
@@ -264,15 +264,15 @@ def add_legend(figure, ax):
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
 
 
-def changes(rate, words, models, people):
+def changes(rate, words, models, data):
     """Rates of the groups under the models, as text."""
-    X, y, groups = people
+    X, y, groups = data
     reports = [group_report(y, m.predict(X), sensitive_features=groups)[rate] for m in models]
     texts = [" / ".join(f"{share:.0%}" for share in report.iloc[:-1]) for report in reports]
     return f"{words} of {' / '.join(map(str, reports[0].index[:-1]))} go from {' to '.join(texts)}"
 
 
-def draw_rates(people, plain, fair):
+def draw_rates(data, plain, fair):
     """Figure of the groups' rates on the test set, without and with constraint."""
     figure, axes = plt.subplots(1, 2, sharey=True, figsize=(11, 3.6), layout="constrained")
     models = {
@@ -280,14 +280,14 @@ def draw_rates(people, plain, fair):
         f"ConstrainedERMClassifier, tolerance={fair.tolerance}": fair,
     }
     for ax, (name, model) in zip(axes, models.items(), strict=True):
-        X, y, groups = people
+        X, y, groups = data
         GroupRateDisplay.from_estimator(model, X, y, sensitive_features=groups, ax=ax)
         ax.set_title(f"{name}: {model.score(X, y):.1%} right", loc="left")
         ax.get_legend().remove()
     add_legend(figure, axes[0])
     figure.suptitle(
         "\n".join(
-            changes(rate, words, models.values(), people)
+            changes(rate, words, models.values(), data)
             for rate, words in {
                 "selection_rate": "Selection rates (demographic parity)",
                 "true_positive_rate": "True positive rates",
@@ -298,7 +298,7 @@ def draw_rates(people, plain, fair):
 
 
 def save(figure, name):
-    """Write a figure, and print its path."""
+    """Write a figure; its path."""
     path = FOLDER / name
     figure.savefig(path, dpi=150)
     plt.close(figure)

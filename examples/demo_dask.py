@@ -2,8 +2,8 @@
 Fair models of larger-than-memory data
 ======================================
 
-``make demo-dask`` runs this script: ten million people are written to Parquet files, and a cluster
-of two workers fits fair models to them. ``python examples/demo_dask.py 1000000`` takes one million.
+``make demo-dask`` runs this script: it writes ten million samples to Parquet files and fits fair
+models on a cluster of two workers. ``python examples/demo_dask.py 1000000`` takes one million.
 """
 
 import logging
@@ -27,7 +27,7 @@ FOLDER = Path("demo")
 ROWS = 250_000  # of a file
 N_FEATURES = 20
 FEATURES = [f"x{j}" for j in range(N_FEATURES)]
-BYTES = 4 * N_FEATURES + 1 + 4  # of a person: features, decision, sex
+BYTES = 4 * N_FEATURES + 1 + 4  # of a sample: features, decision, sex
 MEMORY = 1.2e9  # of a worker, in bytes
 
 # Let workers reuse memory of the size of blocks: with Dask's default every temporary array of NumPy
@@ -38,44 +38,44 @@ KEEP_MEMORY = {
 }
 
 
-def main(n_people):
+def main(n_samples):
     """Write the data, fit the models, print the table."""
     # Workers on other machines would need `client.run(skfair.warm_up)`: they find no files here.
     skfair.warm_up(verbose=1)
-    folder = write_people(n_people)
-    print(f"{n_people:,} people in {folder}, {n_people * BYTES / 1e9:.1f} GB in memory;")
+    folder = write_samples(n_samples)
+    print(f"{n_samples:,} samples in {folder}, {n_samples * BYTES / 1e9:.1f} GB in memory;")
     print(f"2 workers of {MEMORY / 1e9:.1f} GB and one thread.\n")
     with dask.config.set(KEEP_MEMORY), start_cluster() as cluster, Client(cluster) as client:
-        people = dd.read_parquet(folder)
+        table = dd.read_parquet(folder)
         rows = {
-            "plain classifier": fit_classifier(client, people, constraint=None),
-            "demographic parity, .02": fit_classifier(client, people, tolerance=0.02),
-            "FairKMeans, 10 clusters": fit_clusters(client, people),
+            "plain classifier": fit_classifier(client, table, constraint=None),
+            "demographic parity, .02": fit_classifier(client, table, tolerance=0.02),
+            "FairKMeans, 10 clusters": fit_clusters(client, table),
         }
     print(pd.DataFrame(rows).T.to_string(na_rep="", float_format="{:.3f}".format), end="\n\n")
     print("gap: of the selection rates of the sexes, on all data; balance: smallest over largest")
     print("sex in the least balanced cluster; GB: peak memory of a worker.")
 
 
-def write_people(n_people):
-    """A folder of Parquet files; existing files are kept."""
-    folder = FOLDER / f"people_{n_people}"
+def write_samples(n_samples):
+    """Write the missing files of a folder of Parquet files; the folder."""
+    folder = FOLDER / f"samples_{n_samples}"
     folder.mkdir(parents=True, exist_ok=True)
-    for number, first in enumerate(range(0, n_people, ROWS)):
+    for number, first in enumerate(range(0, n_samples, ROWS)):
         file = folder / f"{number:04}.parquet"
         if not file.exists():
-            draw_people(min(ROWS, n_people - first), seed=number).to_parquet(file)
+            draw_samples(min(ROWS, n_samples - first), seed=number).to_parquet(file)
     return folder
 
 
-def draw_people(n_people, seed):
-    """People of two sexes, whose features and chances differ."""
+def draw_samples(n_samples, seed):
+    """Samples of two sexes with different features and rates of success."""
     rng = np.random.default_rng(seed)
-    is_man = rng.random(n_people) < 0.6
-    X = rng.normal(size=(n_people, N_FEATURES)).astype(np.float32)
+    is_man = rng.random(n_samples) < 0.6
+    X = rng.normal(size=(n_samples, N_FEATURES)).astype(np.float32)
     X[:, :3] += 0.4 * is_man[:, np.newaxis]
-    X[:, 6:9] += 3.0 * rng.integers(3, size=(n_people, 1))
-    success = X[:, :6].sum(axis=1) - 1.0 + rng.logistic(size=n_people) > 0.0
+    X[:, 6:9] += 3.0 * rng.integers(3, size=(n_samples, 1))
+    success = X[:, :6].sum(axis=1) - 1.0 + rng.logistic(size=n_samples) > 0.0
     sex = np.where(is_man, np.float32(1.0), np.float32(0.0))
     return pd.DataFrame(X, columns=FEATURES).assign(success=success, sex=sex)
 
@@ -92,39 +92,39 @@ def start_cluster():
     )
 
 
-def fit_classifier(client, people, **settings):
+def fit_classifier(client, table, **settings):
     """Row of the table: a classifier, evaluated on all data."""
     model = ConstrainedERMClassifier(**settings)
     start = time.perf_counter()
-    groups = {} if settings.get("constraint", "") is None else {"sensitive_features": people["sex"]}
-    model.fit(people[FEATURES], people["success"], **groups)
+    groups = {} if settings.get("constraint", "") is None else {"sensitive_features": table["sex"]}
+    model.fit(table[FEATURES], table["success"], **groups)
     seconds = time.perf_counter() - start
-    decided = people.assign(decided=model.predict(people[FEATURES]))
-    shown = {"sensitive_features": decided["sex"]}
-    report = group_report(decided["success"], decided["decided"], **shown)
-    gap = demographic_parity_difference(decided["success"], decided["decided"], **shown)
+    table = table.assign(decision=model.predict(table[FEATURES]))
+    arguments = table["success"], table["decision"]
+    report = group_report(*arguments, sensitive_features=table["sex"])
+    gap = demographic_parity_difference(*arguments, sensitive_features=table["sex"])
     return {
         "seconds": seconds,
         "accuracy": report.loc["overall", "accuracy"],
         "gap": gap,
-        "GB": most_memory(client),
+        "GB": peak_gigabytes(client),
     }
 
 
-def fit_clusters(client, people):
+def fit_clusters(client, table):
     """Row of the table: a clustering, its balance recomputed."""
     model = FairKMeans(10, min_balance=0.8, random_state=0)
     start = time.perf_counter()
-    model.fit(people[FEATURES], sensitive_features=people["sex"])
+    model.fit(table[FEATURES], sensitive_features=table["sex"])
     seconds = time.perf_counter() - start
-    # As an array it is gathered partition by partition: one worker would concatenate a column.
-    sex = people["sex"].to_dask_array().compute()
+    # An array is gathered partition by partition. A column would be concatenated by one worker.
+    sex = table["sex"].to_dask_array().compute()
     balance = balance_score(model.labels_.compute(), sensitive_features=sex)
-    return {"seconds": seconds, "balance": balance, "GB": most_memory(client)}
+    return {"seconds": seconds, "balance": balance, "GB": peak_gigabytes(client)}
 
 
-def most_memory(client):
-    """Peak memory of a worker, in GB."""
+def peak_gigabytes(client):
+    """Largest peak memory of a worker, in GB."""
     return max(client.run(peak_memory).values()) / 1e6
 
 

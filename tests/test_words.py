@@ -1,4 +1,4 @@
-"""Standard terms: the words of the list are in no line of the package, tests, README and guide."""
+"""Standard terms: the words of the list are in no line of the code, the README and the guide."""
 
 import re
 
@@ -6,30 +6,42 @@ import pytest
 
 from tests import words
 
+CODE = {
+    "package": words.PACKAGE,
+    "tests": words.TESTS,
+    "benchmarks": words.BENCHMARKS,
+    "examples": words.EXAMPLES,
+}
+PAGES = {"pages": words.PAGES, "gallery headers": words.HEADERS}
 
-@pytest.mark.parametrize(
-    "paths", [words.PACKAGE, words.PAGES, words.TESTS], ids=["package", "pages", "tests"]
-)
-def test_no_line_has_words_of_the_list(paths):
+
+@pytest.mark.parametrize("name", [*CODE, *PAGES])
+def test_no_line_has_words_of_the_list(name):
     listed = [
-        f"{path.relative_to(words.ROOT)}:{number}: {', '.join(found)}"
-        for path, number, found in words.word_lines(paths)
+        f"{path.relative_to(words.ROOT)}:{number}: {', '.join(matches)}"
+        for path, number, matches in words.word_lines((CODE | PAGES)[name])
     ]
     assert listed == []
 
 
-@pytest.mark.parametrize("paths", [words.PACKAGE, words.TESTS], ids=["package", "tests"])
-def test_identifiers_are_not_on_the_list(paths):
-    assert words.unclear_identifiers(paths) == []
+@pytest.mark.parametrize("name", CODE)
+def test_identifiers_are_not_on_the_list(name):
+    assert words.unclear_identifiers(CODE[name]) == []
 
 
-@pytest.mark.parametrize("paths", [words.PACKAGE, words.TESTS], ids=["package", "tests"])
-def test_functions_are_named_by_verbs_or_nouns(paths):
-    assert len(list(words.functions_without_verb(paths))) <= 10
+@pytest.mark.parametrize(
+    ("name", "n_allowed"), [("package", 10), ("tests", 10), ("benchmarks", 0), ("examples", 0)]
+)
+def test_functions_are_named_by_verbs_or_nouns(name, n_allowed):
+    assert len(list(words.functions_without_verb(CODE[name]))) <= n_allowed
 
 
-def test_rows_are_samples_and_sentences_are_short():
-    assert words.people_per_thousand(words.PAGES) <= 4
+@pytest.mark.parametrize("paths", [words.PAGES, words.BENCHMARKS, words.EXAMPLES])
+def test_rows_are_samples(paths):
+    assert words.people_per_thousand(paths) <= 4
+
+
+def test_sentences_are_short():
     assert words.semicolons_per_hundred(words.PAGES) <= 4
 
 

@@ -1,4 +1,4 @@
-"""Words that the package does not use: ``python -m tests.words [PATH ...]`` lists what is left.
+"""Words that the repository does not use: ``python -m tests.words [PATH ...]`` lists what is left.
 
 The developer page has the glossary: which standard term stands for each of them.
 """
@@ -19,6 +19,11 @@ PAGES = [
 _LISTS = {"words.py", "test_words.py"}
 TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name not in _LISTS]
 """Tests and their helpers, without the list itself."""
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+HEADERS = sorted((ROOT / "examples").rglob("*.rst"))
+"""Headers of the sections of the gallery."""
+CODE = [*PACKAGE, *TESTS, *BENCHMARKS, *EXAMPLES]
 
 TEXT = re.compile(
     r"\b(everybody|nobody|somebody|whoever|whomever|rehears\w*|in parts|by heart|strangers?|"
@@ -28,7 +33,7 @@ TEXT = re.compile(
     r"at hand|promise[sd]?|rooms?|in vain|prices?)\b",
     re.IGNORECASE,
 )
-"""Words and phrases that no line of the package, its tests, the README or the guide has."""
+"""Words and phrases that no line of code, tests, benchmarks, examples, README or guide has."""
 
 IDENTIFIERS = re.compile(
     r"(^|_)(people|person|everybody|nobody|told|tells?|rehears\w*|lots|census|shards?|crowd|afresh|"
@@ -65,10 +70,7 @@ _VERBS = {"embed", "feed", "need", "seed", "speed", "exceed", "bring", "string",
 _TABLE = re.compile(r"^(Parameters|Returns|Yields)\n-{3,}", re.MULTILINE)
 
 TEXT_EXCEPTIONS = {
-    ("tests/benchmarks/test_any_model.py", "price"): "a column of the benchmark",
-    ("tests/benchmarks/test_any_model.py", "promise"): "a row of the benchmark",
-    ("tests/benchmarks/test_any_model.py", "promised"): "a row of the benchmark",
-    ("tests/benchmarks/test_any_model.py", "new people"): "a check of the benchmark",
+    ("benchmarks/papers/index.py", "census"): "the data set Census of a paper",
     ("tests/datasets/test_bank_marketing.py", "price"): "the consumer price index",
     ("doc/papers.rst", "census"): "the survey that a paper counts groups of",
     ("doc/fair_classification.rst", "price"): "the name of an author",
@@ -77,6 +79,18 @@ TEXT_EXCEPTIONS = {
     ("skfair/datasets/_adult.py", "census"): "the survey that the data come from",
     ("skfair/datasets/_acs_income.py", "census"): "the bureau that publishes the data",
     ("skfair/datasets/_communities_crime.py", "census"): "the survey that the data come from",
+    **{
+        (f"examples/{page}.py", "census"): "the survey that Adult comes from"
+        for page in (
+            "classification/plot_accuracy_against_tolerance",
+            "classification/plot_monitor_over_time",
+            "clustering/plot_cost_of_balance_adult",
+            "demo",
+            "partial_parity/plot_partial_frontier",
+            "partial_parity/plot_score_densities",
+            "solvers/plot_solvers_over_time",
+        )
+    },
 }
 """Files and words of the list that are the standard term there, with the reason."""
 
@@ -211,26 +225,23 @@ def _prose(path):
 def main(arguments):
     """Print what is left, and how many there are."""
     chosen = [Path(argument).resolve() for argument in arguments] or [ROOT]
-    package = [p for p in PACKAGE + TESTS if any(p == c or c in p.parents for c in chosen)]
-    pages = [p for p in PAGES if any(p == c or c in p.parents for c in chosen)]
-    for path, number, words in word_lines([*package, *pages]):
+    code = [p for p in CODE if any(p == c or c in p.parents for c in chosen)]
+    pages = [p for p in PAGES + HEADERS if any(p == c or c in p.parents for c in chosen)]
+    for path, number, words in word_lines([*code, *pages]):
         print(f"{path.relative_to(ROOT)}:{number}: {', '.join(words)}")
     for title, pairs in {
-        "function without a verb": list(functions_without_verb(package)),
-        "table on a private name": list(parameter_tables(package)),
+        "function without a verb": list(functions_without_verb(code)),
+        "table on a private name": list(parameter_tables([p for p in code if p in PACKAGE])),
     }.items():
         for path, name in pairs:
             print(f"{path.relative_to(ROOT)}: {title}: {name}")
         print(f"{title}: {len(pairs)}")
-    names = unclear_identifiers(package)
+    names = unclear_identifiers(code)
     for path, name in names:
         print(f"{path.relative_to(ROOT)}: identifier: {name}")
     print(f"identifiers of the list: {len(names)}")
-    print(
-        f"lines of the list: {len(list(word_lines(package)))} in the package and its tests",
-        end=", ",
-    )
-    print(f"{len(list(word_lines(pages)))} in README and guide")
+    n_code, n_pages = (len(list(word_lines(paths))) for paths in (code, pages))
+    print(f"lines of the list: {n_code} in code, {n_pages} in README, guide and gallery headers")
 
 
 if __name__ == "__main__":

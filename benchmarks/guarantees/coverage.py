@@ -1,4 +1,4 @@
-"""How often intervals of a gap hold the population's, beside the percentile bootstrap."""
+"""Coverage of intervals of a gap, compared with the percentile bootstrap."""
 
 from itertools import product
 
@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.tables import Check, Report
 from skfair.inference import Rates, all_pairs, contrast_interval
 
-N_SAMPLES = {5: 2000, 1: 200}  # samples drawn of each population, by the runs of the budget
+N_SAMPLES = {5: 2000, 1: 200}  # samples drawn from each population, by the runs of the budget
 N_BOOTSTRAPS = 200
 LOWEST = 0.3  # the smallest rate of a group
 SMALL = (
@@ -18,7 +18,7 @@ SMALL = (
     ((100, 5000), (0.005, 0.005)),
     ((5, 30, 500, 3000), (0.02, 0.02, 0.02, 0.02)),
 )
-"""Sizes and rates of groups of which one hardly has a success."""
+"""Sizes and rates of groups, one of which has few successes."""
 CLOSE = 1e-9  # rates are sums of floating-point numbers
 
 
@@ -31,14 +31,15 @@ def populations():
         yield np.array(sizes), np.array(rates)
 
 
-def held_by_limits(hits, sizes, truth, pairs):
-    """Whether the interval of the package holds the gap, and how wide it is."""
-    found = contrast_interval(CountedRates(hits, sizes), pairs, 0.95)
-    return found.low - CLOSE <= truth <= found.high + CLOSE, found.high - found.low
+def check_interval(hits, sizes, truth, pairs):
+    """Whether the interval of the package contains the gap, and its width."""
+    interval = contrast_interval(CountedRates(hits, sizes), pairs, 0.95)
+    contains = interval.low - CLOSE <= truth <= interval.high + CLOSE
+    return contains, interval.high - interval.low
 
 
 class CountedRates(Rates):
-    """Rates of groups of which only the counts are at hand."""
+    """Rates of groups from their counts."""
 
     correlation, is_weighted = None, False
 
@@ -46,11 +47,11 @@ class CountedRates(Rates):
         self.values, self.sizes, self.counts = hits / sizes, sizes.astype(float), sizes
 
 
-def held_by_bootstrap(hits, sizes, truth, rng):
-    """The same of the percentile bootstrap: people drawn anew with replacement from everybody."""
+def check_bootstrap(hits, sizes, truth, rng):
+    """Whether the interval of the percentile bootstrap contains the gap, and its width."""
     counts = np.column_stack((hits, sizes - hits))
-    drawn_anew = rng.multinomial(sizes.sum(), counts.ravel() / sizes.sum(), size=N_BOOTSTRAPS)
-    cells = drawn_anew.reshape(N_BOOTSTRAPS, -1, 2)
+    resamples = rng.multinomial(sizes.sum(), counts.ravel() / sizes.sum(), size=N_BOOTSTRAPS)
+    cells = resamples.reshape(N_BOOTSTRAPS, -1, 2)
     with np.errstate(invalid="ignore"):
         gaps = np.ptp(cells[:, :, 0] / cells.sum(axis=2), axis=1)
     low, high = np.nanquantile(gaps, (0.025, 0.975))
@@ -58,28 +59,29 @@ def held_by_bootstrap(hits, sizes, truth, rng):
 
 
 def coverage(budget):
-    """Intervals of gaps of 2 to 10 groups: how often they hold, beside the bootstrap."""
+    """Coverage of intervals of gaps of 2 to 10 groups, compared with the bootstrap."""
     n_samples = N_SAMPLES.get(budget.n_runs, 200)
-    records, reached = [], []
+    records, coverages = [], []
     for number, (sizes, rates) in enumerate(populations()):
         rng, truth = np.random.default_rng(number), np.ptp(rates)
         pairs = all_pairs(len(sizes))
         ours, bootstrap = [], []
         for draw in range(n_samples):
             hits = rng.binomial(sizes, rates)
-            ours.append(held_by_limits(hits, sizes, truth, pairs))
+            ours.append(check_interval(hits, sizes, truth, pairs))
             if draw < n_samples // 4:
-                bootstrap.append(held_by_bootstrap(hits, sizes, truth, rng))
-        held, width = np.mean(ours, axis=0)
+                bootstrap.append(check_bootstrap(hits, sizes, truth, rng))
+        share, width = np.mean(ours, axis=0)
         other, other_width = np.mean(bootstrap, axis=0)
-        reached.append(held)
+        coverages.append(share)
         records.append(
             {"groups": len(sizes), "n": sizes.min(), "largest": sizes.max()}
             | {"lowest": rates.min(), "gap": truth}
-            | {"held": held, "width": width, "bootstrap": other, "its width": other_width}
+            | {"coverage": share, "width": width}
+            | {"bootstrap coverage": other, "bootstrap width": other_width}
         )
     title = (
         f"Nominal .95, {n_samples} samples of each population ({n_samples // 4} for the percentile "
         "bootstrap, which fairlearn offers)"
     )
-    return Report(title, records, [Check("share of samples held", reached, ">=", 0.94)])
+    return Report(title, records, [Check("coverage", coverages, ">=", 0.94)])

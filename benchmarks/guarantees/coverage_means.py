@@ -1,4 +1,4 @@
-"""How often intervals of gaps of means hold the population's: 20 populations, seven sizes."""
+"""Coverage of intervals of gaps of means: 20 populations, seven sizes."""
 
 import numpy as np
 from scipy import sparse, special
@@ -12,7 +12,7 @@ BATCH = 1 << 20  # values drawn at a time
 
 
 class DrawnMeans(Means):
-    """Means of many drawn groups at once, of which each is a row."""
+    """Means of many drawn groups at once; each row is a group."""
 
     correlation, is_weighted = None, False
 
@@ -24,57 +24,57 @@ class DrawnMeans(Means):
         self._squares, self._thirds = (shares**2).sum(axis=1), (shares**3).sum(axis=1)
 
     def join(self, other):
-        """Both, these first."""
+        """Append the means of other groups."""
         for name in ("counts", "sizes", "values", "_squares", "_thirds"):
             setattr(self, name, np.concatenate((getattr(self, name), getattr(other, name))))
         return self
 
 
 def coverage_of_means(n_draws, level):
-    """Share of intervals that hold, their median width, and the share that comes with a warning."""
+    """Yield the coverage of intervals, their median width, and how often they give a warning."""
     for name, two in populations().items():
         for sizes in SIZES:
             rng = np.random.default_rng(sum(sizes))
             first, second = (
-                _drawn(draw, n, n_draws, rng) for (draw, _), n in zip(two, sizes, strict=True)
+                _draw(draw, n, n_draws, rng) for (draw, _), n in zip(two, sizes, strict=True)
             )
             gap = abs(two[0][1] - two[1][1])
             both = first.join(second)
             low, high = gap_intervals(both, level)
-            is_held = (low <= gap + 1e-9) & (gap - 1e-9 <= high)
+            contains = (low <= gap + 1e-9) & (gap - 1e-9 <= high)
             yield {
                 "values": name,
                 "n": sizes[0],
                 "m": sizes[1],
-                "held": is_held.mean(),
+                "coverage": contains.mean(),
                 "width": np.median(high - low),
                 "warned": both.is_uncertain.reshape(2, -1).any(axis=0).mean(),
             }
 
 
-def _drawn(draw, n, n_draws, rng):
-    """Means of so many groups of n samples, drawn in batches."""
-    found, rows = None, max(1, BATCH // n)
+def _draw(draw, n, n_draws, rng):
+    """Draw groups of n samples in batches; their means."""
+    means, rows = None, max(1, BATCH // n)
     for start in range(0, n_draws, rows):
         batch = DrawnMeans(draw(rng, (min(rows, n_draws - start), n)))
-        found = batch if found is None else found.join(batch)
-    return found
+        means = batch if means is None else means.join(batch)
+    return means
 
 
 def gap_intervals(both, level):
-    """Interval of the gap of each draw, as `skfair.inference.contrast_interval` has it of one."""
+    """Interval of the gap of each draw, as `skfair.inference.contrast_interval` has it for one."""
     n_draws = len(both.values) // 2
     identity = sparse.eye_array(n_draws)
     one_way = sparse.hstack((identity, -identity))
     contrasts = sparse.csr_array(sparse.vstack((one_way, -one_way)))
-    end = (1.0 + level) / 2.0  # two ordered pairs share the error of the lower limit as well
+    end = (1.0 + level) / 2.0  # Bonferroni: each limit has two ordered pairs
     highs = both.upper(contrasts, end).reshape(2, -1)
     lows = -both.upper(-contrasts, end).reshape(2, -1)
     return np.maximum(lows.max(axis=0), 0.0), np.maximum(highs.max(axis=0), 0.0)
 
 
 def populations():
-    """Two populations by name, each as a function (generator, shape) -> values and its mean."""
+    """Two populations by name, each a function (generator, shape) -> values, and its mean."""
     return {
         "normal": (normal(0, 1), normal(0, 1)),
         "normal, three times the spread": (normal(0, 1), normal(1, 3)),
@@ -82,7 +82,7 @@ def populations():
         "exponential": (exponential(1), exponential(1)),
         "exponential, 1 and 1.5": (exponential(1), exponential(1.5)),
         "exponential, 1 and 3": (exponential(1), exponential(3)),
-        "exponential, mirrored": (mirrored(exponential(1)), exponential(1)),
+        "exponential, mirrored": (mirror(exponential(1)), exponential(1)),
         "gamma(.5), 1 and 2": (gamma(0.5, 1), gamma(0.5, 2)),
         "gamma(.1)": (gamma(0.1, 1), gamma(0.1, 1)),
         "lognormal(.5)": (lognormal(0, 0.5), lognormal(0.5, 0.5)),
@@ -111,13 +111,13 @@ def exponential(mean):
     return lambda rng, shape: mean * rng.standard_exponential(shape), mean
 
 
-def mirrored(population):
+def mirror(population):
     draw, mean = population
     return lambda rng, shape: -draw(rng, shape), -mean
 
 
-def gamma(shape_of, scale):
-    return lambda rng, shape: scale * rng.standard_gamma(shape_of, shape), shape_of * scale
+def gamma(alpha, scale):
+    return lambda rng, shape: scale * rng.standard_gamma(alpha, shape), alpha * scale
 
 
 def lognormal(mean, spread):
@@ -134,7 +134,7 @@ def pareto(power):
 
 
 def logistic_loss(margin, spread=1.7):
-    """Of normal margins."""
+    """Logistic losses of normal margins."""
     nodes, weights = special.roots_hermitenorm(80)
     mean = weights @ np.logaddexp(0.0, -(margin + spread * nodes)) / weights.sum()
     return lambda rng, shape: np.logaddexp(0, -rng.normal(margin, spread, shape)), mean

@@ -1,4 +1,4 @@
-"""How often limits hold of other things than rates: ratios, losses, areas, weights, intervals."""
+"""Coverage of limits of ratios, losses, AUC, weighted_rates rates, partial parity and balance."""
 
 import warnings
 
@@ -19,12 +19,12 @@ from skfair.inference import (
 )
 
 LEVEL = 0.95
-WARNED = 0.5  # share of samples with a warning of skewed values, from where on they are hard cases
-SHIFT = 0.5  # of the scores of one group against the other's
+WARNED = 0.5  # proportion of draws with a warning of skewed values that makes a hard case
+SHIFT = 0.5  # difference between the mean scores of the groups
 
 
 def coverage_kinds(budget):
-    """How often limits of ratios, losses, areas, weighted rates, ranks and balance hold."""
+    """Coverage of limits: ratios, losses, AUC, weighted rates, partial parity and balance."""
     n_samples = 1000 if budget.n_runs > 1 else 100
     records = []
     for name, (draw, sizes) in KINDS.items():
@@ -32,83 +32,83 @@ def coverage_kinds(budget):
             rng = np.random.default_rng(n)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of design effects
-                held = np.mean([draw(n, rng) for _ in range(n_samples)])
-            records.append({"limit": name, "n": n, "held": held})
-    reached = [record["held"] for record in records if not record["limit"].endswith("*")]
+                share = np.mean([draw(n, rng) for _ in range(n_samples)])
+            records.append({"limit": name, "n": n, "coverage": share})
+    regular = [record["coverage"] for record in records if not record["limit"].endswith("*")]
     means = list(coverage_of_means(2 * n_samples, LEVEL))
-    certain = [record["held"] for record in means if record["warned"] < WARNED]
+    unwarned = [record["coverage"] for record in means if record["warned"] < WARNED]
     title = (
-        f"Nominal {LEVEL}, {n_samples} samples; n people of each of two groups, * hard cases; "
-        f"means of {2 * n_samples} samples of n and m"
+        f"Nominal {LEVEL}, {n_samples} draws; n samples of each of two groups, * hard cases; "
+        f"means of {2 * n_samples} draws of n and m samples"
     )
     checks = [
-        Check("share of samples held", reached, ">=", 0.94),
-        Check(f"means, where fewer than {WARNED:g} are warned of", certain, ">=", 0.94),
+        Check("coverage", regular, ">=", 0.94),
+        Check(f"coverage of means with fewer warnings than {WARNED:g}", unwarned, ">=", 0.94),
     ]
     return Report(title, records + means, checks)
 
 
-def _two(n):
+def _two_groups(n):
     return np.repeat([0, 1], n)
 
 
-def _within(found, truth):
-    return found.low - 1e-9 <= truth <= found.high + 1e-9
+def _contains(interval, truth):
+    return interval.low - 1e-9 <= truth <= interval.high + 1e-9
 
 
 def ratios(n, rng):
-    """Of rates of .3 and .4."""
-    groups = _two(n)
-    chosen = rng.random(2 * n) < np.array([0.3, 0.4])[groups]
-    return _within(ratio_interval(chosen.astype(int), sensitive_features=groups), 0.75)
+    """Ratio of rates of .3 and .4."""
+    groups = _two_groups(n)
+    decisions = rng.random(2 * n) < np.array([0.3, 0.4])[groups]
+    return _contains(ratio_interval(decisions.astype(int), sensitive_features=groups), 0.75)
 
 
 def brier(n, rng):
-    """Of squared errors of probabilities: a calibrated group, and one of .7 for a rate of .5."""
-    groups = _two(n)
+    """Brier scores: a calibrated group, and one with a probability of .7 for a rate of .5."""
+    groups = _two_groups(n)
     truth = rng.random(2 * n) < 0.5
     losses = (np.array([0.5, 0.7])[groups] - truth) ** 2 + 0.1 * rng.random(2 * n)
-    return _within(gap_interval(losses, sensitive_features=groups), 0.04)
+    return _contains(gap_interval(losses, sensitive_features=groups), 0.04)
 
 
-def skewed(n, rng):
-    """Of exponential losses, with means of 1 and 1.5."""
-    groups = _two(n)
+def skewed_losses(n, rng):
+    """Exponential losses with means of 1 and 1.5."""
+    groups = _two_groups(n)
     losses = rng.exponential(np.array([1.0, 1.5])[groups])
-    return _within(gap_interval(losses, sensitive_features=groups), 0.5)
+    return _contains(gap_interval(losses, sensitive_features=groups), 0.5)
 
 
 def areas(n, rng):
-    """Of normal scores a half and one and a half apart: areas of .638 and .856."""
-    apart, groups, positive = np.array([0.5, 1.5]), _two(n), np.tile([True, False], n)
-    scores = rng.normal(size=2 * n) + positive * apart[groups]
+    """AUC of normal scores with mean differences of .5 and 1.5: .638 and .856."""
+    shifts, groups, positive = np.array([0.5, 1.5]), _two_groups(n), np.tile([True, False], n)
+    scores = rng.normal(size=2 * n) + positive * shifts[groups]
     members = [np.flatnonzero(groups == g) for g in (0, 1)]
-    found = AUCs(positive, scores, members, np.ones(2 * n))
-    truth = np.ptp(special.ndtr(apart / np.sqrt(2)))
-    return _within(contrast_interval(found, all_pairs(2), LEVEL), truth)
+    estimates = AUCs(positive, scores, members, np.ones(2 * n))
+    truth = np.ptp(special.ndtr(shifts / np.sqrt(2)))
+    return _contains(contrast_interval(estimates, all_pairs(2), LEVEL), truth)
 
 
-def weighted(shape):
-    """Of rates of .3 and .4 with gamma weights; the design effect is 1 + 1 / shape."""
+def weighted_rates(shape):
+    """Rates of .3 and .4 with gamma weights; the design effect is 1 + 1 / shape."""
 
     def draw(n, rng):
-        groups = _two(n)
-        chosen = rng.random(2 * n) < np.array([0.3, 0.4])[groups]
+        groups = _two_groups(n)
+        decisions = (rng.random(2 * n) < np.array([0.3, 0.4])[groups]).astype(int)
         weights = rng.gamma(shape, size=2 * n) + 1e-9
-        found = gap_interval(chosen.astype(int), sensitive_features=groups, sample_weight=weights)
-        return _within(found, 0.1)
+        interval = gap_interval(decisions, sensitive_features=groups, sample_weight=weights)
+        return _contains(interval, 0.1)
 
     return draw
 
 
 def partial(scale):
-    """Upper limits of partial statistical parity of normal scores, one group shifted."""
+    """Upper limits of partial statistical parity of normal scores with shifted means."""
     interval = (0.1, 0.4)
     limit = limit_metric(PartialStatisticalParity(interval, scale=scale), confidence_level=LEVEL)
     truth = _partial_gap(interval, scale)
 
     def draw(n, rng):
-        groups = _two(n)
+        groups = _two_groups(n)
         scores = rng.normal(size=2 * n) + SHIFT * groups
         return limit(scores, sensitive_features=groups) >= truth
 
@@ -128,7 +128,7 @@ def _partial_gap(interval, scale):
 
 
 def balances(n, rng):
-    """Lower limits of balance: three groups in four clusters, 2 to 3 in the least balanced."""
+    """Lower limits of balance: three groups in four clusters, with a smallest balance of 2 / 3."""
     shares = np.array([[2, 3, 3], [3, 3, 3], [3, 3, 4], [4, 4, 3]]) / 38.0
     cells = rng.choice(12, size=2 * n, p=shares.ravel())
     return balance_limit(cells // 3, sensitive_features=cells % 3).low <= 2 / 3
@@ -137,14 +137,14 @@ def balances(n, rng):
 KINDS = {
     "ratio of rates": (ratios, (50, 300, 3000)),
     "Brier losses": (brier, (30, 100, 1000)),
-    "exponential losses": (skewed, (100, 300, 3000)),
-    "exponential losses*": (skewed, (30,)),
+    "exponential losses": (skewed_losses, (100, 300, 3000)),
+    "exponential losses*": (skewed_losses, (30,)),
     "areas under curves": (areas, (50, 200, 1000)),
-    "weights, design effect 1.5": (weighted(2.0), (100, 1000)),
-    "weights, design effect 3": (weighted(0.5), (100, 1000)),
-    "weights, design effect 9*": (weighted(0.125), (100, 1000)),
+    "weights, design effect 1.5": (weighted_rates(2.0), (100, 1000)),
+    "weights, design effect 3": (weighted_rates(0.5), (100, 1000)),
+    "weights, design effect 9*": (weighted_rates(0.125), (100, 1000)),
     "partial parity, normalized": (partial("normalized"), (100, 1000)),
     "partial parity, raw": (partial("raw"), (100, 1000)),
     "balance of clusters": (balances, (100, 1000)),
 }
-"""What is limited, and the numbers of people of each group."""
+"""Draws and numbers of samples of each group, by name."""

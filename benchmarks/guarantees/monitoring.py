@@ -1,4 +1,4 @@
-"""How often a monitor errs over all time, how soon it answers, and what it costs."""
+"""Errors of a monitor over all time, time until an alarm, and cost."""
 
 import tracemalloc
 from functools import partial
@@ -7,7 +7,7 @@ from time import process_time
 import numpy as np
 from scipy import stats
 
-from benchmarks.records import Run, recorded
+from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson
 from skfair.monitoring import GapMonitor
@@ -33,7 +33,7 @@ N_STREAMS = {5: 1000, 1: 50}  # streams of a chunk, by the runs of the budget
 N_CHUNKS = {5: 10, 1: 1}
 
 NULL_CASES = (
-    # rates of the groups, their shares, samples of a batch (0: random), looks, adversary
+    # rates of the groups, their shares, samples of a batch (0: random), batches, adversary
     ((0.25, 0.20), (0.5, 0.5), 1, 1000, False),
     ((0.25, 0.20), (0.5, 0.5), 100, 300, False),
     ((0.06, 0.01), (0.5, 0.5), 100, 300, False),
@@ -45,8 +45,8 @@ NULL_CASES = (
     ((0.25, 0.20, 0.25, 0.20), (0.25, 0.25, 0.25, 0.25), 100, 300, True),
     ((0.25,) * 4 + (0.20,) * 4, (0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.08, 0.02), 100, 200, False),
 )
-"""Streams on the edge of the tolerance .05. The adversary chooses the rates of each batch within
-the hypothesis, by what was counted so far, and lets them rise and fall."""
+"""Streams whose gap equals the tolerance .05. The adversary chooses the rates of each batch within
+the null hypothesis, from the counts so far, and lets them rise and fall."""
 
 ALARM_CASES = tuple(
     (rates, tolerance, share, horizon)
@@ -56,7 +56,7 @@ ALARM_CASES = tuple(
     )
     for share, horizon in zip((None, 0.5, 0.1), horizons, strict=True)
 )
-"""Rates of two groups, tolerance, share of the second (None: in turn), and samples of a stream."""
+"""Rates of two groups, tolerance, share of the second (None: alternating), samples of a stream."""
 
 
 class Streams:
@@ -76,7 +76,7 @@ class Streams:
         self.count(n, self.rng.binomial(n, rates))
 
     def count(self, n, x):
-        """Read batches of n samples, x of them positive, and bet when a block is complete."""
+        """Count batches of n samples with x positives, and bet when a block is complete."""
         self.block = self.block + np.stack((n, x))
         if self.block[0].sum(axis=-1).min() >= MIN_BLOCK:  # streams have equal sizes
             self.gap.update(*self.cell.update(*self.block))
@@ -88,19 +88,19 @@ class Streams:
 
 
 def false_statements(case, n_streams, rng):
-    """Numbers of streams on the edge with an alarm and with a certificate, at any look."""
-    rates, shares, batch, n_looks, is_adversarial = case
+    """Numbers of streams with an alarm and with a certificate at any look, under the null."""
+    rates, shares, batch, n_batches, is_adversarial = case
     tolerance = max(rates) - min(rates)
     streams = Streams(n_streams, len(rates), [tolerance], 0, rng)
     largest = np.full(n_streams, -np.inf)
-    for look in range(n_looks):
-        own = np.array(rates)
+    for number in range(n_batches):
+        batch_rates = np.array(rates)
         if is_adversarial:
-            # Groups that look larger are larger now, while all rates rise and fall together.
+            # Groups with large recent rates get the larger rate, and all rates rise and fall.
             recent = streams.cell.windows[1, :, 1] / (streams.cell.windows[0, :, 1] + 1e-9)
             is_high = recent > np.median(recent, axis=1, keepdims=True)
-            own = 0.3 + 0.25 * np.sin(look / 20) + tolerance * is_high
-        streams.step(own, shares, batch)
+            batch_rates = 0.3 + 0.25 * np.sin(number / 20) + tolerance * is_high
+        streams.step(batch_rates, shares, batch)
         largest = np.maximum(largest, log_evidence_against([streams.gap]))
     certificates = streams.log_certificates[..., 0]
     return {
@@ -110,7 +110,7 @@ def false_statements(case, n_streams, rng):
 
 
 def run_chunks(kind, cases, make, n_chunks, budget):
-    """Pairs of a case and the records of its chunks of streams, which are kept on disk."""
+    """Yield cases with the records of their chunks of streams, which are stored on disk."""
     size = N_STREAMS[budget.n_runs]
     runs = {
         case: [
@@ -125,14 +125,14 @@ def run_chunks(kind, cases, make, n_chunks, budget):
         ]
         for number, case in enumerate(cases)
     }
-    chunks = recorded("monitoring", [run for own in runs.values() for run in own], budget)
-    for case, own in runs.items():
-        if counted := [chunks[run.key] for run in own if run.key in chunks]:
-            yield case, counted
+    stored = load_or_run("monitoring", [run for chunks in runs.values() for run in chunks], budget)
+    for case, chunks in runs.items():
+        if records := [stored[run.key] for run in chunks if run.key in stored]:
+            yield case, records
 
 
 def null_records(budget):
-    """Shares of streams on the edge with a false alarm and a false certificate at any look."""
+    """Yield the rates of false alarms and false certificates at any look, under the null."""
     chunks = run_chunks("null", NULL_CASES, false_statements, N_CHUNKS[budget.n_runs], budget)
     for (rates, shares, batch, _, is_adversarial), counts in chunks:
         n_streams = N_STREAMS[budget.n_runs] * len(counts)
@@ -140,12 +140,12 @@ def null_records(budget):
             "figure": "null",
             "groups": len(rates),
             "rates": f"{max(rates):g}/{min(rates):g}",
-            "least share": min(shares),
+            "smallest share": min(shares),
             "batch": batch or "random",
             "adversary": is_adversarial,
             "streams": n_streams,
         }
-        # Certificates are about constant rates.
+        # Certificates assume constant rates.
         for name in ("alarms",) if is_adversarial else ("alarms", "certificates"):
             record[name] = sum(one[name] for one in counts) / n_streams
         yield record
@@ -154,7 +154,7 @@ def null_records(budget):
 def draw_samples(rates, share, n_streams, horizon, rng):
     """Groups and outcomes of the samples of two groups, (n_streams, horizon) each.
 
-    Share None: the groups take turns.
+    Share None: the groups alternate.
     """
     if share is None:
         groups = np.broadcast_to(np.arange(horizon) % 2 == 1, (n_streams, horizon))
@@ -164,17 +164,17 @@ def draw_samples(rates, share, n_streams, horizon, rng):
 
 
 def monitor_alarms(groups, outcomes, tolerance, batch=10):
-    """Number of samples of each stream until the monitor's alarm, which reads ten at a time."""
+    """Number of samples of each stream until the monitor's alarm, in batches of ten."""
     n_streams, horizon = groups.shape
     masks = np.stack((~groups, groups), axis=2).reshape(n_streams, -1, batch, 2)
     n = masks.sum(axis=2)
     x = (masks & outcomes.reshape(n_streams, -1, batch, 1)).sum(axis=2)
     streams = Streams(n_streams, 2, [tolerance], 0, None)
     alarms = np.full(n_streams, np.inf)
-    for look in range(horizon // batch):
-        streams.count(n[:, look], x[:, look])
+    for number in range(horizon // batch):
+        streams.count(n[:, number], x[:, number])
         is_alarm = log_evidence_against([streams.gap]) >= THRESHOLD
-        alarms[is_alarm & np.isinf(alarms)] = (look + 1) * batch
+        alarms[is_alarm & np.isinf(alarms)] = (number + 1) * batch
         if np.isfinite(alarms).all():
             break
     return alarms
@@ -189,7 +189,7 @@ class NewtonBets:
         self.squares, self.alarms = np.ones((2, n_streams)), np.full(n_streams, np.inf)
 
     def bet(self, difference, is_complete, used):
-        """Bet on differences of the streams that have a new one after `used` samples."""
+        """Bet on the differences of streams in which one is complete after `used` samples."""
         payoff = np.stack((difference, -difference)) - self.tolerance
         growth = 1.0 + self.fraction * payoff
         self.wealth += np.where(is_complete, np.log(growth), 0.0)
@@ -202,7 +202,7 @@ class NewtonBets:
 
 
 def pair_samples(groups, outcomes):
-    """Differences of the groups' i-th samples, when these have come, and how many pairs come."""
+    """Differences of the groups' i-th samples, numbers of samples until then, numbers of pairs."""
     order = np.argsort(groups, axis=1, kind="stable")
     sizes = np.stack(((~groups).sum(axis=1), groups.sum(axis=1)))
     first, rows = np.arange(sizes.min(axis=0).max()), np.arange(len(groups))[:, np.newaxis]
@@ -216,7 +216,7 @@ def pair_samples(groups, outcomes):
 
 
 def pair_alarms(groups, outcomes, tolerance):
-    """Samples until the alarm of the betting test on pairs, which wait for their second sample."""
+    """Samples until the alarm of the betting test on pairs."""
     difference, used, n_pairs = pair_samples(groups, outcomes)
     test = NewtonBets(len(groups), tolerance)
     for i in range(difference.shape[1]):
@@ -242,7 +242,7 @@ def mean_alarms(groups, outcomes, tolerance):
 
 
 def ville_alarms(groups, outcomes, tolerance):
-    """Samples until the alarm of the package ville: its betting test on pairs, both directions."""
+    """Samples until the alarm of the package ville: betting test on pairs in both directions."""
     alarms = np.full(len(groups), np.inf)
     for stream, (difference, used, n_pairs) in enumerate(
         zip(*pair_samples(groups, outcomes), strict=True)
@@ -260,11 +260,11 @@ def ville_alarms(groups, outcomes, tolerance):
 
 
 def samples_until_alarm(case, n_streams, rng):
-    """Samples of each stream until an alarm, by method; all methods read equal streams."""
+    """Samples of each stream until an alarm, by method; all methods read the same streams."""
     rates, tolerance, share, horizon = case
     groups, outcomes = draw_samples(rates, share, n_streams, horizon, rng)
     methods = {"monitor": monitor_alarms, "betting, pairs": pair_alarms}
-    if share is not None:  # else means are those of one sample each
+    if share is not None:  # else every mean is that of one sample
         methods["betting, means"] = mean_alarms
     if ville is not None:
         methods["ville, pairs"] = ville_alarms
@@ -275,7 +275,7 @@ def samples_until_alarm(case, n_streams, rng):
 
 
 def alarm_records(budget):
-    """Median and mean samples until an alarm; streams without one count as the horizon."""
+    """Yield median and mean samples until an alarm; streams without one count as the horizon."""
     n_chunks = max(N_CHUNKS[budget.n_runs] // 5, 1)
     chunks = run_chunks("alarm", ALARM_CASES, samples_until_alarm, n_chunks, budget)
     for (rates, tolerance, share, horizon), times in chunks:
@@ -285,33 +285,33 @@ def alarm_records(budget):
                 "figure": "until alarm",
                 "rates": f"{rates[0]:g}/{rates[1]:g}",
                 "tolerance": tolerance,
-                "least share": share or "in turn",
+                "smallest share": share or "alternating",
                 "streams": len(alarms),
                 "method": method,
                 "median": np.median(alarms),
                 "mean": np.minimum(alarms, horizon).mean(),
-                "none": np.isinf(alarms).mean(),
-                "fixed plan": fixed_plan(rates, tolerance, share or 0.5),
+                "without alarm": np.isinf(alarms).mean(),
+                "fixed sample": fixed_sample_size(rates, tolerance, share or 0.5),
             }
 
 
 def compare_alarms(alarms, statistic):
-    """Samples of the other methods over those of the monitor, on equal streams."""
-    keys = ("rates", "tolerance", "least share")
-    own = {
+    """Samples of the other methods over those of the monitor, on the same streams."""
+    keys = ("rates", "tolerance", "smallest share")
+    monitor = {
         tuple(one[key] for key in keys): one[statistic]
         for one in alarms
         if one["method"] == "monitor"
     }
     return [
-        one[statistic] / own[tuple(one[key] for key in keys)]
+        one[statistic] / monitor[tuple(one[key] for key in keys)]
         for one in alarms
         if one["method"] != "monitor"
     ]
 
 
-def fixed_plan(rates, tolerance, share):
-    """Samples at which a test that is read once rejects in half of the cases."""
+def fixed_sample_size(rates, tolerance, share):
+    """Samples at which a test of a fixed sample has a power of one half."""
     variance = sum(p * (1 - p) / s for p, s in zip(rates, (1.0 - share, share), strict=True))
     excess = rates[0] - rates[1] - tolerance
     z = stats.norm.isf((1.0 - LEVEL) / 2)  # two differences may exceed the tolerance
@@ -319,12 +319,11 @@ def fixed_plan(rates, tolerance, share):
 
 
 def change(n_streams, run_length=1000.0, n_fair=8000, batch=100, horizon=40000):
-    """Samples from a change until the alarm: detector, CUSUM of its e-values, for-ever alarm."""
+    """Samples from a change until the alarm: detector, CUSUM of its e-values, permanent alarm."""
     streams = Streams(n_streams, 2, [0.02], 0, np.random.default_rng(3))
-    limits = {"detector": run_length, "cusum": run_length, "alarm for ever": np.exp(THRESHOLD)}
+    limits = {"detector": run_length, "cusum": run_length, "permanent alarm": np.exp(THRESHOLD)}
     delays = {name: np.full(n_streams, np.inf) for name in limits}
-    for look in range(1, (n_fair + horizon) // batch + 1):
-        n_samples = look * batch
+    for n_samples in range(batch, n_fair + horizon + 1, batch):
         streams.step((0.25, 0.25 if n_samples <= n_fair else 0.20), (0.5, 0.5), batch)
         log_against = log_evidence_against([streams.gap])
         statistics = (*detector_statistics(streams), np.exp(log_against))
@@ -340,7 +339,7 @@ def change(n_streams, run_length=1000.0, n_fair=8000, batch=100, horizon=40000):
             "streams": n_streams,
             "median delay": np.median(delay[delay > 0]),
             "ninth decile": np.quantile(delay[delay > 0], 0.9, method="higher"),
-            "false before": np.mean(delay <= 0),
+            "false alarms": np.mean(delay <= 0),
         }
         for name, delay in delays.items()
     ]
@@ -352,14 +351,14 @@ def detector_statistics(streams):
 
 
 def mean_run_length(n_streams, run_length=100.0, horizon=1000):
-    """Mean number of batches until a false alarm on the edge, those without one at the horizon."""
+    """Mean batches until a false alarm under the null; streams without one count as the horizon."""
     streams = Streams(n_streams, 2, [0.05], 0, np.random.default_rng(4))
     lengths = {name: np.full(n_streams, float(horizon)) for name in ("detector", "cusum")}
-    for look in range(1, horizon):
+    for number in range(1, horizon):
         streams.step((0.25, 0.20), (0.5, 0.5), 100)
         for name, statistic in zip(lengths, detector_statistics(streams), strict=True):
             is_first = (lengths[name] == horizon) & (statistic >= run_length)
-            lengths[name] = np.where(is_first, look, lengths[name])
+            lengths[name] = np.where(is_first, number, lengths[name])
     return [
         {
             "figure": "run length",
@@ -372,13 +371,13 @@ def mean_run_length(n_streams, run_length=100.0, horizon=1000):
     ]
 
 
-def coverage(rates, n_streams, n_looks=200, batch=100):
-    """Share of streams whose interval contains the gap at every look."""
+def coverage(rates, n_streams, n_batches=200, batch=100):
+    """Proportion of streams whose interval contains the gap at every look."""
     levels = np.sort(np.append((np.arange(60) / 60) ** 2, 0.05))
     streams = Streams(n_streams, len(rates), levels, 14, np.random.default_rng(len(rates)))
-    for _ in range(n_looks):
+    for _ in range(n_batches):
         streams.step(rates, np.full(len(rates), 1 / len(rates)), batch)
-    # Limits of largest evidence only narrow, so that those of the last look decide.
+    # Limits of the running maximum only narrow, so the last look decides.
     threshold, gap = THRESHOLD + np.log(2.0), max(rates) - min(rates)
     low, high = gap_limits(levels, streams.log_certificates, streams.gap.log_max, threshold)
     return {
@@ -392,7 +391,7 @@ def coverage(rates, n_streams, n_looks=200, batch=100):
 
 
 def cost(n_batches=1000, n_samples=1000, n_groups=6):
-    """CPU seconds and megabytes of a monitor of many batches."""
+    """CPU seconds and megabytes of a monitor that reads many batches."""
     rng = np.random.default_rng(5)
     groups = rng.integers(n_groups, size=n_samples)
     batches = (rng.random((n_batches, n_samples)) < 0.2).astype(int)
@@ -408,10 +407,10 @@ def cost(n_batches=1000, n_samples=1000, n_groups=6):
     return {"figure": "cost", "batches": copy.n_batches_, "seconds": seconds, "MB": megabytes}
 
 
-def repeated_looks(n_streams, n_months=24, n_per_month=1000):
-    """Share of streams on the edge with a certificate of a fixed sample by the given month.
+def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
+    """Proportion of streams with a fixed-sample certificate by a month, under the null.
 
-    Certificates are those of Newcombe's limit, as `certify` computes it for large samples.
+    Certificates use Newcombe's limit, as `certify` does for large samples.
     """
     rng, tolerance = np.random.default_rng(6), 0.05
     hits = rng.binomial(n_per_month, [[[0.25]], [[0.20]]], size=(2, n_streams, n_months))
@@ -423,27 +422,27 @@ def repeated_looks(n_streams, n_months=24, n_per_month=1000):
         (p1, p2), (low, high) = counts / n, wilson(counts / n, n, z)
         margins = np.hypot(high[0] - p1, p2 - low[1]), np.hypot(p1 - low[0], high[1] - p2)
         certified = (p1 - p2 + margins[0] <= tolerance) & (p2 - p1 + margins[1] <= tolerance)
-        ever = np.logical_or.accumulate(certified, axis=1).mean(axis=0)
-        months = {f"month {month}": ever[month - 1] for month in (1, 3, 6, 12, 24)}
+        rates = np.logical_or.accumulate(certified, axis=1).mean(axis=0)
+        months = {f"month {month}": rates[month - 1] for month in (1, 3, 6, 12, 24)}
         records.append({"figure": "fixed sample", "method": name} | months)
     return records
 
 
-def monitoring(budget):
+def monitor_benchmark(budget):
     """False statements over all time, time until an alarm, run length, coverage and cost."""
     if ville is None:
-        print("The package ville is not installed, and left out: pip install ville")
+        print("The package ville is not installed and is left out: pip install ville")
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
     changes, runs = change(n), mean_run_length(n)
-    covered = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
-    price = cost()
-    fixed = repeated_looks(20 * n)
+    intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
+    costs = cost()
+    fixed = repeated_certificates(20 * n)
     alpha = 1.0 - LEVEL
     checks = [
         *(
             Check(
-                f"null: share with {name} at any look",
+                f"null: rate of {name} at any look",
                 [one[name] for one in null if name in one],
                 "<=",
                 alpha,
@@ -460,12 +459,12 @@ def monitoring(budget):
             for statistic in ("median", "mean")
         ),
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
-        Check("interval: coverage", [one["coverage"] for one in covered], ">=", LEVEL),
-        Check("CPU seconds of 1,000 batches", [price["seconds"]], "<=", 2.0),
-        Check("megabytes of 1,000 batches", [price["MB"]], "<=", 50.0),
+        Check("interval: coverage", [one["coverage"] for one in intervals], ">=", LEVEL),
+        Check("CPU seconds of 1,000 batches", [costs["seconds"]], "<=", 2.0),
+        Check("megabytes of 1,000 batches", [costs["MB"]], "<=", 50.0),
     ]
     title = (
-        f"Monitors at {LEVEL:g}: shares of streams with a false alarm or certificate at any look; "
+        f"Monitors at {LEVEL:g}: rates of false alarms and certificates at any look; "
         "samples until an alarm; batches; coverage at all looks; cost"
     )
-    return Report(title, [*null, *alarms, *changes, *runs, *covered, *fixed, price], checks)
+    return Report(title, [*null, *alarms, *changes, *runs, *intervals, *fixed, costs], checks)

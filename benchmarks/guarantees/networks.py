@@ -1,4 +1,4 @@
-"""Networks under constraints: tolerances kept, and the published table of stochastic methods."""
+"""Perceptrons with constraints: training and test gaps, accuracy and time."""
 
 import warnings
 from itertools import product
@@ -8,17 +8,17 @@ import numpy as np
 from benchmarks.erm_cases import case
 from benchmarks.peers.constrained_erm import GAPS, TOLERANCE
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 
 
 def mlp_tolerance(budget):
-    """Perceptrons asked for a tolerance of .02: what the decisions keep, accuracies, time."""
+    """Perceptrons with a tolerance of .02: gaps of the decisions, accuracies, time."""
     records = []
     for name, constraint in product(("Adult", "COMPAS", "Bank"), GAPS):
         if constraint == "equal_opportunity":
             continue
-        runs = [_kept(case(name, seed), constraint, seed) for seed in range(min(3, budget.n_runs))]
+        runs = [_run(case(name, seed), constraint, seed) for seed in range(min(3, budget.n_runs))]
         columns = ("s", "train", "train gap", "test", "test gap", "train linear", "test linear")
         figures = dict(zip(columns, np.mean(runs, axis=0), strict=True))
         worst = max(run[2] for run in runs)
@@ -35,12 +35,11 @@ def mlp_tolerance(budget):
     return Report("Perceptrons (64-32), tolerance .02, means over seeds", records, checks)
 
 
-def _kept(problem, constraint, seed):
-    """Seconds, accuracy and gap on training and test rows, and a linear model's accuracies."""
+def _run(problem, constraint, seed):
+    """Seconds, accuracy and gap on training and test data, and a linear model's accuracies."""
     train, gap = problem.train, GAPS[constraint]
     model = ConstrainedMLPClassifier(constraint, tolerance=TOLERANCE, random_state=seed)
-    found = timed(_fit, model, train)
-    figures = [found.seconds]
+    figures = [time_call(_fit, model, train).seconds]
     for part in (train, problem.test):
         decisions = model.predict(part.X)
         figures.append(np.mean(decisions == part.y))
@@ -51,5 +50,5 @@ def _kept(problem, constraint, seed):
 
 def _fit(model, train):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it says is counted instead
+        warnings.simplefilter("ignore", UserWarning)  # the gaps are reported instead
         return model.fit(train.X, train.y, sensitive_features=train.groups)

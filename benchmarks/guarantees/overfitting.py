@@ -1,4 +1,4 @@
-"""Ranks of a forest that knows its people by heart, shifted by scores of different people."""
+"""Rank shifts of an overfitted forest by training, out-of-fold, out-of-bag or held-out scores."""
 
 import numpy as np
 from sklearn.base import clone
@@ -11,26 +11,26 @@ from skfair.metrics import demographic_parity_difference
 
 FOREST = RandomForestClassifier(100, random_state=0, oob_score=True)
 TOLERANCE = 0.05
-OWN, OTHERS = "of its own people", "of others, half of all"
+TRAINING, HELD_OUT = "training", "held-out half"
 
 
-def overfitting(budget):
-    """An over-fitted forest whose ranks are shifted by scores of people it has seen, or has not."""
+def overfitted_forest(budget):
+    """Rank shifts of an overfitted forest by training, out-of-fold, OOB or held-out scores."""
     records = []
     for seed in range(budget.n_runs):
         problem = case("Adult", seed)
-        for scored_by, fitted in _models(problem.train):
-            decisions = fitted.predict(problem.test.X, sensitive_features=problem.test.groups)
+        for scores, model in _models(problem.train):
+            decisions = model.predict(problem.test.X, sensitive_features=problem.test.groups)
             records.append(
                 {
-                    "scores": scored_by,
+                    "scores": scores,
                     "seed": seed,
-                    "gap of these scores": fitted.constraint_report_["gap"].max(),
-                    "gap of new people": demographic_parity_difference(
+                    "gap of these scores": model.constraint_report_["gap"].max(),
+                    "held-out gap": demographic_parity_difference(
                         problem.test.y, decisions, sensitive_features=problem.test.groups
                     ),
                     "accuracy": np.mean(decisions == problem.test.y),
-                    "plain accuracy": _accuracy(fitted.estimator_, problem.test),
+                    "plain accuracy": _accuracy(model.estimator_, problem.test),
                 }
             )
     title = f"PartialParityPostprocessor on a forest, Adult by sex, tolerance {TOLERANCE}"
@@ -38,41 +38,41 @@ def overfitting(budget):
 
 
 def _checks(records):
-    """Scores of folds or out of bag are nearer to those of others than those of its own people."""
-    own, others = (_new_gaps(records, scores) for scores in (OWN, OTHERS))
+    """Out-of-fold and out-of-bag scores give gaps nearer to those of held-out scores."""
+    training, held_out = (_gaps(records, scores) for scores in (TRAINING, HELD_OUT))
     return [
         Check(
-            f"distance to the gap of scores of others, {unseen} over own people",
-            list(np.abs(_new_gaps(records, unseen) - others) / np.abs(own - others)),
+            f"distance to the gap with held-out scores, {cv} / training scores",
+            list(np.abs(_gaps(records, cv) - held_out) / np.abs(training - held_out)),
             "<=",
             1.0,
         )
-        for unseen in ("cv=5", "cv='oob'")
+        for cv in ("cv=5", "cv='oob'")
     ]
 
 
-def _new_gaps(records, scores):
-    return np.array([one["gap of new people"] for one in records if one["scores"] == scores])
+def _gaps(records, scores):
+    return np.array([one["held-out gap"] for one in records if one["scores"] == scores])
 
 
-def _models(people):
-    """Every way to come by scores, with the model that is fitted so."""
+def _models(split):
+    """Yield kinds of scores, and the postprocessor fitted to them."""
     for cv in (5, "oob"):
-        yield f"cv={cv!r}", _fit(FOREST, people, cv)
-    first, others = np.arange(len(people.y)) % 2 == 0, np.arange(len(people.y)) % 2 == 1
-    halves = [Split(*(column[rows] for column in people)) for rows in (first, others)]
+        yield f"cv={cv!r}", _fit(FOREST, split, cv)
+    is_even = np.arange(len(split.y)) % 2 == 0
+    halves = [Split(*(column[rows] for column in split)) for rows in (is_even, ~is_even)]
     forest = clone(FOREST).fit(halves[0].X, halves[0].y)
-    yield OTHERS, _fit(forest, halves[1], "prefit")
-    forest = clone(FOREST).fit(people.X, people.y)
-    yield OWN, _fit(forest, people, "prefit")
+    yield HELD_OUT, _fit(forest, halves[1], "prefit")
+    forest = clone(FOREST).fit(split.X, split.y)
+    yield TRAINING, _fit(forest, split, "prefit")
 
 
-def _fit(forest, people, cv):
+def _fit(forest, split, cv):
     model = PartialParityPostprocessor(
         forest, criterion="demographic_parity", tolerance=TOLERANCE, cv=cv
     )
-    return model.fit(people.X, people.y, sensitive_features=people.groups)
+    return model.fit(split.X, split.y, sensitive_features=split.groups)
 
 
-def _accuracy(forest, people):
-    return np.mean(forest.predict(people.X) == people.y)
+def _accuracy(forest, split):
+    return np.mean(forest.predict(split.X) == split.y)

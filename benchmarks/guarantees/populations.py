@@ -1,7 +1,7 @@
-"""Populations of which samples are drawn again and again.
+"""Populations from which samples are drawn repeatedly.
 
-The method was chosen on those in `TUNING` alone; what is reported is counted on those in
-`REPORTING`, which were drawn up before and never used to choose anything.
+The method was tuned on the populations in `TUNING` alone. Results are reported for those in
+`REPORTING`, which were specified before and were never used for any choice.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from benchmarks.erm_cases import _data
 from skfair.groups import Samples, check_groups
 
 SIZE = 100_000
-"""Samples that stand for a generated population."""
+"""Number of samples that represent a generated population."""
 
 
 def population_of(X, y, groups, weights=None):
@@ -35,28 +35,28 @@ def _linear(seed, shares, n_columns, shift, noise=1.0, signal=0.35):
     return X, (scores > 0).astype(int), groups
 
 
-def _mislabelled(seed, n_columns):
-    """One of two groups has a quarter of its labels wrong."""
+def _label_noise(seed, n_columns):
+    """A quarter of the labels of one of two groups are wrong."""
     X, y, groups = _linear(seed, [0.3, 0.7], n_columns, 0.5)
     wrong = (groups == 0) & (np.random.default_rng(seed).random(SIZE) < 0.25)
     return X, np.where(wrong, 1 - y, y), groups
 
 
-def _tied(seed):
-    """Features of few values, and 3 strata, the first column."""
+def _ties(seed):
+    """Features with three values each; the first column has three strata."""
     X, y, groups = _linear(seed, [0.4, 0.6], 8, 0.5)
     X = np.round(X).clip(-1, 1)
     return X, y, groups
 
 
-def _weighted(seed):
+def _sampling_weights(seed):
     """Sampling weights of a design effect of about 1.6, unrelated to the labels."""
     X, y, groups = _linear(seed, [0.35, 0.65], 10, 0.5)
     return X, y, groups, np.random.default_rng(seed).lognormal(sigma=0.7, size=SIZE)
 
 
-def _misspecified(seed, shares=(0.4, 0.6)):
-    """Features with heavy tails, and labels by their squares and products."""
+def _nonlinear(seed, shares=(0.4, 0.6)):
+    """Features with heavy tails, and labels that are not linear in them."""
     rng = np.random.default_rng(seed)
     groups = rng.choice(len(shares), size=SIZE, p=shares)
     X = rng.standard_t(3, size=(SIZE, 8)) + 0.4 * groups[:, np.newaxis]
@@ -65,7 +65,7 @@ def _misspecified(seed, shares=(0.4, 0.6)):
 
 
 def _shifted_labels(seed):
-    """Base rates of .15 and .6, features that depend on the label alone."""
+    """Base rates of .15 and .6, and features that depend on the label alone."""
     rng = np.random.default_rng(seed)
     groups = rng.choice(2, size=SIZE, p=[0.3, 0.7])
     y = (rng.random(SIZE) < np.array([0.15, 0.6])[groups]).astype(int)
@@ -75,7 +75,7 @@ def _shifted_labels(seed):
 TUNING = {
     "tuning: 30 columns": lambda: _linear(101, [0.3, 0.7], 30, 0.5),
     "tuning: separable": lambda: _linear(102, [0.3, 0.7], 30, 0.5, noise=1e-9),
-    "tuning: mislabelled": lambda: _mislabelled(103, 30),
+    "tuning: mislabelled": lambda: _label_noise(103, 30),
     "tuning: 4 groups": lambda: _linear(104, [0.25] * 4, 10, 0.4),
 }
 
@@ -84,13 +84,13 @@ REPORTING = {
     "5 columns": lambda: _linear(2, [0.5, 0.5], 5, 0.4),
     "12 groups": lambda: _linear(3, np.full(12, 1 / 12), 8, 0.3),
     "a group of 2 %": lambda: _linear(4, [0.02, 0.98], 10, 0.8),
-    "ties": lambda: _tied(5),
-    "weights": lambda: _weighted(6),
+    "ties": lambda: _ties(5),
+    "weights": lambda: _sampling_weights(6),
     "separable": lambda: _linear(7, [0.4, 0.6], 20, 0.4, noise=1e-9),
-    "misspecified": lambda: _misspecified(8),
+    "misspecified": lambda: _nonlinear(8),
     "label shift": lambda: _shifted_labels(9),
     "5 unequal groups": lambda: _linear(10, [0.4, 0.3, 0.15, 0.1, 0.05], 15, 0.7),
-    "mislabelled": lambda: _mislabelled(11, 20),
+    "mislabelled": lambda: _label_noise(11, 20),
     "Adult": lambda: _data("Adult"),
     "COMPAS": lambda: _data("COMPAS"),
     "ACS": lambda: _data("ACSIncome"),
@@ -104,7 +104,7 @@ REAL = ("Adult", "COMPAS", "ACS", "bank", "law school")
 
 
 class Case(NamedTuple):
-    """What is drawn of a population, and requested."""
+    """A population, the sample size, and the requirements of the fit."""
 
     population: str
     n_samples: int

@@ -1,4 +1,4 @@
-"""Ratios of rates: kept on random problems, and in populations of which samples are redrawn."""
+"""Ratios of rates on random problems, and in populations from which samples are redrawn."""
 
 import warnings
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def draw_problem(seed):
     """A problem of random size, groups, base rates, ties, weights, constraint and ratio."""
     rng = np.random.default_rng([11, seed])
     n_samples, n_groups = int(rng.integers(40, 600)), int(rng.integers(2, 5))
-    # The first samples are of each group and class once, so that every rate is known.
+    # The first samples contain each group and class once, so that every rate is defined.
     groups = rng.choice(n_groups, size=n_samples, p=rng.dirichlet(np.full(n_groups, 4.0)))
     groups[: 2 * n_groups] = np.repeat(np.arange(n_groups), 2)
     X = rng.normal(size=(n_samples, int(rng.integers(1, 6))))
@@ -59,20 +59,20 @@ def draw_problem(seed):
 
 
 def fit_problem(seed):
-    """The fit of a random problem, judged by the public metric of the ratio."""
+    """Fit a random problem; ratio by the public metric, status and accuracy."""
     X, y, groups, weights, constraint = draw_problem(seed)
-    given = {"sensitive_features": groups, "sample_weight": weights}
+    metadata = {"sensitive_features": groups, "sample_weight": weights}
     model = ConstrainedERMClassifier(constraint, min_group_size=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of bounds that are not kept, which the status says too
-        model.fit(X, y, **given)
+        warnings.simplefilter("ignore")  # the status reports infeasible bounds as well
+        model.fit(X, y, **metadata)
     decisions = model.predict(X)
-    ratio = getattr(metrics, constraint.ratio_metric)(y, decisions, **given)
+    ratio = getattr(metrics, constraint.ratio_metric)(y, decisions, **metadata)
     return {
         "constraint": type(constraint).__name__,
         "required": constraint.ratio,
         "ratio": ratio,
-        "kept": bool(ratio >= constraint.ratio - 1e-12),
+        "met": bool(ratio >= constraint.ratio - 1e-12),
         "infeasible": model.status_ == "infeasible",
         "constant": len(np.unique(decisions)) == 1,
         "accuracy": np.mean(decisions == y),
@@ -81,26 +81,28 @@ def fit_problem(seed):
 
 
 def rate_ratios(budget):
-    """Ratios of rates: on 500 random problems, and redrawn with confidence_level."""
-    n_problems = max(50, round(N_PROBLEMS * budget.share))
+    """Ratios of rates on 500 random problems, and in redraws with confidence_level."""
+    n_problems = max(50, round(N_PROBLEMS * budget.fraction))
     fits = [fit_problem(seed) for seed in range(n_problems)]
-    wrong = [fit["kept"] == fit["infeasible"] for fit in fits]
+    wrong = [fit["met"] == fit["infeasible"] for fit in fits]
     records = [
-        {"case": f"{name}, {n_problems} random problems", **_shares(fits, name)}
+        {"case": f"{name}, {n_problems} random problems", **_means(fits, name)}
         for name in [*sorted({fit["constraint"] for fit in fits}), "all"]
     ]
-    n_redraws = max(2, round(N_REDRAWS * budget.share))
+    n_redraws = max(2, round(N_REDRAWS * budget.fraction))
     rows, _ = table(["ratio: 5 columns", "ratio: label shift"], n_redraws)
     checks = [Check("random problems whose status is wrong", [sum(wrong)], "<=", 0)]
     for row in rows:
         allowed = round(1.0 - row["level"] + row["2 s.e."], 4)
         name = f"guaranteed and broken, {row['case']} at {row['level']:g}"
         checks.append(Check(name, [row["guaranteed and broken"]], "<=", allowed))
-    return Report("Shares of fits, and of redraws", records + rows, checks)
+    return Report("Proportions of fits, and of redraws", records + rows, checks)
 
 
-def _shares(fits, name):
-    """Shares of the fits under a constraint, or of all."""
-    own = [fit for fit in fits if name in ("all", fit["constraint"])]
-    columns = ("kept", "infeasible", "constant", "accuracy", "constant accuracy")
-    return {"fits": len(own)} | {one: float(np.mean([fit[one] for fit in own])) for one in columns}
+def _means(fits, name):
+    """Means over the fits with a constraint, or over all."""
+    fits = [fit for fit in fits if name in ("all", fit["constraint"])]
+    columns = ("met", "infeasible", "constant", "accuracy", "constant accuracy")
+    return {"fits": len(fits)} | {
+        one: float(np.mean([fit[one] for fit in fits])) for one in columns
+    }

@@ -1,11 +1,10 @@
-"""How often the population breaks a guaranteed tolerance: fits of samples drawn again and again.
+"""How often a guaranteed tolerance is violated in the population: fits to repeated samples.
 
-Real data, or generated samples in great number, are taken as the population: every redraw takes a
-sample of it, fits without a guarantee and at both levels, and measures the gaps in the population.
-Redraws are kept in `FOLDER` as they come, so that one can stop and go on; delete it when the method
-has changed. ``python -m benchmarks.guarantees.redraws 100`` makes 100 of each case, or as many as
-are missing, ten of each case at a time; names of cases may follow. ``python -m benchmarks redraws``
-makes 300.
+The population is real data or a large generated data set. Every redraw takes a sample of it, fits
+without a guarantee and at both levels, and computes the gaps in the population. Redraws are stored
+in `FOLDER`, so that a stopped run can be resumed; delete it when the method has changed.
+``python -m benchmarks.guarantees.redraws 100`` completes 100 redraws of each case, ten at a time;
+names of cases may follow. ``python -m benchmarks redraws`` makes 500 of each case.
 """
 
 import json
@@ -41,7 +40,7 @@ LEVELS = (0.95, 0.8)
 _CHUNK = 10
 _N_BINS = 20
 _MIN_IN_BIN = 100
-"""Redraws of a case at a time; bins of the reported probability, and fits that a bin needs."""
+"""Redraws of a case at a time; bins of the reported probability; minimum fits of a checked bin."""
 
 CASES = {
     "tuning: DP": Case("tuning: 30 columns", 2_000, "demographic_parity", 0.1),
@@ -82,7 +81,7 @@ CASES = {
 """Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``."""
 
 _APART = ("tuning", "ratio")
-"""Beginnings of the names of cases that are not reported here."""
+"""Prefixes of the names of cases that are not reported here."""
 
 _BASES = {
     "logistic": lambda: LogisticRegression(),
@@ -95,9 +94,9 @@ _BASES = {
 
 @cache
 def population(name, n_samples=None):
-    """The population of a name, or so many samples of it taken for one: `Samples`."""
-    found = (TUNING | REPORTING)[name]()
-    return population_of(*(column[:n_samples] for column in found))
+    """The population of a name, or its first `n_samples` samples: `Samples`."""
+    columns = (TUNING | REPORTING)[name]()
+    return population_of(*(column[:n_samples] for column in columns))
 
 
 def _population_of(case):
@@ -109,22 +108,22 @@ def _population_of(case):
 def bound(name):
     """The constraints of a case, on its population."""
     case = CASES[name]
-    given = case.constraint if isinstance(case.constraint, list) else [case.constraint]
-    made = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in given]
-    how = _population_of(case), Sigmoid(), LogisticLoss(), case.tolerance
-    return [one.bind(*how) for one in made]
+    names = case.constraint if isinstance(case.constraint, list) else [case.constraint]
+    constraints = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in names]
+    arguments = _population_of(case), Sigmoid(), LogisticLoss(), case.tolerance
+    return [one.bind(*arguments) for one in constraints]
 
 
 def redraw(name, seed):
-    """Fit one sample without a guarantee and at every level; measure the population's gaps."""
+    """Fit one sample without a guarantee and at every level; evaluate fits in the population."""
     case = CASES[name]
-    people = _population_of(case)
-    rows = np.random.default_rng([7, seed]).integers(len(people.target), size=case.n_samples)
-    record = {"seed": seed, "plain": _fit(name, people, rows, None)}
-    return record | {str(level): _fit(name, people, rows, level) for level in LEVELS}
+    samples = _population_of(case)
+    rows = np.random.default_rng([7, seed]).integers(len(samples.target), size=case.n_samples)
+    record = {"seed": seed, "plain": _fit(name, samples, rows, None)}
+    return record | {str(level): _fit(name, samples, rows, level) for level in LEVELS}
 
 
-def _fit(name, people, rows, level):
+def _fit(name, samples, rows, level):
     case = CASES[name]
     common = {"constraint": case.constraint, "tolerance": case.tolerance, "confidence_level": level}
     if case.model == "linear":
@@ -132,36 +131,36 @@ def _fit(name, people, rows, level):
     else:
         cv = "oob" if case.model == "forest" else 5
         model = ConstrainedClassifierCV(_BASES[case.model](), cv=cv, **common)
-    labels = people.groups.codes[rows]
+    labels = samples.groups.codes[rows]
     start = process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where nothing can be guaranteed, the status says so
         model.fit(
-            people.X[rows],
-            people.target[rows] > 0,
+            samples.X[rows],
+            samples.target[rows] > 0,
             sensitive_features=labels,
-            sample_weight=people.weights[rows],
+            sample_weight=samples.weights[rows],
         )
     seconds = process_time() - start
-    scores = model.decision_function(people.X)
+    scores = model.decision_function(samples.X)
     decisions = scores > 0
     return {
         "probability": model.guarantee_probability_,
         "guaranteed": model.status_ not in ("uncertain", "infeasible"),
         "kept": all(part.gap(scores) <= part.tolerance for part in bound(name)),
-        "accuracy": float(np.average(decisions == (people.target > 0), weights=people.weights)),
+        "accuracy": float(np.average(decisions == (samples.target > 0), weights=samples.weights)),
         "is_constant": bool(decisions.all() or not decisions.any()),
         "seconds": seconds,
     }
 
 
 def records_of(name, n_redraws):
-    """The first redraws of a case, those that are missing made now."""
+    """The first redraws of a case; missing ones are made."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.jsonl"
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     if len(known) < n_redraws and name not in _compiled:
-        redraw(name, 0)  # compiling is not timed
+        redraw(name, 0)  # compiles, so that no timing includes it
         _compiled.add(name)
     with path.open("a") as file:
         for seed in range(len(known), n_redraws):
@@ -176,62 +175,62 @@ _compiled = set()
 
 def summary(name, records, level):
     """One line of the table: shares among the redraws of a case, at a level."""
-    plain, own = ([one[key] for one in records] for key in ("plain", str(level)))
+    plain, fits = ([one[key] for one in records] for key in ("plain", str(level)))
 
     def mean(fits, what):
         return float(np.mean([fit[what] for fit in fits]))
 
-    broken = float(np.mean([fit["guaranteed"] and not fit["kept"] for fit in own]))
-    times = [fit["seconds"] for fit in own], [fit["seconds"] for fit in plain]
+    broken = float(np.mean([fit["guaranteed"] and not fit["kept"] for fit in fits]))
+    times = [fit["seconds"] for fit in fits], [fit["seconds"] for fit in plain]
     return {
         "case": name,
         "level": level,
         "redraws": len(records),
         "plain: broken": 1.0 - mean(plain, "kept"),
-        "guaranteed": mean(own, "guaranteed"),
+        "guaranteed": mean(fits, "guaranteed"),
         "guaranteed and broken": broken,
         "2 s.e.": 2.0 * np.sqrt((1.0 - level) * level / len(records)),
-        "probability": mean(own, "probability"),
-        "kept": mean(own, "kept"),
-        "accuracy": mean(own, "accuracy"),
-        "accuracy lost": mean(plain, "accuracy") - mean(own, "accuracy"),
-        "constant": mean(own, "is_constant"),
+        "probability": mean(fits, "probability"),
+        "kept": mean(fits, "kept"),
+        "accuracy": mean(fits, "accuracy"),
+        "accuracy lost": mean(plain, "accuracy") - mean(fits, "accuracy"),
+        "constant": mean(fits, "is_constant"),
         "time / plain": float(np.median(times[0]) / np.median(times[1])),
     }
 
 
 def reliability(fits):
-    """Reported probability and share of fits that keep the tolerance, by bins; a list of dicts."""
-    probability, kept = (np.array([fit[key] for fit in fits]) for key in ("probability", "kept"))
+    """Reported probability and frequency of met tolerances, by bins; a list of dicts."""
+    probability, is_met = (np.array([fit[key] for fit in fits]) for key in ("probability", "kept"))
     bins = np.minimum((probability * _N_BINS).astype(int), _N_BINS - 1)
     return [
         {
             "reported from": number / _N_BINS,
             "fits": int((bins == number).sum()),
             "mean reported": float(probability[bins == number].mean()),
-            "kept": float(kept[bins == number].mean()),
+            "kept": float(is_met[bins == number].mean()),
         }
         for number in np.unique(bins).tolist()
     ]
 
 
 def table(names, n_redraws):
-    """A line for each case and level and for all, and the reliability of all.
+    """Rows of every case and level and of all cases, and the reliability of all.
 
-    Redraws are made ten of each case at a time, so that all grow together.
+    Redraws are made ten of each case at a time.
     """
     records = {}
     for n_made in [*range(_CHUNK, n_redraws, _CHUNK), n_redraws]:
         records = {name: records_of(name, n_made) for name in names}
-    records["all"] = [one for own in records.values() for one in own]
-    rows = [summary(name, own, level) for name, own in records.items() for level in LEVELS]
+    records["all"] = [one for fits in records.values() for one in fits]
+    rows = [summary(name, fits, level) for name, fits in records.items() for level in LEVELS]
     fits = [one[str(level)] for one in records["all"] for level in LEVELS]
     return rows, reliability(fits)
 
 
 def redraws(budget):
-    """Guaranteed and broken: redraws of populations, with and without confidence_level."""
-    n_redraws = max(1, round(100 * budget.n_runs * budget.share))
+    """Violations of guaranteed tolerances in redraws of populations, with confidence_level."""
+    n_redraws = max(1, round(100 * budget.n_runs * budget.fraction))
     names = [name for name in CASES if not name.startswith(_APART)]
     rows, bins = table(names, n_redraws)
     checks = []
@@ -248,14 +247,14 @@ def redraws(budget):
     for row in [row for row in rows if row["case"] == "all"]:
         broken, level = [row["guaranteed and broken"]], row["level"]
         checks.append(Check(f"all cases at {level:g}", broken, "<=", round(1.0 - level, 4)))
-    off = [abs(one["kept"] - one["mean reported"]) for one in bins if one["fits"] >= _MIN_IN_BIN]
-    checks.append(Check("reliability, bins of 100 fits", off, "<=", 0.05))
-    title = f"Shares of redraws; fits by reported probability:\n{record_table(bins)}"
+    errors = [abs(one["kept"] - one["mean reported"]) for one in bins if one["fits"] >= _MIN_IN_BIN]
+    checks.append(Check("reliability, bins of 100 fits", errors, "<=", 0.05))
+    title = f"Proportions of redraws; fits by reported probability:\n{record_table(bins)}"
     return Report(title, rows, checks)
 
 
 if __name__ == "__main__":
     reported = [name for name in CASES if not name.startswith(_APART)]
-    wanted = [name for name in CASES if name in sys.argv[2:]] or reported
-    for found in table(wanted, int(sys.argv[1])):
-        print(record_table(found), end="\n\n")
+    selected = [name for name in CASES if name in sys.argv[2:]] or reported
+    for records in table(selected, int(sys.argv[1])):
+        print(record_table(records), end="\n\n")

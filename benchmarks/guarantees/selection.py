@@ -1,4 +1,4 @@
-"""How often a search under a bound, at a confidence level, selects a candidate that breaks it."""
+"""How often a search with a bound at a confidence level selects a candidate that violates it."""
 
 import warnings
 
@@ -15,34 +15,34 @@ N_FOLDS = 5
 
 
 def accepted_share(n_candidates, correlation, n_searches, rng, gap=GAP):
-    """Share of searches that select without a warning; every candidate has the same gap."""
+    """Proportion of searches that select without a warning; all candidates have the same gap."""
     error = np.sqrt(2.0 * RATE * (1.0 - RATE) / PER_GROUP)
     accepted = 0
     for _ in range(n_searches):
-        # Candidates share test folds: the sampling errors of their gaps are correlated.
-        shared, own = rng.normal(size=(N_FOLDS, 1)), rng.normal(size=(N_FOLDS, n_candidates))
-        noise = np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * own
+        # Candidates have common test folds: the sampling errors of their gaps are correlated.
+        common, single = rng.normal(size=(N_FOLDS, 1)), rng.normal(size=(N_FOLDS, n_candidates))
+        noise = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * single
         gaps = np.abs(gap + error * noise)
-        found = {f"split{k}_test_{METRIC}": -fold for k, fold in enumerate(gaps)}
-        found |= {f"mean_test_{METRIC}": -gaps.mean(axis=0)}
-        found |= {"mean_test_accuracy": rng.random(n_candidates)}
-        accepted += _is_accepted(found)
+        results = {f"split{k}_test_{METRIC}": -fold for k, fold in enumerate(gaps)}
+        results |= {f"mean_test_{METRIC}": -gaps.mean(axis=0)}
+        results |= {"mean_test_accuracy": rng.random(n_candidates)}
+        accepted += _is_accepted(results)
     return accepted / n_searches
 
 
-def _is_accepted(found):
+def _is_accepted(results):
     """Whether a candidate is selected without a warning, at .95."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", InfeasibleConstraintWarning)
         try:
-            best_subject_to(METRIC, BOUND, confidence_level=0.95)(found)
+            best_subject_to(METRIC, BOUND, confidence_level=0.95)(results)
         except InfeasibleConstraintWarning:
             return False
     return True
 
 
 def selection(budget):
-    """Searches whose candidates all break the bound, and the same with candidates that keep it."""
+    """Searches in which all candidates violate the bound, and in which all satisfy it."""
     n_searches = 2000 if budget.n_runs > 1 else 200
     records = []
     for n_candidates in (1, 5, 20, 100):
@@ -58,4 +58,4 @@ def selection(budget):
         f"Bound {BOUND}, confidence .95, {n_searches} searches of {N_FOLDS} folds with "
         f"{PER_GROUP} samples of each of two groups, rates of {RATE}"
     )
-    return Report(title, records, [Check("bound broken, and no warning", wrong, "<=", 0.05)])
+    return Report(title, records, [Check("violation without a warning", wrong, "<=", 0.05)])

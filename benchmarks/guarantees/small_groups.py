@@ -1,4 +1,4 @@
-"""Ten groups of sex and race on Adult, some of them tiny: what small groups cost the decisions."""
+"""Ten groups of sex and race on Adult, some very small: their effect on the decisions."""
 
 import warnings
 from functools import partial
@@ -9,19 +9,19 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.datasets import fetch_adult
 
 TOLERANCE = 0.03
-N_FEW = 4000
-"""Rows of the smaller sample: the first of the training data, four groups of fewer than 30."""
+N_SMALL = 4000
+"""First rows of the training data, in which four groups have fewer than 30 samples."""
 
 BOOSTING = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
 
 
 def small_groups(budget):
-    """Demographic parity between ten groups: selection rate and accuracy beside the plain fit's."""
+    """Demographic parity between ten groups: selection rate and accuracy against a plain fit."""
     bunch = fetch_adult()
     groups, y = bunch.data[["sex", "race"]], np.asarray(bunch.target == ">50K").astype(int)
     features = {
@@ -30,39 +30,39 @@ def small_groups(budget):
             bunch.data.drop(columns=["sex", "race"]), dtype=float
         ).to_numpy(),
     }
-    sizes = (N_FEW,) if budget.n_runs == 1 else (N_FEW, len(y))
+    sizes = (N_SMALL,) if budget.n_runs == 1 else (N_SMALL, len(y))
     records = [
         {"samples": n, "columns": columns, "model": name}
         | _run(fit, features[columns][:n], y[:n], groups[:n], size)
         | {"min_group_size": size}
         for n, columns, (name, fit), size in product(sizes, features, MODELS.items(), ("auto", 1))
-        if size == "auto" or (n == N_FEW and columns != "all")
+        if size == "auto" or (n == N_SMALL and columns != "all")
     ]
     auto = [record for record in records if record["min_group_size"] == "auto"]
     change = [abs(one["selected"] / one["selected, plain"] - 1.0) for one in auto]
     checks = [
-        Check("change of the selection rate, as a share of the plain one", change, "<=", 0.3),
-        Check("largest gap of the groups compared", [one["gap"] for one in auto], "<=", TOLERANCE),
+        Check("relative change of the selection rate", change, "<=", 0.3),
+        Check("largest gap of compared groups", [one["gap"] for one in auto], "<=", TOLERANCE),
     ]
     title = f"Adult, ten groups of sex and race, demographic parity at {TOLERANCE}"
     return Report(title, records, checks)
 
 
-def _linear(X, y, groups, **constraint):
+def _fit_linear(X, y, groups, **constraint):
     """Decisions of a linear model on its training data, and the model."""
     model = ConstrainedERMClassifier(tolerance=TOLERANCE, **constraint)
     model.fit(X, y, sensitive_features=groups)
     return model.predict(X), model
 
 
-def _boosted(X, y, groups, **constraint):
+def _fit_boosting(X, y, groups, **constraint):
     """Out-of-fold decisions of gradient boosting, and the model."""
     model = ConstrainedClassifierCV(BOOSTING, tolerance=TOLERANCE, **constraint)
     model.fit(X, y, sensitive_features=groups)
     return (model.oof_scores_ > 0).astype(int), model
 
 
-MODELS = {"linear": _linear, "boosting": _boosted}
+MODELS = {"linear": _fit_linear, "boosting": _fit_boosting}
 
 
 def _run(fit, X, y, groups, min_group_size):
@@ -70,7 +70,7 @@ def _run(fit, X, y, groups, min_group_size):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         plain, _ = fit(X, y, groups, constraint=None)
-        run = timed(partial(fit, min_group_size=min_group_size), X, y, groups)
+        run = time_call(partial(fit, min_group_size=min_group_size), X, y, groups)
     decisions, model = run.result
     report = model.constraint_report_
     return {

@@ -1,1 +1,1 @@
-"""Fits beside those of other packages and methods: quality and time."""
+"""Comparison with other packages and methods: quality and time."""

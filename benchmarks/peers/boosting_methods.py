@@ -1,4 +1,4 @@
-"""Other ways to constrain gradient boosting: decisions of the new people of a split."""
+"""Other methods that constrain gradient boosting: decisions about the held-out data of a split."""
 
 import numpy as np
 from fairlearn.postprocessing import ThresholdOptimizer
@@ -13,7 +13,7 @@ from skfair.surrogates import Sigmoid
 
 
 def exponentiated_gradient(base, split, constraint, tolerance):
-    """The randomised classifier of fairlearn."""
+    """Randomised classifier of fairlearn."""
     train, test = split.train, split.test
     model = ExponentiatedGradient(base(), MOMENTS[constraint](difference_bound=tolerance))
     model.fit(train.X, train.y, sensitive_features=train.groups)
@@ -21,14 +21,14 @@ def exponentiated_gradient(base, split, constraint, tolerance):
 
 
 def grid_search(base, split, constraint, tolerance):
-    """The best of fairlearn's grid of multipliers."""
+    """Best classifier in fairlearn's grid of multipliers."""
     train, test = split.train, split.test
     model = GridSearch(base(), MOMENTS[constraint](difference_bound=tolerance), grid_size=15)
     return model.fit(train.X, train.y, sensitive_features=train.groups).predict(test.X)
 
 
 def threshold_optimizer(base, split, constraint, _):
-    """Thresholds by group, drawn by lot, of fairlearn; it aims at a gap of 0."""
+    """Randomised thresholds by group of fairlearn, which aim at a gap of 0."""
     train, test = split.train, split.test
     model = ThresholdOptimizer(
         estimator=base(), constraints=constraint, predict_method="predict_proba"
@@ -38,9 +38,9 @@ def threshold_optimizer(base, split, constraint, _):
 
 
 def fair_gbm(split, constraint, tolerance, n_trees=100):
-    """FairGBM, which holds error rates of its training people; it knows no selection rates."""
-    # Imported here, so that the other benchmarks run where it is not installed. Its wrappers want
-    # an older scikit-learn; the trees themselves do not.
+    """FairGBM, which constrains error rates of its training data, but no selection rates."""
+    # Imported here, so that the other benchmarks run where it is not installed. Its wrappers need
+    # an older scikit-learn; its trees do not.
     import fairgbm
 
     assert constraint == "equalized_odds"
@@ -56,29 +56,29 @@ def fair_gbm(split, constraint, tolerance, n_trees=100):
         "num_threads": 1,
         "verbosity": -1,
     }
-    people = fairgbm.Dataset(train.X, label=train.y, constraint_group=codes)
-    model = fairgbm.train(settings, people, num_boost_round=n_trees)
+    data = fairgbm.Dataset(train.X, label=train.y, constraint_group=codes)
+    model = fairgbm.train(settings, data, num_boost_round=n_trees)
     return (model.predict(test.X) > 0.5).astype(int)
 
 
 def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
-    """Trees by gradient and curvature of the Lagrangian, multipliers by ascent between them.
+    """Trees from gradient and curvature of the Lagrangian, with dual ascent between them.
 
-    It bounds smooth rates of its own training people, as custom objectives do.
+    It bounds smooth rates of its training data, as custom objectives do.
     """
     train, test = split.train, split.test
     target = np.where(train.y > 0, 1.0, -1.0)
     weights = np.ones(len(target))
-    people = Samples(target, check_groups(train.groups, len(target)), weights)
+    samples = Samples(target, check_groups(train.groups, len(target)), weights)
     loss = LogisticLoss()
-    bound = CONSTRAINTS[constraint]().bind(people, Sigmoid(0.25), loss, tolerance)
+    bound = CONSTRAINTS[constraint]().bind(samples, Sigmoid(0.25), loss, tolerance)
     scores, trees = np.zeros(len(target)), []
     multipliers = np.zeros(len(bound.lower))
     for _ in range(n_trees):
         rows = bound(scores, bound.initial_aux(scores))
-        own = loss(scores, target)
-        slope = own.slope / len(target) + rows.jacobian.adjoint(multipliers)
-        curvature = np.maximum(own.curvature / len(target), 1e-3 / len(target))
+        losses = loss(scores, target)
+        slope = losses.slope / len(target) + rows.jacobian.adjoint(multipliers)
+        curvature = np.maximum(losses.curvature / len(target), 1e-3 / len(target))
         step = HistGradientBoostingRegressor(
             max_iter=1, learning_rate=1.0, early_stopping=False, random_state=0
         )
@@ -89,6 +89,6 @@ def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
         raised = multipliers + rate * (rows.values - np.clip(rows.values, bound.lower, bound.upper))
         multipliers = np.where(multipliers * raised < 0, 0.0, raised)
         slack = (rows.values > bound.lower) & (rows.values < bound.upper)
-        multipliers[slack] *= 0.9  # what no longer presses is let go of
-    assert np.abs(multipliers).max() > 0, "the constraint does not take part"
+        multipliers[slack] *= 0.9  # decrease the multipliers of inactive rows
+    assert np.abs(multipliers).max() > 0, "the constraint is never active"
     return (sum(0.1 * tree.predict(test.X) for tree in trees) > 0).astype(int)

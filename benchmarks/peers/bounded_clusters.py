@@ -1,4 +1,4 @@
-"""Clusters with bounds on their sizes, and on the shares of the groups, beside other solvers."""
+"""Clusters with bounds on their sizes and on the shares of groups, compared with other solvers."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from benchmarks.kmeans_cases import problem
 from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster import FairKMeans
 from skfair.cluster._requirements import ClusterRequirements
 from skfair.cluster.kmeans._dual import fair_assignment
@@ -17,7 +17,7 @@ from skfair.cluster.kmeans._local_search import round_off
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 
-SIZES = {  # of 10 clusters of 10,000 people; the peer takes half a minute for the strips
+SIZES = {  # of 10 clusters of 10,000 samples; the peer takes half a minute for the strips
     "blobs": ((950, 1050), (1000, 1000), (None, 1050)),
     "strips": ((950, 1050),),
 }
@@ -31,7 +31,7 @@ def size_bounds(budget):
     strips = rng.normal(size=(10_000, 5))
     strips[:, 0] += 3 * rng.integers(0, 3, 10_000)
     records = [
-        _against_constrained(name, X, groups, sizes, budget.n_runs)
+        _compare_size_bounds(name, X, groups, sizes, budget.n_runs)
         for name, X in (("blobs", blobs), ("strips", strips))
         for sizes in SIZES[name]
     ]
@@ -39,12 +39,12 @@ def size_bounds(budget):
         Check("times faster", [record["times faster"] for record in records], ">=", 20.0),
         Check("cost above %, median", [record["above %"] for record in records], "<=", 0.1),
     ]
-    title = "Bounds on sizes, 10,000 rows, 10 clusters; both with their default starts"
+    title = "Bounds on sizes, 10,000 samples, 10 clusters; both with their default starts"
     return Report(title, records, checks)
 
 
-def _against_constrained(name, X, groups, sizes, n_runs):
-    """Both solve the same problem; beside them ours with the four-fifths rule on top."""
+def _compare_size_bounds(name, X, groups, sizes, n_runs):
+    """Times and costs on one problem; ours also with the four-fifths rule in addition."""
     from k_means_constrained import KMeansConstrained
 
     smallest, largest = sizes
@@ -55,14 +55,14 @@ def _against_constrained(name, X, groups, sizes, n_runs):
     def ours(seed):
         return FairKMeans(10, min_balance=None, random_state=seed, **bounds).fit(X)
 
-    def with_shares(seed):
+    def ours_with_shares(seed):
         model = FairKMeans(10, min_share_ratio=0.8, random_state=seed, **bounds)
         return model.fit(X, sensitive_features=groups)
 
     def peer(seed):
         return KMeansConstrained(10, size_min=smallest, size_max=largest, random_state=seed).fit(X)
 
-    runs = in_turns({"ours": ours, "with shares": with_shares, "peer": peer}, n_runs)
+    runs = run_alternately({"ours": ours, "with shares": ours_with_shares, "peer": peer}, n_runs)
     for run in runs["ours"] + runs["with shares"]:
         assert (smallest or 0) <= run.result.cluster_sizes_.min()
         assert run.result.cluster_sizes_.max() <= largest
@@ -89,25 +89,25 @@ def share_assignment(budget):
         case = problem(name)
         model = KMeans(case.n_clusters, n_init=10, random_state=0).fit(case.X)
         for level in LEVELS:
-            records.append(_against_programme(case, model, level, budget.n_runs))
-    must = {
+            records.append(_compare_assignments(case, model, level, budget.n_runs))
+    bounds = {
         "LP / ours": (">=", 50.0),
-        "whole, above %": ("<=", 0.2),
+        "integer, above %": ("<=", 0.2),
         "bound, below %": ("<=", 0.1),
     }
     checks = [
         Check(f"{figure}, every level", [record[figure] for record in records], *bound)
-        for figure, bound in must.items()
+        for figure, bound in bounds.items()
     ]
-    title = "Assignment with bounds on shares at the centres of k-means, 5,000 rows"
+    title = "Assignment with bounds on shares at the centres of k-means, 5,000 samples"
     return Report(title, records, checks)
 
 
-def _against_programme(case, model, level, n_runs):
-    """One level: both solve the same problem; ours from scratch, in whole people.
+def _compare_assignments(case, model, level, n_runs):
+    """Times and costs at one level; ours without a warm start, in integer counts.
 
-    Rounding may take one person from either side, as `FairKMeans` promises; beside it the cost
-    where no count is rounded in its own favour.
+    Counts may miss their bounds by one sample, as `FairKMeans` documents. "strict" is the cost
+    without this slack.
     """
     by_group = np.bincount(case.codes).astype(float)
     limits = ClusterRequirements(share_ratio=level).limits(by_group)
@@ -117,32 +117,33 @@ def _against_programme(case, model, level, n_runs):
     centers = start.clustering.centers
     distances = cdist(case.X, centers, "sqeuclidean")
 
-    def ours(person):
+    def ours(slack):
         dual = fair_assignment(samples, centers, level)
-        people = replace(samples, limits=limits._replace(slack=person))
-        return round_off(people, recompute_point(people, dual.labels, case.n_clusters, dual), level)
+        relaxed = replace(samples, limits=limits._replace(slack=slack))
+        point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
+        return round_off(relaxed, point, level)
 
-    def programme(_):
+    def linear_programme(_):
         return fair_assignment_lp(distances, case.codes, level, scale=1 / by_group)
 
-    runs = in_turns({"ours": lambda _: ours(1.0), "lp": programme}, n_runs)
+    runs = run_alternately({"ours": lambda _: ours(1.0), "lp": linear_programme}, n_runs)
     point, strict = runs["ours"][0].result, ours(0.0)
     optimum, _ = runs["lp"][0].result
-    assert samples.keeps_limits(point.clustering.counts, level), "the promise is not kept"
+    assert samples.keeps_limits(point.clustering.counts, level), "the bounds are violated"
     assert strict.balance >= level
 
-    def above(labels):
+    def excess_percent(labels):
         return 100 * (distances[np.arange(len(case.X)), labels].sum() / optimum - 1)
 
     seconds = {name: median_seconds(runs[name]) for name in runs}
     return {
         "problem": case.name,
-        "share ratio": level,
-        "reached": samples.balance_of(point.clustering.counts),
+        "min_share_ratio": level,
+        "share ratio, ours": samples.balance_of(point.clustering.counts),
         "LP CPU s": seconds["lp"],
         "our CPU s": seconds["ours"],
         "LP / ours": seconds["lp"] / seconds["ours"],
         "bound, below %": 100 * (1 - point.dual.value / optimum),
-        "whole, above %": above(point.clustering.labels),
-        "strict, above %": above(strict.clustering.labels),
+        "integer, above %": excess_percent(point.clustering.labels),
+        "strict, above %": excess_percent(strict.clustering.labels),
     }

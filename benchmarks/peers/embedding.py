@@ -1,11 +1,11 @@
-"""Embeddings of fair spectral clustering: the default solver against the published ones."""
+"""Embeddings of fair spectral clustering: the default solver against published solvers."""
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster.spectral._fair_embedding import embed, fair_embedding
 from skfair.cluster.spectral._literature import norm_of_laplacian
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
@@ -17,7 +17,7 @@ DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]
 TUNED = "ARPACK, tuned"
 DEFLATED = "ARPACK, tuned and deflated"  # of the known eigenvector, as the default solver is
 PUBLISHED = "s-FSC, published"
-EXACT = "projected"  # what objectives are compared with
+EXACT = "projected"  # reference of the objectives
 DENSE_BOUNDS = {
     TUNED: 2.5,
     DEFLATED: 2.5,
@@ -32,7 +32,7 @@ QUALITY_BOUNDS = {"gap": 1e-4, "|C'H|": 1e-5, "|H'H - I|": 1e-5}
 def embedding(budget):
     """Fair embeddings by the default solver against ARPACK, s-FSC, DC-ADMM and o-FSC.
 
-    Every contender starts from a validated affinity and computes the degrees first.
+    Every contender starts from a validated affinity and computes the degrees.
     """
     records, checks = [], []
     for graph, n_components, bounds in _problems(budget):
@@ -43,7 +43,7 @@ def embedding(budget):
 
 
 def _problems(budget):
-    """Graph, number of columns, and how many times faster than whom the default must be."""
+    """Yield graphs, numbers of columns, and minimum speed-ups of the default by method."""
     dense = dict(DENSE_BOUNDS)
     if budget.n_runs == 1:  # o-FSC takes minutes
         del dense["nullspace"]
@@ -51,16 +51,16 @@ def _problems(budget):
     yield adult_kernel(), 25, dense
     graph = lastfm()
     for n_components, bound in ((25, 1.5), (50, 2.5)):
-        # Published s-FSC multiplies by a dense array even here; no figure is asked for.
+        # Published s-FSC multiplies by a dense array even here, so it has no bound.
         yield graph, n_components, {TUNED: bound, DEFLATED: bound, EXACT: None, "dca-admm": 5.0}
 
 
 def _compare(graph, n_components, methods, n_runs):
-    """A record of each method: median time, and the worst of what it must keep."""
+    """A record of each method: median time, and its worst residuals."""
     contenders = {name: _contender(graph, n_components, name) for name in (DEFAULT, *methods)}
-    runs = in_turns(contenders, n_runs)
-    found = {name: [_quality(graph, run.result) for run in runs[name]] for name in contenders}
-    best = max(quality["objective"] for quality in found[EXACT])
+    runs = run_alternately(contenders, n_runs)
+    qualities = {name: [_quality(graph, run.result) for run in runs[name]] for name in contenders}
+    best = max(quality["objective"] for quality in qualities[EXACT])
     unit = median_seconds(runs[DEFAULT])
     return [
         {
@@ -70,9 +70,9 @@ def _compare(graph, n_components, methods, n_runs):
             "method": name,
             "CPU s": median_seconds(runs[name]),
             "ratio": median_seconds(runs[name]) / unit,
-            "gap": max(1 - quality["objective"] / best for quality in found[name]),
-            "|C'H|": max(quality["|C'H|"] for quality in found[name]),
-            "|H'H - I|": max(quality["|H'H - I|"] for quality in found[name]),
+            "gap": max(1 - quality["objective"] / best for quality in qualities[name]),
+            "|C'H|": max(quality["|C'H|"] for quality in qualities[name]),
+            "|H'H - I|": max(quality["|H'H - I|"] for quality in qualities[name]),
         }
         for name in contenders
     ]
@@ -107,13 +107,13 @@ def _contender(graph, n_components, name):
 
 
 def tuned_arpack(operator, groups, n_components, random_state):
-    """The embedding by ARPACK on P M P in double precision, with a tolerance of 1e-5."""
+    """Embed by ARPACK on P M P in double precision, with a tolerance of 1e-5."""
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     return _tuned_arpack(operator, C, n_components, random_state)
 
 
 def deflated_arpack(operator, groups, n_components, random_state):
-    """The same without the root of the degrees, whose eigenvalue is known."""
+    """Embed by ARPACK after deflation of the root of the degrees, whose eigenvalue is known."""
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     trivial = np.sqrt(operator.degrees / operator.degrees.sum())[:, None]
     basis = np.hstack([C, trivial])
@@ -138,7 +138,7 @@ def _tuned_arpack(operator, basis, n_pairs, random_state):
 def published_sfsc(operator, groups, n_components, random_state):
     """s-FSC as published: ARPACK at its defaults on P L P + sigma (I - P), with L stored.
 
-    Of a kernel that is computed tile by tile, L is not stored either.
+    L is not stored for a kernel that is computed in tiles.
     """
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     n_nodes = operator.n_nodes
@@ -166,7 +166,7 @@ BASELINES = {TUNED: tuned_arpack, DEFLATED: deflated_arpack, PUBLISHED: publishe
 
 
 def _quality(graph, H):
-    """Tr(H'MH) and how far H is from the two constraints, in double precision."""
+    """Tr(H'MH) and the residuals of the two constraints, in double precision."""
     operator = NormalizedAffinity(graph.affinity)
     groups = check_groups(graph.codes, graph.n_nodes)
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)

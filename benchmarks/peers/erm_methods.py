@@ -1,4 +1,4 @@
-"""Other ways to a fair linear classifier: functions of the training rows of a split."""
+"""Other methods for fair linear classifiers: functions of the training data of a split."""
 
 import logging
 import warnings
@@ -13,7 +13,7 @@ MOMENTS = {"demographic_parity": DemographicParity, "equalized_odds": EqualizedO
 
 
 def logistic_regression(train):
-    """The plain fit; columns must be scaled."""
+    """Plain fit; columns must be scaled."""
     return LogisticRegression(C=1e4 / len(train.y), max_iter=1000).fit(train.X, train.y)
 
 
@@ -28,7 +28,7 @@ def exponentiated_gradient(train, constraint, tolerance):
 def covariance_classifier(train, threshold):
     """scikit-lego's DemographicParityClassifier: a bound on the covariance of score and group.
 
-    Its solver fails on collinear one-hot columns, so it gets a largest independent set of them.
+    Its solver fails on collinear one-hot columns, so it gets a maximal independent set of them.
     """
     # Imported here, so that the other benchmarks run where it is not installed.
     from sklego.linear_model import DemographicParityClassifier
@@ -38,7 +38,7 @@ def covariance_classifier(train, threshold):
     X = np.column_stack((X, first))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logging.getLogger().setLevel(logging.ERROR)  # it warns on the root logger
+        logging.getLogger().setLevel(logging.ERROR)  # its warnings go to the root logger
         model = DemographicParityClassifier(
             sensitive_cols=[X.shape[1] - 1],
             covariance_threshold=threshold,
@@ -48,15 +48,15 @@ def covariance_classifier(train, threshold):
 
 
 def _independent(X):
-    """Columns that are independent of one another and of a constant."""
+    """Columns that are linearly independent of one another and of a constant."""
     _, triangle, pivots = qr(np.column_stack((np.ones(len(X)), X)), mode="economic", pivoting=True)
     sizes = np.abs(np.diag(triangle))
-    kept = np.sort(pivots[: np.count_nonzero(sizes > 1e-6 * sizes[0])])
-    return kept[kept > 0] - 1
+    columns = np.sort(pivots[: np.count_nonzero(sizes > 1e-6 * sizes[0])])
+    return columns[columns > 0] - 1
 
 
 def slsqp(problem, tol):
-    """Scipy's SLSQP on the very problem that our solvers get."""
+    """Scipy's SLSQP on the problem that our solvers get."""
 
     def rows(x):
         values = problem.evaluate(x).values

@@ -1,4 +1,4 @@
-"""The fair assignment to fixed centres, by its dual and by linear programming."""
+"""Fair assignment to fixed centres by its dual and by linear programming."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -7,13 +7,13 @@ from sklearn.cluster import KMeans
 from benchmarks.kmeans_cases import problem
 from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster.kmeans import _dual
 from skfair.cluster.kmeans._local_search import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
-LEVELS = (0.5, 0.8, 0.95, 0.99)  # of the data's own balance
+LEVELS = (0.5, 0.8, 0.95, 0.99)  # fractions of the balance of the data
 
 
 def fair_assignment(budget):
@@ -24,20 +24,20 @@ def fair_assignment(budget):
         model = KMeans(case.n_clusters, n_init=10, random_state=0).fit(case.X)
         for level in LEVELS:
             records.append(_compare(case, model, level, budget.n_runs))
-    must = {
+    bounds = {
         "LP / ours": (">=", 50.0),
         "repaired, above %": ("<=", 0.2),
         "bound, below %": ("<=", 0.01),
     }
     checks = [
         Check(f"{figure}, every level", [record[figure] for record in records], *bound)
-        for figure, bound in must.items()
+        for figure, bound in bounds.items()
     ]
     return Report("Fair assignment at the centres of k-means, 5,000 rows", records, checks)
 
 
 def _compare(case, model, level, n_runs):
-    """One level: both solve the same problem; ours from scratch, rounded and repaired."""
+    """Times and costs at one level; ours without a warm start, rounded and repaired."""
     ratio = level * case.balance
     limits = balance_limits(case.codes.max() + 1)
     samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
@@ -50,24 +50,24 @@ def _compare(case, model, level, n_runs):
         point = recompute_point(samples, dual.labels, case.n_clusters, dual)
         return repair(samples, point, ratio)
 
-    runs = in_turns(
+    runs = run_alternately(
         {"ours": ours, "lp": lambda _: fair_assignment_lp(distances, case.codes, ratio)}, n_runs
     )
     point = runs["ours"][0].result
     optimum, _ = runs["lp"][0].result
 
-    def above(labels):
+    def excess_percent(labels):
         return 100 * (distances[np.arange(len(case.X)), labels].sum() / optimum - 1)
 
     seconds = {name: median_seconds(runs[name]) for name in runs}
     return {
         "problem": case.name,
         "level": level,
-        "reached": point.balance / case.balance,
+        "relative balance": point.balance / case.balance,
         "LP CPU s": seconds["lp"],
         "our CPU s": seconds["ours"],
         "LP / ours": seconds["lp"] / seconds["ours"],
         "bound, below %": 100 * (1 - point.dual.value / optimum),
-        "rounded, above %": above(point.dual.labels),
-        "repaired, above %": above(point.clustering.labels),
+        "rounded, above %": excess_percent(point.dual.labels),
+        "repaired, above %": excess_percent(point.clustering.labels),
     }

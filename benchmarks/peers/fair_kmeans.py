@@ -1,4 +1,4 @@
-"""Other methods for fair k-means beside ours, each at the balance that it reaches."""
+"""Other methods for fair k-means, each compared with ours at its balance."""
 
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from benchmarks.kmeans_cases import problem
 from benchmarks.peers.kmeans_methods import fair_assignment_lp, fairlet_kmeans, vfairkm
 from benchmarks.tables import Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.cluster import FairKMeans
 
 
@@ -33,16 +33,16 @@ def peer_methods(budget):
         )
     methods["fairlets"] = lambda: fairlet_kmeans(X, codes, n_clusters, random_state=0)
     FairKMeans(n_clusters, random_state=0).fit(X, sensitive_features=codes)  # warms up
-    records = [_beside_ours(case, name, timed(method)) for name, method in methods.items()]
+    records = [_compare(case, name, time_call(method)) for name, method in methods.items()]
     return Report("Other methods and FairKMeans at their balance, Adult_K10", records, [])
 
 
-def _beside_ours(case, name, peer):
+def _compare(case, name, peer):
     cost, balance = case.objectives(peer.result)
     model = FairKMeans(
         case.n_clusters, min_balance=min(1.0, balance / case.balance), random_state=0
     )
-    ours = timed(lambda: model.fit(case.X, sensitive_features=case.codes).labels_)
+    ours = time_call(lambda: model.fit(case.X, sensitive_features=case.codes).labels_)
     our_cost, our_balance = case.objectives(ours.result)
     return {
         "method": name,

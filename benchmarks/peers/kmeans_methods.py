@@ -1,7 +1,7 @@
-"""Other people's methods for fair k-means, written anew to stand beside ours in the benchmark.
+"""Published methods for fair k-means, reimplemented for comparison.
 
-Each is as efficient as plain numpy and scipy make it. None repairs what its paper leaves open: what
-comes out is what the method gives.
+Each is as efficient as numpy and scipy make it. No result is repaired beyond what its paper
+describes.
 """
 
 from itertools import permutations
@@ -23,10 +23,10 @@ def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=
     assignments are updated at fixed centres by bound optimisation, then the centres become the
     means of the hardened clusters, until the objective falls by less than 1e-4 of itself.
 
-    Where this differs from the published code, it was measured to give better fronts: it starts
-    from plain k-means instead of k-means++, its steps come from a bound relative to the entropy,
-    and assignments start at a temperature of a quarter of the cost. As published, it finds little
-    balance where the groups are far apart, and a huge `mu` makes the steps too short.
+    Differences from the published code were measured to give better fronts: it starts from plain
+    k-means instead of k-means++, its steps come from a bound relative to the entropy, and
+    assignments start at a temperature of a quarter of the cost. As published, it finds little
+    balance where the groups are far apart, and a very large `mu` makes the steps too short.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=
     mu : float
         Weight of the fairness error.
     init : ndarray of shape (n_clusters, n_features), default=None
-        Centres to start from; by default those of the best of ten runs of k-means.
+        First centres; by default those of the best of ten runs of k-means.
     random_state : int, RandomState instance or None, default=None
         For the starts of k-means.
     max_iter : int, default=100
@@ -86,21 +86,21 @@ def _bound_updates(distances, codes, mu, max_updates=600, tol=1e-4):
     and bounded by its tangent. The second is smooth relative to the entropy of S with constant
     L = mu max u_j / n_kj, so that multiplicative updates with step 1 / L lower the objective.
     """
-    share = np.bincount(codes)[:, None] / len(codes)
-    groups = np.eye(len(share))[codes]
+    shares = np.bincount(codes)[:, None] / len(codes)
+    groups = np.eye(len(shares))[codes]
     soft = _softmax(-4 * distances / max(distances.min(axis=1).mean(), TINY))
     previous = np.inf
     for _ in range(max_updates):
         counts = np.maximum(groups.T @ soft, TINY)
         sizes = counts.sum(axis=0)
-        error = (share * np.log(share * sizes / counts)).sum()
+        error = (shares * np.log(shares * sizes / counts)).sum()
         value = (soft * distances).sum() + mu * error
         if previous - value <= tol * abs(value):
             break
         previous = value
-        slope = distances + mu * (1 / sizes - share / counts)[codes]
-        # Without a penalty any step would do; this one is in the unit of the distances.
-        smoothness = max(distances.mean(), mu * (share / counts).max(), TINY)
+        slope = distances + mu * (1 / sizes - shares / counts)[codes]
+        # Without a penalty any step is valid; this one has the unit of the distances.
+        smoothness = max(distances.mean(), mu * (shares / counts).max(), TINY)
         soft = _softmax(np.log(np.maximum(soft, TINY)) - slope / smoothness)
     return soft, value
 
@@ -111,7 +111,7 @@ def _softmax(scores):
 
 
 def fair_assignment_lp(distances, codes, balance, scale=None):
-    """Cheapest fractional assignment to fixed centres that keeps a balance, by linear programming.
+    """Fractional assignment of least cost to fixed centres with a balance, by linear programming.
 
     Minimises ``sum_pk D_pk s_pk`` over ``s_p`` in the simplex such that ``n_kj >= b n_kj'`` for
     every cluster k and ordered pair of groups (j, j'), with ``n_kj = sum_{p in group j} s_pk``. It
@@ -124,10 +124,10 @@ def fair_assignment_lp(distances, codes, balance, scale=None):
     codes : ndarray of int, shape (n_samples,)
         Group of each sample in [0, n_groups).
     balance : float
-        b, at most the data's own balance.
+        b, at most the balance of the data.
     scale : ndarray of shape (n_groups,), default=None
-        What a member of a group counts, 1 if None; 1 over the group's size bounds the ratios of
-        shares.
+        Weight of a member of each group, 1 if None. The reciprocal of the group's size bounds the
+        ratios of shares.
 
     Returns
     -------
@@ -161,8 +161,8 @@ def fair_assignment_lp(distances, codes, balance, scale=None):
     if solution.status == 2:
         counts = groups.sum(axis=0)
         raise ValueError(
-            f"no assignment has balance {balance}: the data's own is "
-            f"{counts.min() / counts.max():.6g}; ask for at most that."
+            f"no assignment has balance {balance}: that of the data is "
+            f"{counts.min() / counts.max():.6g}. Pass at most that."
         )
     return solution.fun, solution.x.reshape(n_samples, n_clusters)
 
@@ -171,7 +171,7 @@ def fairlet_kmeans(X, codes, n_clusters, *, random_state=None):
     """k-means on optimal (1, t)-fairlets of two groups.
 
     Every member of the smaller group gets between 1 and t = ceil(n_large / n_small) members of
-    the larger one, such that the sum of squared distances within these pairs is least; a fairlet
+    the larger one, with the smallest sum of squared distances within these pairs. A fairlet
     is replaced by its mean, weighted by its size, and k-means clusters the means. No cluster has
     a balance below 1 / t. The decomposition is an exact minimum-cost flow, solved as a dense
     assignment problem with t copies of the smaller group: O(n^2) memory and up to O(n^3) time,
@@ -216,12 +216,12 @@ def fairlet_kmeans(X, codes, n_clusters, *, random_state=None):
 
 
 def _match(distances):
-    """For each row a column, so that every column is taken 1 to t times at the least total."""
+    """Column of each row, with 1 to t rows in every column and the smallest total."""
     n_large, n_small = distances.shape
     t = -(-n_large // n_small)
     cost = np.tile(distances, t)
-    # Rows of nobody fill the places left over, but never a column's first.
-    nobody = np.zeros((t * n_small - n_large, t * n_small))
-    nobody[:, :n_small] = np.inf
-    _, place = linear_sum_assignment(np.vstack([cost, nobody]))
-    return place[:n_large] % n_small
+    # Empty rows fill the remaining copies of the columns, but never the first copy.
+    empty = np.zeros((t * n_small - n_large, t * n_small))
+    empty[:, :n_small] = np.inf
+    _, columns = linear_sum_assignment(np.vstack([cost, empty]))
+    return columns[:n_large] % n_small

@@ -1,9 +1,8 @@
 """Three libraries that bound a gap around a boosting model: the table of the README.
 
-Adult, demographic parity between the sexes with a tolerance of .05, no method sees the column sex
-except where it cannot do without. Every figure is about held-out data, means over splits that no
-setting was chosen on. Each library does it with the method that takes any classifier and a
-tolerance.
+Adult, demographic parity between the sexes with a tolerance of .05. No method predicts from the
+column sex unless it must. Every figure is a mean over held-out data of splits that were used for no
+choice. Each library uses its method that takes any classifier and a tolerance.
 """
 
 import warnings
@@ -20,13 +19,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 from benchmarks.erm_cases import case
-from benchmarks.tables import FOLDER, Check, Report
+from benchmarks.tables import Check, Report, save_figure
 from skfair.classification import ConstrainedClassifierCV
 from skfair.metrics import demographic_parity_difference
 
 TOLERANCE = 0.05
 FIRST_SEED = 40
-"""Splits with this seed and the next ones; no choice was made by looking at them."""
+"""First seed of the splits; none of them was used for any choice."""
 
 
 class Plain:
@@ -49,7 +48,7 @@ class Plain:
 
 
 class Skfair(Plain):
-    """`ConstrainedClassifierCV` as it comes."""
+    """`ConstrainedClassifierCV` with its defaults."""
 
     name = "skfair"
 
@@ -64,7 +63,7 @@ class Skfair(Plain):
 
 
 class Fairlearn(Plain):
-    """Fairlearn's reduction, whose decisions are drawn at random from several models."""
+    """Fairlearn's reduction, with random decisions of several models."""
 
     name = "fairlearn"
 
@@ -79,11 +78,11 @@ class Fairlearn(Plain):
 
 
 class RejectOption(ClassifierMixin, BaseEstimator):
-    """AIF360's reject option behind a classifier: decisions near the threshold move, by group.
+    """AIF360's reject option behind a classifier: decisions near the threshold change by group.
 
-    AIF360's own wrapper needs a scikit-learn before 1.7, so the steps of its ``fit`` stand here: a
-    quarter of the samples is held out to choose threshold and width by cross-validation, the most
-    accurate pair whose gap is at most the tolerance. The index of X is the group.
+    AIF360's own wrapper needs a scikit-learn before 1.7, so the steps of its ``fit`` are repeated
+    here. A quarter of the samples is held out to choose threshold and width by cross-validation:
+    the most accurate pair whose gap is at most the tolerance. The index of X is the group.
     """
 
     def __init__(self, estimator):
@@ -103,22 +102,22 @@ class RejectOption(ClassifierMixin, BaseEstimator):
             "gap": make_scorer(statistical_parity_difference, prot_attr="sex", priv_group="Male"),
         }
         search = RejectOptionClassifierCV("sex", scoring=scoring, refit=_choose)
-        self.search_ = search.fit(self._rate(X_rest), y_rest, priv_group="Male")
+        self.search_ = search.fit(self._probabilities(X_rest), y_rest, priv_group="Male")
         return self
 
     def predict(self, X):
         """Return decisions about samples whose groups are the index of X."""
-        return self.search_.predict(self._rate(X))
+        return self.search_.predict(self._probabilities(X))
 
-    def _rate(self, X):
-        """Return the probabilities of both classes under the index of X."""
+    def _probabilities(self, X):
+        """Return the probabilities of both classes with the index of X."""
         return pd.DataFrame(self.estimator_.predict_proba(X), index=X.index)
 
 
 def _choose(results):
-    """Return the number of the most accurate pair that keeps the tolerance."""
-    keeps = np.abs(results["mean_test_gap"]) <= TOLERANCE
-    return int(np.where(keeps, results["mean_test_accuracy"], -1).argmax())
+    """Return the number of the most accurate pair that meets the tolerance."""
+    is_feasible = np.abs(results["mean_test_gap"]) <= TOLERANCE
+    return int(np.where(is_feasible, results["mean_test_accuracy"], -1).argmax())
 
 
 class AIF360(Plain):
@@ -133,20 +132,20 @@ class AIF360(Plain):
 
     def fit(self, classifier, train):
         """Return the fitted estimator."""
-        return self.build(classifier).fit(_with_index(train), _target(train))
+        return self.build(classifier).fit(_features(train), _target(train))
 
     def predict(self, model, test):
-        """Return decisions about held-out samples, whose groups it needs."""
-        return model.predict(_with_index(test))
+        """Return decisions about held-out samples from features and groups."""
+        return model.predict(_features(test))
 
 
-def _with_index(split):
+def _features(split):
     """Return features whose index is the group, as AIF360 takes them."""
     return pd.DataFrame(split.X, index=pd.Index(split.groups, name="sex"))
 
 
 def _target(split):
-    """Return the target under the same index."""
+    """Return the target with the same index."""
     return pd.Series(split.y, index=pd.Index(split.groups, name="sex"))
 
 
@@ -207,9 +206,7 @@ def _draw(runs):
     axes.set_xlabel("difference between the selection rates of men and women, held-out data")
     axes.set_ylabel("held-out accuracy")
     figure.legend(loc="outside right center", frameon=False)
-    FOLDER.mkdir(exist_ok=True)
-    figure.savefig(FOLDER / "libraries.png", dpi=150)
-    plt.close(figure)
+    save_figure(figure, "libraries.png")
 
 
 def _run(library, split):

@@ -1,4 +1,4 @@
-"""Networks on Adult: the time of a fit beside scikit-learn's, of an epoch beside a plain loop."""
+"""Networks on Adult: time of a fit against scikit-learn's, of an epoch against a plain loop."""
 
 import warnings
 from importlib.util import find_spec
@@ -10,73 +10,75 @@ from sklearn.neural_network import MLPClassifier
 from benchmarks.erm_cases import case
 from benchmarks.peers.constrained_erm import GAPS, TOLERANCE
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair.classification import ConstrainedMLPClassifier
 from skfair.solvers import AdamPrimalDual
 from skfair.torch import ConstrainedTorchClassifier
 
 N_EPOCHS, BATCH = AdamPrimalDual().max_iter, AdamPrimalDual().batch_size
-FEW = 2
-"""Epochs of the short fit: what the longer one takes beyond it is the time of epochs alone."""
+N_SHORT = 2
+"""Epochs of the short fit; the difference to the long fit is the time of epochs alone."""
 
 
 def network_time(budget):
-    """Perceptrons (64-32) under parity on Adult: CPU seconds beside plain ones, promises kept."""
-    problem = case("Adult", 0).scaled()
+    """Perceptrons (64-32) under parity on Adult: CPU s against plain ones, training gaps."""
+    problem = case("Adult", 0).scale()
     contenders = {
         "MLPClassifier": lambda seed: _fit_plain(problem.train, seed),
-        "ConstrainedMLPClassifier": lambda seed: _fitted(ConstrainedMLPClassifier, problem, seed),
+        "ConstrainedMLPClassifier": lambda seed: _fit_constrained(
+            ConstrainedMLPClassifier, problem, seed
+        ),
     }
-    runs = in_turns(contenders, budget.n_runs)
-    seconds = {name: median_seconds(found) for name, found in runs.items()}
+    runs = run_alternately(contenders, budget.n_runs)
+    seconds = {name: median_seconds(calls) for name, calls in runs.items()}
     records = [{"what": name, "s": value} for name, value in seconds.items()]
     ratio = seconds["ConstrainedMLPClassifier"] / seconds["MLPClassifier"]
     checks = [Check("constrained / plain perceptron, same epochs and batch", [ratio], "<=", 2.0)]
     if find_spec("torch"):
-        found, more = _torch(problem, budget)
-        records, checks = records + found, checks + more
+        torch_records, torch_checks = _torch(problem, budget)
+        records, checks = records + torch_records, checks + torch_checks
     return Report("Networks (64-32) on Adult, parity .02", records, checks)
 
 
 def _fit_plain(train, seed):
     model = MLPClassifier((64, 32), max_iter=N_EPOCHS, batch_size=BATCH, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # so many epochs, no more
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is fixed
         return model.fit(train.X, train.y)
 
 
-def _fitted(estimator, problem, seed, **settings):
+def _fit_constrained(estimator, problem, seed, **settings):
     model = estimator(tolerance=TOLERANCE, random_state=seed, **settings)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it says is counted instead
+        warnings.simplefilter("ignore", UserWarning)  # the gaps are reported instead
         return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 
 def _torch(problem, budget):
-    """Records and checks of the same network in PyTorch, one thread."""
+    """Records and checks of the same network in PyTorch, on one thread."""
     import torch
 
     torch.set_num_threads(1)
-    epochs = {"epochs": N_EPOCHS, "few epochs": FEW}
+    epochs = {"long": N_EPOCHS, "short": N_SHORT}
     contenders = {}
     for name, n in epochs.items():
         settings = {"solver": AdamPrimalDual(max_iter=n), "alpha": 2e-3}
-        contenders[f"torch, {name}"] = lambda seed, settings=settings: _fitted(
+        contenders[f"torch, {name}"] = lambda seed, settings=settings: _fit_constrained(
             ConstrainedTorchClassifier, problem, seed, **settings
         )
         contenders[f"plain loop, {name}"] = lambda seed, n=n: _plain_loop(problem.train, n, seed)
-    runs = in_turns(contenders, budget.n_runs)
+    runs = run_alternately(contenders, budget.n_runs)
     records, per_epoch = [], {}
-    for who in ("torch", "plain loop"):
-        long, short = (median_seconds(runs[f"{who}, {name}"]) for name in epochs)
-        per_epoch[who] = (long - short) / (N_EPOCHS - FEW)
-        records.append({"what": who, "s": long, "s / epoch": per_epoch[who]})
+    for loop in ("torch", "plain loop"):
+        long, short = (median_seconds(runs[f"{loop}, {name}"]) for name in epochs)
+        per_epoch[loop] = (long - short) / (N_EPOCHS - N_SHORT)
+        records.append({"what": loop, "s": long, "s / epoch": per_epoch[loop]})
     gap, gaps = GAPS["demographic_parity"], []
-    for run in runs["torch, epochs"]:
-        for part, own in zip((problem.train, problem.test), ("train", "test"), strict=True):
+    for run in runs["torch, long"]:
+        for name, part in (("train", problem.train), ("test", problem.test)):
             decisions = run.result.predict(part.X)
-            records[-2][own] = np.mean(decisions == part.y)
-            records[-2][f"{own} gap"] = gap(part.y, decisions, sensitive_features=part.groups)
+            records[-2][name] = np.mean(decisions == part.y)
+            records[-2][f"{name} gap"] = gap(part.y, decisions, sensitive_features=part.groups)
         gaps.append(records[-2]["train gap"])
     ratio = per_epoch["torch"] / per_epoch["plain loop"]
     checks = [
@@ -87,7 +89,7 @@ def _torch(problem, budget):
 
 
 def _plain_loop(train, n_epochs, seed):
-    """As tutorials write it; a batch for the loss and one as large as that for the constraint."""
+    """A training loop as in tutorials, with the samples of a batch of the loss and constraint."""
     import torch
 
     torch.manual_seed(seed)

@@ -1,11 +1,11 @@
-"""Fair spectral clusterings: how good, and how long whole fits take."""
+"""Fair spectral clusterings: quality, and time of complete fits."""
 
 import numpy as np
 from sklearn.cluster import SpectralClustering
 
 from benchmarks.spectral_cases import facebook_net, lastfm, thyroid_kernel
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster import FairSpectralClustering, fair_embedding
 from skfair.metrics import additive_violation
 
@@ -26,14 +26,14 @@ def _facebook():
     for n_components, printed in PRINTED_COSTS.items():
         costs = {}
         for solver in ("nullspace", "projected", "auto"):
-            found = fair_embedding(
+            result = fair_embedding(
                 graph.affinity,
                 sensitive_features=graph.codes,
                 n_components=n_components,
                 eigen_solver=solver,
                 random_state=0,
             )
-            costs[solver] = n_components - found.objective
+            costs[solver] = n_components - result.objective
             records.append(
                 {
                     "problem": f"{graph.name} k={n_components}",
@@ -42,11 +42,11 @@ def _facebook():
                 }
             )
         where = f"{graph.name} k={n_components}"
-        off = [abs(costs[solver] - printed) for solver in ("nullspace", "projected")]
+        errors = [abs(costs[solver] - printed) for solver in ("nullspace", "projected")]
         gap = abs(costs["auto"] / costs["nullspace"] - 1)
         checks += [
-            Check(f"cost off the printed {printed:g}, {where}", off, "<=", 5e-4),
-            Check(f"cost of the default off the exact one, {where}", [gap], "<=", 1e-4),
+            Check(f"difference from the printed cost {printed:g}, {where}", errors, "<=", 5e-4),
+            Check(f"relative error of the default's cost, {where}", [gap], "<=", 1e-4),
         ]
     return records, checks
 
@@ -59,8 +59,8 @@ def _lastfm_quality():
         Check("mean cut, LastFM min_balance=1", [_mean(fair, "cut")], "<=", 11.5),
         Check("average balance, the same", [_mean(fair, "average balance")], ">=", 0.32),
         Check("minimum balance, the same", [_mean(fair, "minimum balance")], ">=", 0.27),
-        Check("worst deviation in people, the same", _each(fair, "deviation"), "<=", 1.0),
-        Check("feasible, the same", _each(fair, "feasible"), ">=", 1.0),
+        Check("largest deviation in samples, the same", _column(fair, "deviation"), "<=", 1.0),
+        Check("feasible, the same", _column(fair, "feasible"), ">=", 1.0),
     ]
     return [_means(graph, plain, None), _means(graph, fair, 1.0)], checks
 
@@ -80,11 +80,11 @@ def _thyroid_quality():
 
 
 def _fits(graph, min_balance):
-    """What fits with the seeds 0, 1, ... reach: a list of dicts."""
-    found = []
+    """Cuts and balances of fits with the seeds 0, 1, ...: a list of dicts."""
+    rows = []
     for seed in range(N_SEEDS):
         model = _fit(graph, 25, min_balance, seed)
-        found.append(
+        rows.append(
             {
                 "cut": model.objective_,
                 "average balance": model.cluster_balances_.mean(),
@@ -93,20 +93,20 @@ def _fits(graph, min_balance):
                 "feasible": float(model.status_ == "feasible"),
             }
         )
-    return found
+    return rows
 
 
-def _each(found, key):
-    return [one[key] for one in found]
+def _column(rows, key):
+    return [row[key] for row in rows]
 
 
-def _mean(found, key):
-    return float(np.mean(_each(found, key)))
+def _mean(rows, key):
+    return float(np.mean(_column(rows, key)))
 
 
-def _means(graph, found, min_balance):
-    means = {key: _mean(found, key) for key in found[0]}
-    means["deviation"] = max(_each(found, "deviation"))
+def _means(graph, rows, min_balance):
+    means = {key: _mean(rows, key) for key in rows[0]}
+    means["deviation"] = max(_column(rows, "deviation"))
     return {"problem": graph.name, "method": f"min_balance={min_balance}", **means}
 
 
@@ -118,25 +118,25 @@ def _fit(graph, n_clusters, min_balance, seed):
 
 
 def spectral_fit(budget):
-    """Time of whole fits against scikit-learn's SpectralClustering; larger ones: spectral-large."""
+    """Time of fits against scikit-learn's SpectralClustering; spectral-large has larger ones."""
     graph = lastfm()
     contenders = {
         "SpectralClustering": lambda seed: _sklearn_fit(graph, seed),
         "min_balance=None": lambda seed: _fit(graph, 25, None, seed),
         "min_balance=0.8": lambda seed: _fit(graph, 25, 0.8, seed),
     }
-    runs = in_turns(contenders, budget.n_runs)
+    runs = run_alternately(contenders, budget.n_runs)
     seconds = {name: median_seconds(runs[name]) for name in contenders}
     reference = seconds["SpectralClustering"]
     records = [
-        {"problem": "LastFM k=25", "method": name, "CPU s": spent, "ratio": spent / reference}
-        for name, spent in seconds.items()
+        {"problem": "LastFM k=25", "method": name, "CPU s": time, "ratio": time / reference}
+        for name, time in seconds.items()
     ]
     checks = [
         Check(f"{name} / SpectralClustering, LastFM", [seconds[name] / reference], "<=", bound)
         for name, bound in (("min_balance=None", 1.0), ("min_balance=0.8", 3.0))
     ]
-    return Report("Whole fits (ratio: time / SpectralClustering)", records, checks)
+    return Report("Complete fits (ratio: time / SpectralClustering)", records, checks)
 
 
 def _sklearn_fit(graph, seed):

@@ -1,4 +1,4 @@
-"""The time of one step: our stochastic solvers beside the published ones, numpy beside PyTorch."""
+"""Time of one step: our stochastic solvers against published ones, numpy against PyTorch."""
 
 from importlib.util import find_spec
 from itertools import islice
@@ -13,27 +13,27 @@ from benchmarks.papers.stochastic_methods.acs_income_problem import (
     torch_start,
 )
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 from skfair.models import MLPModel
 from skfair.solvers import SSLALM, StochasticGhost, StochasticSwitching
 
-SOLVERS = {  # solver, steps that are timed, as many of the published one
+SOLVERS = {  # solver, timed steps of ours, timed steps of the published one
     "ssl-alm": (SSLALM.from_benchmark(), 500, 200),
     "switching subgradient": (StochasticSwitching.from_benchmark(), 500, 200),
     "ghost": (StochasticGhost(), 200, 10),
 }
-ASKED = {8: 4.0, 32: 3.0, 128: 2.0, 1024: 1.2}
-"""Batch size -> how many times as fast as PyTorch a numpy step must be."""
+SPEED_UPS = {8: 4.0, 32: 3.0, 128: 2.0, 1024: 1.2}
+"""Minimum speed-up of a numpy step over PyTorch, by batch size."""
 N_COLUMNS = 103
 
 
 def step_time(budget):
-    """One step of a solver and of a network: CPU time beside humancompatible-train and PyTorch.
+    """CPU time of one step of a solver and of a network against humancompatible-train and PyTorch.
 
-    The package is the one that the benchmark of stochastic methods was published with
-    (``humancompatible-train==0.1.8.5``, which needs qpsolvers, osqp and fairret), its solvers run
-    as it runs them: batches of 8, drawn by its own loaders, and a copy of the network kept after
-    every step.
+    The package is that of the published benchmark of stochastic methods
+    (``humancompatible-train==0.1.8.5``, which needs qpsolvers, osqp and fairret). Its solvers run
+    with its settings: batches of 8, drawn by its own loaders, and a copy of the network after every
+    step.
     """
     if not find_spec("torch"):
         return Report("Steps: PyTorch is not installed", [], [])
@@ -41,10 +41,10 @@ def step_time(budget):
 
     torch.set_num_threads(1)
     n_runs = max(3, budget.n_runs)
-    records = [_numpy_and_torch(size, n_runs) for size in ASKED]
+    records = [_numpy_and_torch(size, n_runs) for size in SPEED_UPS]
     checks = [
-        Check(f"PyTorch / numpy, batch of {size}", [record["ratio"]], ">=", asked)
-        for (size, asked), record in zip(ASKED.items(), records, strict=True)
+        Check(f"PyTorch / numpy, batch of {size}", [record["ratio"]], ">=", speed_up)
+        for (size, speed_up), record in zip(SPEED_UPS.items(), records, strict=True)
     ]
     if find_spec("humancompatible"):
         peers = [_solver_and_peer(name, n_runs) for name in SOLVERS]
@@ -53,18 +53,18 @@ def step_time(budget):
             Check(f"published / ours, {record['step']}", [record["ratio"]], ">=", 8.0)
             for record in peers
         ]
-    return Report("CPU ms a step, one thread, in turns", records, checks)
+    return Report("CPU ms per step, one thread, alternating", records, checks)
 
 
-def _compared(step, ours, theirs, n_runs):
-    """A record from two functions of a seed, each with its number of steps."""
+def _compare(step, ours, theirs, n_runs):
+    """Time two functions of a seed, each with its number of steps."""
     contenders = {"ours": ours[0], "theirs": theirs[0]}
-    runs = in_turns(contenders, n_runs)
-    own, other = (
+    runs = run_alternately(contenders, n_runs)
+    our_ms, their_ms = (
         1e3 * median_seconds(runs[name]) / n
         for name, n in (("ours", ours[1]), ("theirs", theirs[1]))
     )
-    return {"step": step, "ours ms": own, "theirs ms": other, "ratio": other / own}
+    return {"step": step, "ours ms": our_ms, "theirs ms": their_ms, "ratio": their_ms / our_ms}
 
 
 def _numpy_and_torch(batch_size, n_runs, n_steps=300):
@@ -84,7 +84,7 @@ def _numpy_and_torch(batch_size, n_runs, n_steps=300):
             slopes = -target / (1.0 + np.exp(target * point.scores)) / batch_size
             x = x - 0.01 * point.pull_back(slopes).astype(np.float32)
 
-    own, labels = torch.as_tensor(X), torch.as_tensor(y > 0, dtype=torch.float32)
+    features, labels = torch.as_tensor(X), torch.as_tensor(y > 0, dtype=torch.float32)
 
     def theirs(seed):
         module = network()
@@ -93,11 +93,11 @@ def _numpy_and_torch(batch_size, n_runs, n_steps=300):
         for _ in range(n_steps):
             rows = torch.randint(len(labels), (batch_size,))
             sgd.zero_grad()
-            loss(module(own[rows])[:, 0], labels[rows]).backward()
+            loss(module(features[rows])[:, 0], labels[rows]).backward()
             sgd.step()
 
     name = f"gradient, batch of {batch_size}, numpy and PyTorch"
-    return _compared(name, (ours, n_steps), (theirs, n_steps), n_runs)
+    return _compare(name, (ours, n_steps), (theirs, n_steps), n_runs)
 
 
 def network(n_columns=N_COLUMNS):
@@ -120,13 +120,13 @@ def _solver_and_peer(name, n_runs):
             pass
 
     def theirs(seed):
-        _published(name, seed, n_theirs)
+        _run_published(name, seed, n_theirs)
 
-    return _compared(f"{name}, numpy and published", (ours, n_ours), (theirs, n_theirs), n_runs)
+    return _compare(f"{name}, numpy and published", (ours, n_ours), (theirs, n_theirs), n_runs)
 
 
-def _published(name, seed, n_steps):
-    """Some steps of a solver of the package."""
+def _run_published(name, seed, n_steps):
+    """Run steps of a solver of the package."""
     import torch
     from humancompatible.train.benchmark import algorithms
 
@@ -149,7 +149,7 @@ def _published(name, seed, n_steps):
 
 
 def _loss_gaps(data, loss, groups, seed):
-    """The two sides of the bound on the loss gap, as the package takes constraints."""
+    """Both sides of the bound on the loss gap, as constraints of the package."""
     from humancompatible.train.benchmark.constraints import FairnessConstraint
 
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]

@@ -1,20 +1,19 @@
-"""The same fits on several kinds of processors: the kernels of BLAS and of numpy add differently.
+"""The same fits with the BLAS kernels of several processor types, which add in different orders.
 
-Every kind has a process of its own, in which OpenBLAS and numpy are told which processor they are
-to take this one for.
+Each type has a process of its own, in which an environment variable selects the kernels of OpenBLAS
+and numpy.
 """
 
 import json
 import os
-import subprocess
 import sys
 import warnings
 
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from benchmarks import ROOT
 from benchmarks.erm_cases import CASES, case
+from benchmarks.subprocesses import run_module
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, fair_embedding
@@ -26,8 +25,8 @@ CONSTRAINTS = ("demographic_parity", "equal_opportunity", "equalized_odds")
 
 
 def blas_kernels(budget):
-    """What four kinds of processors make of the same problems: training errors, and much else."""
-    n_problems = max(1, int(N_PROBLEMS * budget.share))
+    """The same fits with BLAS kernels of four processor types: spread of errors and parameters."""
+    n_problems = max(1, int(N_PROBLEMS * budget.fraction))
     fits = {core: fit_on(core, n_problems, real=True) for core in CORE_TYPES}
     records, checks = [], []
     for what in fits[CORE_TYPES[0]]:
@@ -40,29 +39,24 @@ def blas_kernels(budget):
 
 
 def fit_on(core, n_problems, real=False):
-    """What the fits give on one kind of processor, by name; None where it cannot be had.
+    """Results of the fits with the BLAS kernels of one processor type, by name.
 
     Parameters
     ----------
     core : str
-        What OpenBLAS calls it.
+        Name of the processor type in OpenBLAS.
     n_problems : int
         Number of random problems.
     real : bool, default=False
-        Whether real data and other estimators are fitted too.
+        Whether to fit real data and other estimators as well.
     """
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, "OPENBLAS_CORETYPE": core}
-    module = "benchmarks.robustness.blas_kernels"
-    command = [sys.executable, "-m", module, str(n_problems), str(int(real))]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return json.loads(done.stdout)
+    return run_module(__name__, n_problems, int(real), environment=environment)
 
 
 def random_problem(seed):
-    """A problem of a few hundred to a few thousand people, two to four groups."""
+    """A problem of 200 to 3,000 samples and two to four groups."""
     rng = np.random.default_rng(seed)
     n_samples, n_features = int(rng.integers(200, 3000)), int(rng.integers(2, 9))
     groups = rng.integers(0, int(rng.choice([2, 2, 3, 4])), n_samples)
@@ -79,7 +73,7 @@ def random_problem(seed):
 
 
 def measure(n_problems, real):
-    """The figures of this process, by name."""
+    """Results of the fits in this process, by name."""
     warnings.simplefilter("ignore")
     figures = {
         "training error, random problems": [
@@ -120,9 +114,9 @@ def _error(X, y, groups, settings):
 
 
 def core():
-    """What OpenBLAS takes this processor for; None if that cannot be told."""
-    kinds = {info.get("architecture") for info in threadpool_info()} - {None}
-    return kinds.pop() if len(kinds) == 1 else None
+    """Processor type that OpenBLAS has selected; None if it is unknown."""
+    names = {info.get("architecture") for info in threadpool_info()} - {None}
+    return names.pop() if len(names) == 1 else None
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Ctrl-C at random moments of a fit: always KeyboardInterrupt, at once, and the earlier fit whole.
+"""Ctrl-C at random moments of a fit: KeyboardInterrupt at once, and the previous fit is intact.
 
-Every estimator has a process of its own, as a broken interpreter takes all down with it.
+Every estimator has a process of its own, as an interrupt in a kernel can break the interpreter.
 """
 
 import json
@@ -28,14 +28,14 @@ N_MOMENTS = 500
 
 
 class Front:
-    """`fair_kmeans_front` in the shape of an estimator; it leaves nothing behind."""
+    """`fair_kmeans_front` as an estimator without attributes."""
 
     def fit(self, X, y, sensitive_features):
         fair_kmeans_front(X, sensitive_features=sensitive_features, n_clusters=4, n_levels=10)
 
 
-def searched(estimator, grid):
-    """A grid search, which would go on after an Exception."""
+def make_search(estimator, grid):
+    """A grid search, which would continue after an Exception."""
     return GridSearchCV(estimator, grid, scoring=no_score, cv=3, error_score=np.nan)
 
 
@@ -47,7 +47,7 @@ SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
     "FairKMeans": (lambda: FairKMeans(random_state=0), 6000, False),
     "FairKMeans, threads": (lambda: FairKMeans(random_state=0, n_jobs=2), 6000, False),
     "FairKMeans, grid": (
-        lambda: searched(FairKMeans(random_state=0), {"n_clusters": [3, 4]}),
+        lambda: make_search(FairKMeans(random_state=0), {"n_clusters": [3, 4]}),
         1500,
         False,
     ),
@@ -59,7 +59,7 @@ SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
     "ConstrainedERM, dense": (lambda: ConstrainedERMClassifier(tolerance=0.02), 5000, False),
     "ConstrainedERM, sparse": (lambda: ConstrainedERMClassifier(tolerance=0.02), 5000, True),
     "ConstrainedERM, grid": (
-        lambda: searched(ConstrainedERMClassifier(), {"tolerance": [0.02, 0.1]}),
+        lambda: make_search(ConstrainedERMClassifier(), {"tolerance": [0.02, 0.1]}),
         2000,
         False,
     ),
@@ -67,22 +67,22 @@ SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
 
 
 def interrupts(budget):
-    """What becomes of a fit that is interrupted at random moments, by estimator."""
-    n_moments = max(1, int(N_MOMENTS * budget.share))
+    """Interrupt fits at random moments: error, state of the estimator and delay, by estimator."""
+    n_moments = max(1, int(N_MOMENTS * budget.fraction))
     records, checks = [], []
     for name in SUBJECTS:
-        outcomes, delays = _in_processes(name, n_moments)
+        outcomes, delays = _run_processes(name, n_moments)
         record = {"fit": name, "interrupts": sum(outcomes.values()), **outcomes}
         record["longest delay, s"] = max(delays, default=np.nan)
         records.append(record)
         others = sum(outcomes.values()) - outcomes["KeyboardInterrupt"]
         checks.append(Check(f"other outcomes, {name}", [others], "<=", 0))
-        checks.append(Check(f"seconds until it is heard, {name}", delays, "<=", 0.5))
+        checks.append(Check(f"seconds until the error, {name}", delays, "<=", 0.5))
     return Report(f"{n_moments} interrupts of each fit, at random moments", records, checks)
 
 
-def _in_processes(name, n_moments):
-    """Outcomes and delays of so many interrupts, over as many processes as crash."""
+def _run_processes(name, n_moments):
+    """Outcomes and delays of the interrupts. A new process continues after a crash."""
     outcomes, delays = Counter(), []
     while (done := sum(outcomes.values())) < n_moments:
         module = "benchmarks.robustness.interrupts"
@@ -112,25 +112,25 @@ def interrupt_fits(name, first, last):
     seconds += perf_counter()
     for seed in range(first, last):
         outcome = None
-        while outcome is None:  # until it is not too late for the fit
+        while outcome is None:  # until the interrupt comes before the end of the fit
             estimator.fit(*earlier_data[:2], sensitive_features=earlier_data[2])
             earlier = pickle.dumps(vars(estimator))
             moment = np.random.default_rng(seed).uniform(0, seconds)
-            outcome = interrupted(estimator, data, moment, seed % 2 == 0)
+            outcome = interrupt_fit(estimator, data, moment, seed % 2 == 0)
             if outcome is None:
                 seconds *= 0.9
-        # A search does not promise to keep its earlier fit.
+        # A search need not keep its previous fit.
         if pickle.dumps(vars(estimator)) != earlier and not hasattr(estimator, "cv"):
-            outcome = "changed the earlier fit", outcome[1]
+            outcome = "changed the previous fit", outcome[1]
         yield outcome
 
 
-def interrupted(estimator, data, moment, by_timer):
-    """Outcome of a fit that is interrupted, and how long after the moment; None if it was over."""
-    heard = []
+def interrupt_fit(estimator, data, moment, by_timer):
+    """Outcome of an interrupted fit and its delay; None if the fit ended before the interrupt."""
+    signals = []
 
     def handler(*_):
-        heard.append(perf_counter())
+        signals.append(perf_counter())
         raise KeyboardInterrupt
 
     def send():
@@ -149,22 +149,22 @@ def interrupted(estimator, data, moment, by_timer):
             estimator.fit(*data[:2], sensitive_features=data[2])
         finally:
             ended = perf_counter()
-            missed = not heard
+            is_late = not signals
             signal.setitimer(signal.ITIMER_REAL, 0)
             timer.cancel()
-        if not missed:
+        if not is_late:
             outcome = "swallowed"
     except KeyboardInterrupt:
-        outcome = None if missed else "KeyboardInterrupt"
+        outcome = None if is_late else "KeyboardInterrupt"
     except BaseException as error:
         outcome = type(error).__name__
-    for number, handled in zip((signal.SIGALRM, signal.SIGINT), previous, strict=True):
-        signal.signal(number, handled)
+    for number, old in zip((signal.SIGALRM, signal.SIGINT), previous, strict=True):
+        signal.signal(number, old)
     return None if outcome is None else (outcome, ended - due)
 
 
 def make_data(n_rows, is_sparse):
-    """Rows, a target, and two groups."""
+    """Features, a target and two groups."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_rows)
     X = rng.normal(size=(n_rows, 5))

@@ -1,4 +1,4 @@
-"""Searches over eight estimators by six scorers: a number, or an error that says what to do."""
+"""Searches over eight estimators with six scorers: a number, or an error that states what to do."""
 
 import warnings
 
@@ -23,7 +23,9 @@ from skfair.exceptions import SearchError
 from skfair.metrics import get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
-GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="sensitive_features")
+GROUP_AWARE = ConstrainedClassifierCV(
+    LogisticRegression(), cv=2, group_estimator="sensitive_features"
+)
 ESTIMATORS = {
     "ConstrainedERMClassifier": ConstrainedERMClassifier(),
     "ConstrainedERMClassifier, group_interactions": ConstrainedERMClassifier(
@@ -32,13 +34,13 @@ ESTIMATORS = {
     "pipeline of it": make_pipeline(
         StandardScaler(), ConstrainedERMClassifier(group_interactions=True)
     ),
-    "ConstrainedClassifierCV, group_estimator='sensitive_features'": GIVEN,
-    "the same, three classes": clone(GIVEN).set_params(tolerance=0.3),
+    "ConstrainedClassifierCV, group_estimator='sensitive_features'": GROUP_AWARE,
+    "the same, three classes": clone(GROUP_AWARE).set_params(tolerance=0.3),
     "PartialParityPostprocessor": PartialParityPostprocessor(LogisticRegression(), cv=2),
     "ConstrainedERMRegressor, group_interactions": ConstrainedERMRegressor(group_interactions=True),
     "FairKMeans": FairKMeans(n_clusters=2, n_init=1, random_state=0),
 }
-"""Models that see the group, and some that do not."""
+"""Models that predict from the group, and some that do not."""
 
 PARITY = "neg_demographic_parity_difference"
 OURS = {
@@ -47,7 +49,7 @@ OURS = {
     "regressor": ["r2", "neg_mean_squared_error", "neg_mean_error_difference", PARITY],
     "clusterer": ["balance", "neg_additive_violation", "adjusted_rand_score", PARITY],
 }
-"""Names of scorers made by `get_scorer`, by task; parity is none of regressors and clusterers."""
+"""Names of scorers for `get_scorer` by task. Parity does not apply to regression and clustering."""
 
 STOCK = {
     "classifier": "accuracy",
@@ -55,14 +57,14 @@ STOCK = {
     "regressor": "r2",
     "clusterer": "rand_score",
 }
-"""Name of a scorer of scikit-learn, which passes no groups to predict, by task."""
+"""Name of a scikit-learn scorer by task. It passes no groups to predict."""
 
 SITUATIONS = {
     "no routing": (False, True),
     "routing, no groups": (True, False),
     "routing and groups": (True, True),
 }
-"""Whether routing is on, and whether the search is given the groups."""
+"""Whether routing is enabled, and whether the search is passed the groups."""
 
 
 def make_data(n_samples=120):
@@ -93,32 +95,32 @@ def make_data(n_samples=120):
 
 
 def scorers_of(task):
-    """The six scorers of a task by name: the default, scikit-learn's and four of `get_scorer`."""
+    """The six scorers of a task by name: the default, scikit-learn's and four from `get_scorer`."""
     ours = {f"get_scorer({name!r})": get_scorer(name) for name in OURS[task]}
     return {"scoring=None": None, f"scoring={STOCK[task]!r}": STOCK[task], **ours}
 
 
 def search_outcome(estimator, scorer, situation, data):
-    """How a search ends: a finite score, an error that says what to do, or nan.
+    """Outcome of a search: a finite score, an error that states what to do, or nan.
 
     Parameters
     ----------
     estimator, scorer : object
-        What is searched over, and what scores it.
+        Estimator of the search, and its scorer.
     situation : str
         A key of `SITUATIONS`.
     data : tuple of X, y, groups
-        What the search is fitted to.
+        Training data of the search.
 
     Returns
     -------
     outcome : {"number", "error", "nan"}
     """
     X, y, groups = data
-    routing, given = SITUATIONS[situation]
-    params = {"sensitive_features": groups} if given else {}
+    routing, with_groups = SITUATIONS[situation]
+    params = {"sensitive_features": groups} if with_groups else {}
     is_pipeline = hasattr(estimator, "steps")
-    if is_pipeline and not routing:  # a pipeline without routing names the step
+    if is_pipeline and not routing:  # without routing the step of the pipeline is named
         params = {f"{estimator.steps[-1][0]}__{name}": value for name, value in params.items()}
     search = GridSearchCV(estimator, {}, scoring=scorer, cv=2, refit=False)
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=routing):
@@ -165,10 +167,10 @@ def scorers(budget):
     others = len(endings) - sum(counts.values())
     checks = [
         Check("searches in which nan is a score", [counts["nan"]], "<=", 0),
-        Check("errors that do not say what to do", [others], "<=", 0),
+        Check("errors that do not state what to do", [others], "<=", 0),
     ]
     title = (
-        f"{len(endings)} searches: {counts['number']} numbers, {counts['error']} errors that say "
+        f"{len(endings)} searches: {counts['number']} numbers, {counts['error']} errors that state "
         f"what to do, {counts['nan']} scores of nan"
     )
     return Report(title, table.to_dict("records"), checks)

@@ -1,72 +1,59 @@
-"""A report of a million people, and a certificate: time, memory, and the size of the page."""
+"""A report of a million samples, and certificates: time, memory, and the size of the page."""
 
 import json
-import resource
-import subprocess
 import sys
-from statistics import median
 from time import perf_counter
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from benchmarks import ROOT
+from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.audit import FairnessReport, certify
 from skfair.constraints import CONSTRAINTS
 
 
 def report(budget):
-    """A report of a million people, two attributes and both; certificates of 10,000 per group."""
+    """Report of a million samples, two attributes and intersections; certificates of 20,000."""
     n_runs = min(3, budget.n_runs)
-    records = [_in_process(n, n_runs) for n in (10_000, round(1e6 * max(budget.share, 0.1)))]
+    sizes = 10_000, round(1e6 * max(budget.fraction, 0.1))
+    records = [median_record(__name__, n, n_runs=n_runs) for n in sizes]
     largest = records[-1]
     records += [_certificate(name) for name in CONSTRAINTS if "partial_equal" not in name]
     seconds = [record["CPU s"] for record in records if "constraint" in record]
     checks = [
-        Check("CPU seconds, most people", [largest["CPU s"]], "<=", 10.0),
-        Check("peak GB, most people", [largest["peak GB"]], "<=", 1.0),
+        Check("CPU seconds, largest report", [largest["CPU s"]], "<=", 10.0),
+        Check("peak GB, largest report", [largest["peak GB"]], "<=", 1.0),
         Check("MB of the page", [largest["page MB"]], "<=", 2.0),
         Check("CPU seconds of a certificate", seconds, "<=", 1.0),
     ]
-    return Report("Reports in processes of their own; certificates beside", records, checks)
+    return Report("Reports, one per process, and certificates", records, checks)
 
 
-def _in_process(n_people, n_runs):
-    """Medians over processes that call `measure` once each."""
-    command = [sys.executable, "-m", "benchmarks.scale.audits", str(n_people)]
-    records = []
-    for _ in range(n_runs):
-        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        records.append(json.loads(done.stdout))
-    return {key: median(record[key] for record in records) for key in records[0]}
-
-
-def people(n_people, rng):
-    """Truth, probabilities, and two attributes of two and five levels."""
+def draw_samples(n_samples, rng):
+    """Targets, probabilities, and two attributes of two and five levels."""
     groups = pd.DataFrame(
         {
-            "sex": rng.choice(["female", "male"], size=n_people),
-            "race": rng.choice(["a", "b", "c", "d", "e"], size=n_people),
+            "sex": rng.choice(["female", "male"], size=n_samples),
+            "race": rng.choice(["a", "b", "c", "d", "e"], size=n_samples),
         }
     )
-    probability = rng.beta(2.0, 2.0, size=n_people)
-    return (rng.random(n_people) < probability).astype(int), probability, groups
+    probability = rng.beta(2.0, 2.0, size=n_samples)
+    return (rng.random(n_samples) < probability).astype(int), probability, groups
 
 
-def measure(n_people):
-    """Time, peak memory and size of one report, people included."""
-    truth, probability, groups = people(n_people, np.random.default_rng(0))
+def measure(n_samples):
+    """Time, peak memory and size of one report; the memory includes the data."""
+    truth, probability, groups = draw_samples(n_samples, np.random.default_rng(0))
     start = perf_counter()
-    run = timed(_page, truth, probability, groups)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    run = time_call(_page, truth, probability, groups)
     return {
-        "people": n_people,
+        "samples": n_samples,
         "CPU s": run.seconds,
         "s": perf_counter() - start,
-        "peak GB": peak,
+        "peak GB": peak_gigabytes(),
         "page MB": len(run.result.encode()) / 1e6,
     }
 
@@ -99,13 +86,13 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
 
 def _certificate(name):
-    """Time of a certificate at the tolerance where its exact test is needed."""
-    truth, probability, _ = people(20_000, np.random.default_rng(1))
-    given = {"sensitive_features": np.arange(20_000) % 2, "constraint": name}
+    """Time of a certificate at a tolerance where it needs its exact test."""
+    truth, probability, _ = draw_samples(20_000, np.random.default_rng(1))
+    arguments = {"sensitive_features": np.arange(20_000) % 2, "constraint": name}
     X = probability[:, np.newaxis]
-    limit = certify(_Scores(), X, truth, tolerance=0.9, **given).limit
-    run = timed(lambda: certify(_Scores(), X, truth, tolerance=1.001 * limit, **given))
-    return {"constraint": name, "people": 20_000, "CPU s": run.seconds}
+    limit = certify(_Scores(), X, truth, tolerance=0.9, **arguments).limit
+    run = time_call(lambda: certify(_Scores(), X, truth, tolerance=1.001 * limit, **arguments))
+    return {"constraint": name, "samples": 20_000, "CPU s": run.seconds}
 
 
 if __name__ == "__main__":

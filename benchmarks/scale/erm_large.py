@@ -1,18 +1,16 @@
-"""Constrained classifiers of many people, many groups and many constraints: time and memory."""
+"""Constrained classifiers of many samples, groups and constraints: time and memory."""
 
 import json
 import math
-import resource
-import subprocess
 import sys
 from statistics import median
 
 import numpy as np
 from scipy import sparse
 
-from benchmarks import ROOT
+from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, LossParity
 from skfair.datasets import communities_crime_groups, fetch_communities_crime
@@ -21,16 +19,16 @@ N_COLUMNS, N_PER_ROW = 100, 10
 
 
 def erm_large(budget):
-    """Demographic parity of up to a million people in sparse columns; many groups; many gaps."""
+    """Demographic parity of up to a million sparse samples; many groups; many gaps."""
     n_runs = min(3, budget.n_runs)
-    sizes = [round(10**e * max(budget.share, 0.1)) for e in (5, 6)]
-    records = [_in_process(n, n_runs) for n in sizes]
+    sizes = [round(10**e * max(budget.fraction, 0.1)) for e in (5, 6)]
+    records = [median_record(__name__, n, n_runs=n_runs) for n in sizes]
     growth = math.log10(records[1]["CPU s"] / records[0]["CPU s"])
-    records += [many_groups(n_runs), overlapping_groups(n_runs), *many_constraints(n_runs)]
+    records += [fit_100_groups(n_runs), fit_overlapping_groups(n_runs), *compare_n_rows(n_runs)]
     by_case = {record["case"]: record for record in records}
-    few, many = by_case["rows of 2 groups"], by_case["rows of 20 groups"]
+    two, twenty = by_case["2 groups"], by_case["20 groups"]
     extra = records[1]["peak GB"] - 2 * records[1]["X GB"] - records[1]["GB before"]
-    rows_ratio = many["s / iteration"] / few["s / iteration"]
+    rows_ratio = twenty["s / iteration"] / two["s / iteration"]
     checks = [
         Check("20 rows / 1, CPU s per iteration", [rows_ratio], "<=", 1.5),
         Check("CPU s, 1e6 rows", [records[1]["CPU s"]], "<=", 10.0),
@@ -39,39 +37,28 @@ def erm_large(budget):
         Check("CPU s, 100 groups of 50,000", [by_case["100 groups"]["CPU s"]], "<=", 0.5),
         Check("CPU s, overlapping groups", [by_case["overlapping groups"]["CPU s"]], "<=", 1.0),
         Check("worst gap, overlapping groups", [by_case["overlapping groups"]["gap"]], "<=", 0.05),
-        # A bound that does not press would say nothing of constrained training.
-        Check("rows that press", [record["pressing"] for record in records], ">=", 1),
+        # A fit whose constraint is not active would show nothing of constrained training.
+        Check("active rows", [record["active rows"] for record in records], ">=", 1),
     ]
-    title = "Many people, groups and constraints"
-    return Report(title, records, checks if budget.share == 1 else [])
-
-
-def _in_process(n_samples, n_runs):
-    """Medians over processes that call `measure` once each."""
-    command = [sys.executable, "-m", "benchmarks.scale.erm_large", str(n_samples)]
-    records = []
-    for _ in range(n_runs):
-        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        records.append(json.loads(done.stdout))
-    numbers = {key: median(r[key] for r in records) for key in records[0] if key != "case"}
-    return {"case": records[0]["case"], **numbers}
+    title = "Many samples, groups and constraints"
+    return Report(title, records, checks if budget.fraction == 1 else [])
 
 
 def measure(n_samples):
-    """The record of one number of people; the peak is that of the whole process."""
+    """Record of one number of samples; the peak is that of the process."""
     _fit(2000)  # compiles
-    X, y, groups = one_hot_people(n_samples)
-    before = _peak()
-    run = timed(lambda: _classifier().fit(X, y, sensitive_features=groups))
+    X, y, groups = draw_one_hot(n_samples)
+    before = peak_gigabytes()
+    run = time_call(lambda: _classifier().fit(X, y, sensitive_features=groups))
     return {
         "case": f"{n_samples} rows",
         "CPU s": run.seconds,
         "iterations": run.result.n_iter_,
         "gap": run.result.constraint_report_["gap"].max(),
-        "pressing": n_pressing(run.result),
+        "active rows": count_active(run.result),
         "X GB": (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9,
         "GB before": before,
-        "peak GB": _peak(),
+        "peak GB": peak_gigabytes(),
     }
 
 
@@ -80,26 +67,21 @@ def _classifier():
 
 
 def _fit(n_samples):
-    X, y, groups = one_hot_people(n_samples)
+    X, y, groups = draw_one_hot(n_samples)
     return _classifier().fit(X, y, sensitive_features=groups)
 
 
-def _peak():
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
-
-
-def one_hot_people(n_samples):
-    """Ten categorical answers of ten levels each as one-hot CSR, classes, and two groups."""
+def draw_one_hot(n_samples):
+    """Ten categorical features of ten levels each as one-hot CSR, classes, and two groups."""
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=n_samples)
     levels = N_COLUMNS // N_PER_ROW
-    answers = rng.integers(levels, size=(n_samples, N_PER_ROW), dtype=np.int32)
-    # Half of the first group's first answers are those of lower levels: they give it away.
-    answers[:, 0] = np.where(groups == 0, answers[:, 0] // 2, answers[:, 0])
+    values = rng.integers(levels, size=(n_samples, N_PER_ROW), dtype=np.int32)
+    # The first feature of the first group has lower levels, so it predicts the group.
+    values[:, 0] = np.where(groups == 0, values[:, 0] // 2, values[:, 0])
     weights = rng.normal(size=N_COLUMNS)
     weights[:levels] = np.linspace(-1, 1, levels)
-    indices = answers + levels * np.arange(N_PER_ROW, dtype=np.int32)
+    indices = values + levels * np.arange(N_PER_ROW, dtype=np.int32)
     indptr = np.arange(0, n_samples * N_PER_ROW + 1, N_PER_ROW, dtype=np.int32)
     data = np.ones(n_samples * N_PER_ROW)
     X = sparse.csr_array((data, indices.ravel(), indptr), shape=(n_samples, N_COLUMNS))
@@ -116,36 +98,36 @@ def _record(case, runs, gap):
         "iterations": model.n_iter_,
         "s / iteration": seconds / model.n_iter_,
         "gap": gap,
-        "pressing": n_pressing(model),
+        "active rows": count_active(model),
     }
 
 
-def n_pressing(model):
-    """Rows whose multiplier is clear of 0."""
+def count_active(model):
+    """Number of rows with a multiplier above 1e-6 in absolute value."""
     return int(np.count_nonzero(np.abs(model.multipliers_) > 1e-6))
 
 
-def _timed_fits(make, X, y, groups, n_runs):
+def _time_fits(make, X, y, groups, n_runs):
     make().fit(X, y, sensitive_features=groups)
-    return [timed(lambda: make().fit(X, y, sensitive_features=groups)) for _ in range(n_runs)]
+    return [time_call(lambda: make().fit(X, y, sensitive_features=groups)) for _ in range(n_runs)]
 
 
-def many_groups(n_runs):
-    """Demographic parity between 100 groups of 500 people each, on 20 columns."""
+def fit_100_groups(n_runs):
+    """Demographic parity between 100 groups of 500 samples each, on 20 columns."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(100), 500)
     X = rng.normal(size=(50_000, 20)) + rng.normal(scale=0.3, size=(100, 20))[groups]
     y = X @ rng.normal(size=20) / 4 + rng.logistic(size=len(X)) > 0
-    names = groups.astype(str)  # of 100 numbers no groups are made
-    runs = _timed_fits(lambda: ConstrainedERMClassifier(tolerance=0.1), X, y, names, n_runs)
+    names = groups.astype(str)  # 100 different numbers are refused as groups
+    runs = _time_fits(lambda: ConstrainedERMClassifier(tolerance=0.1), X, y, names, n_runs)
     return _record("100 groups", runs, runs[0].result.constraint_report_["gap"].max())
 
 
-def overlapping_groups(n_runs):
-    """Hinge-loss gap of each of several hundred overlapping groups against everybody.
+def fit_overlapping_groups(n_runs):
+    """Hinge-loss gap of each of several hundred overlapping groups against all samples.
 
-    Communities count as violent above the 70th percentile: at the median the plain fit would keep
-    the tolerance by itself.
+    Communities count as violent above the 70th percentile. With the median the unconstrained fit
+    would meet the tolerance.
     """
     bunch = fetch_communities_crime()
     memberships, _ = communities_crime_groups()
@@ -156,14 +138,16 @@ def overlapping_groups(n_runs):
         spec = LossParity(reference="overall")
         return ConstrainedERMClassifier(spec, tolerance=0.05, loss="hinge", min_group_size=1)
 
-    runs = _timed_fits(make, X, y, memberships, n_runs)
-    plain = _timed_fits(lambda: make().set_params(tolerance=10.0), X, y, memberships, 1)
-    worst, without = (fits[0].result.constraint_report_["gap"].max() for fits in (runs, plain))
-    return _record("overlapping groups", runs, worst) | {"gap without": without}
+    runs = _time_fits(make, X, y, memberships, n_runs)
+    plain = _time_fits(lambda: make().set_params(tolerance=10.0), X, y, memberships, 1)
+    worst, unconstrained = (
+        fits[0].result.constraint_report_["gap"].max() for fits in (runs, plain)
+    )
+    return _record("overlapping groups", runs, worst) | {"gap unconstrained": unconstrained}
 
 
-def many_constraints(n_runs):
-    """One row (two groups) and twenty (as many groups), at the same data."""
+def compare_n_rows(n_runs):
+    """One constraint row (two groups) and twenty (twenty groups) on the same data."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 50))
     y = X @ rng.normal(size=50) / 4 + rng.logistic(size=len(X)) > 0
@@ -176,9 +160,9 @@ def many_constraints(n_runs):
         def make():
             return ConstrainedERMClassifier(tolerance=0.001, enforcement=None)
 
-        runs = _timed_fits(make, X, y, groups, n_runs)
+        runs = _time_fits(make, X, y, groups, n_runs)
         gap = runs[0].result.constraint_report_["gap"].max()
-        records.append(_record(f"rows of {n_groups} groups", runs, gap))
+        records.append(_record(f"{n_groups} groups", runs, gap))
     return records
 
 

@@ -1,4 +1,4 @@
-"""What needs a process of its own: peak memory, and the first fit after a start."""
+"""Peak memory, and the first fit after a start: measurements that need a process of their own."""
 
 import compileall
 import json
@@ -15,8 +15,9 @@ from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks import ROOT
+from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.cluster import fair_kmeans_front
 from skfair.datasets import make_fair_blobs
 
@@ -68,7 +69,7 @@ FIRST_FITS = {
         "PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), {groups})",
     ),
 }
-"""By what is fitted: where it comes from, and its first fit."""
+"""Subpackage and first fit, by name."""
 
 PLAIN_FIRST_FIT = """
 from sklearn.cluster import KMeans
@@ -79,15 +80,16 @@ KMeans(n_init=10, random_state=0).fit(X)
 
 
 class ProcessTime(NamedTuple):
-    """Seconds that a process took."""
+    """Seconds of a process."""
 
     cpu: float
     elapsed: float  # more than the CPU time on a busy machine
 
 
-def scaling(budget):
-    """Time and peak memory of a front as the number of rows grows."""
-    records = [_measure(10**exponent, min(3, budget.n_runs)) for exponent in (4, 5, 6)]
+def front_scaling(budget):
+    """Time and peak memory of a front as the number of samples grows."""
+    n_runs = min(3, budget.n_runs)
+    records = [median_record(__name__, 10**power, n_runs=n_runs) for power in (4, 5, 6)]
     _, middle, largest = records
     growth = math.log10(largest["CPU s"] / middle["CPU s"])
     checks = [
@@ -98,22 +100,12 @@ def scaling(budget):
     return Report("A front of 20 levels on blobs, 8 features, 10 clusters", records, checks)
 
 
-def _measure(n_rows, n_runs):
-    """Medians over processes that call `measure_front` once each."""
-    command = [sys.executable, "-m", "benchmarks.scale.processes", str(n_rows)]
-    records = []
-    for _ in range(n_runs):
-        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        records.append(json.loads(done.stdout))
-    return {key: median(record[key] for record in records) for key in records[0]}
-
-
 def measure_front(n_rows):
-    """The record of one number of rows; the peak is that of the whole process."""
+    """Record of one number of rows; the peak is that of the process."""
 
     def front(n_rows):
         X, _, groups = make_fair_blobs(n_rows, n_features=8, centers=10, random_state=0)
-        return timed(
+        return time_call(
             lambda: fair_kmeans_front(
                 X, sensitive_features=groups, n_clusters=10, n_levels=20, random_state=0
             )
@@ -121,18 +113,16 @@ def measure_front(n_rows):
 
     front(2000)  # compiles
     run = front(n_rows)
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return {
         "rows": n_rows,
         "points": len(run.result),
         "CPU s": run.seconds,
-        "peak GB": peak / 1e9,
+        "peak GB": peak_gigabytes(),
     }
 
 
 def first_fit(budget):
-    """Time of fresh processes that import and fit once: without compiled kernels, with, copied."""
+    """Time of a new process that imports and fits once: without compiled kernels, with, copied."""
     with TemporaryDirectory() as folder:
         plain = _run_processes(PLAIN_FIRST_FIT, folder, 3)
     records = [_first_fit_record("KMeans(n_init=10)", None, plain)]
@@ -154,11 +144,11 @@ def first_fit(budget):
             _first_fit_check(f"{name}, compiled before, package copied", runs["copied"], 3.0),
             _first_fit_check(f"{name}, nothing compiled", runs["no"], 6.0),
         ]
-    return Report("A fresh process: import and first fit on 1,000 rows", records, checks)
+    return Report("A new process: import and first fit on 1,000 rows", records, checks)
 
 
 def _copy_package(source, folder, ignore=None):
-    """Copy the package with other modification times, as an installation does; the new folder."""
+    """Copy the package to a folder with new modification times, as an installation does."""
     copy = Path(folder, "skfair")
     shutil.copytree(Path(source, "skfair"), copy, ignore=ignore, copy_function=shutil.copyfile)
     compileall.compile_dir(copy, quiet=1)
@@ -181,12 +171,12 @@ def _first_fit_check(name, runs, limit):
 
 
 def _run_processes(code, folder, n_runs):
-    """Times of processes that run code with the package in a folder, one after the other."""
+    """Times of consecutive processes that run code with the package in a folder."""
     return [_run_process(code, folder) for _ in range(n_runs)]
 
 
 def _run_process(code, folder):
-    """Time of a process with the package, and its compiled kernels, in a folder."""
+    """Time of a process with the package and its compiled kernels in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()

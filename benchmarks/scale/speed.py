@@ -1,11 +1,11 @@
-"""How long fits and fronts take, against plain k-means on the same rows."""
+"""Time of fits and fronts against plain k-means on the same rows."""
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.kmeans_cases import REAL, problem
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds, timed
+from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
 from skfair.cluster.kmeans._alternating_run import alternating_front
 
@@ -13,12 +13,14 @@ N_CHILDREN = 1000
 
 
 def front_time(budget):
-    """Time of a whole front against scikit-learn's KMeans(n_init=10)."""
+    """Time of a complete front against scikit-learn's KMeans(n_init=10)."""
     records, checks = [], []
     for n_rows, bound in ((5000, 6.0), (None, 8.0)):
         for name in REAL:
             case = problem(name, n_rows)
-            runs = in_turns({"front": _front(case), "k-means": _kmeans(case, 10)}, budget.n_runs)
+            runs = run_alternately(
+                {"front": _front(case), "k-means": _kmeans(case, 10)}, budget.n_runs
+            )
             record = {
                 "problem": name,
                 "rows": len(case.X),
@@ -44,11 +46,11 @@ def fit_time(budget):
                 "KMeans(n_init=10)": _kmeans(case, 10),
                 "KMeans()": _kmeans(case, "auto"),
             }
-            runs = in_turns(contenders, budget.n_runs)
+            runs = run_alternately(contenders, budget.n_runs)
             seconds = {method: median_seconds(runs[method]) for method in contenders}
             for method in contenders:
-                found = [case.objectives(run.result.labels_) for run in runs[method]]
-                cost, balance = np.median(found, axis=0)
+                objectives = [case.objectives(run.result.labels_) for run in runs[method]]
+                cost, balance = np.median(objectives, axis=0)
                 records.append(
                     {
                         "problem": name,
@@ -78,7 +80,7 @@ def fit_sizes(budget):
                 ).fit(X, sensitive_features=groups),
                 "plain": lambda seed, k=n_clusters, X=X: KMeans(k, random_state=seed).fit(X),
             }
-            runs = in_turns(contenders, budget.n_runs)
+            runs = run_alternately(contenders, budget.n_runs)
             fair, plain = (median_seconds(runs[name]) for name in contenders)
             record = {"rows": n_samples, "clusters": n_clusters, "FairKMeans() CPU s": fair}
             records.append(record | {"KMeans() CPU s": plain, "ratio": fair / plain})
@@ -87,33 +89,33 @@ def fit_sizes(budget):
 
 
 def fit_large(budget):
-    """Time of one fit of 5e6 people, or a share of them, in ten columns without clusters."""
-    n_people = round(5e6 * budget.share)
+    """Time of one fit of 5e6 samples in ten columns without clusters."""
+    n_samples = round(5e6 * budget.fraction)
     records = [
-        _fit_of_many("groups alike", n_people, 0.0),
-        _fit_of_many("groups apart", n_people, 1.5),
+        _fit_large("equal groups", n_samples, 0.0),
+        _fit_large("separated groups", n_samples, 1.5),
     ]
     checks = [
         Check(
-            f"CPU seconds, {n_people:,} rows", [record["CPU s"] for record in records], "<=", 25.5
+            f"CPU seconds, {n_samples:,} rows", [record["CPU s"] for record in records], "<=", 25.5
         ),
         Check("relative balance", [record["relative balance"] for record in records], ">=", 0.8),
     ]
     return Report("FairKMeans on columns without clusters", records, checks)
 
 
-def _fit_of_many(case, n_people, shift):
-    """Fit normal columns, in the first of which the second group is shifted."""
-    X, groups = _draw_columns(n_people, shift)
+def _fit_large(case, n_samples, shift):
+    """Time a fit to `_draw_columns`."""
+    X, groups = _draw_columns(n_samples, shift)
 
     def fit(n_rows):
         return FairKMeans(random_state=0).fit(X[:n_rows], sensitive_features=groups[:n_rows])
 
     fit(2000)  # compiles
-    run = timed(fit, n_people)
+    run = time_call(fit, n_samples)
     return {
         "case": case,
-        "rows": n_people,
+        "rows": n_samples,
         "CPU s": run.seconds,
         "status": run.result.status_,
         "cost": run.result.objective_,
@@ -122,7 +124,7 @@ def _fit_of_many(case, n_people, shift):
 
 
 def _draw_columns(n_rows, shift):
-    """Normal columns and two groups, of which the second is shifted in the first column."""
+    """Normal columns and two groups; the second group is shifted in the first column."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_rows)
     X = rng.normal(size=(n_rows, 10))
@@ -140,13 +142,13 @@ def children(budget):
         weights = np.ones(len(case.X))
         return alternating_front(case.X, case.codes, weights, case.n_clusters, algorithm, seed)
 
-    # Iteration t makes a child of every member of the list after iteration t - 1 with every pair.
+    # Iteration t makes one child per pair of every member of the list after iteration t - 1.
     n_iter, n_children = 0, 0
     while n_children < N_CHILDREN:
         n_children += len(settings.pairs) * len(front(n_iter, 0).cost)
         n_iter += 1
     contenders = {"start": lambda _: front(0, 0), "run": lambda _: front(n_iter, 0)}
-    runs = in_turns(contenders, 5 * budget.n_runs)
+    runs = run_alternately(contenders, 5 * budget.n_runs)
     seconds = median_seconds(runs["run"]) - median_seconds(runs["start"])
     record = {
         "iterations": n_iter,

@@ -1,8 +1,7 @@
-"""Elapsed time of large linear fits on one and two threads, of BLAS too, and of plain fits."""
+"""Elapsed time of large linear fits and of plain fits on one and two threads, also of BLAS."""
 
 import json
 import os
-import subprocess
 import sys
 import warnings
 from statistics import median
@@ -12,7 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from benchmarks import ROOT
+from benchmarks.subprocesses import run_module
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 
@@ -26,44 +25,44 @@ CASES = {
     ),
     "plain": lambda n_jobs: LogisticRegression(),
 }
-"""Fits of a number of threads; the plain one has those of its libraries."""
+"""Estimators with a number of threads; the plain one has those of its libraries."""
 
 ARMS = {"1": (1, 1), "2": (2, 1), "2, BLAS as set": (2, None)}
-"""Threads of the fit, and of BLAS; None are those that it is set to."""
+"""Threads of the fit and of BLAS; None keeps the setting of BLAS."""
 
 
 def thread_time(budget):
     """Elapsed time of constrained fits of a million samples on two threads against one."""
-    n_samples, records, checks = round(1e6 * budget.share), [], []
+    n_samples, records, checks = round(1e6 * budget.fraction), [], []
     for case in ("demographic parity", "equalized odds", "percentiles"):
-        seconds = _in_process(case, n_samples, 10, budget.n_runs)
+        seconds = _measure_in_process(case, n_samples, 10, budget.n_runs)
         records += _records(case, seconds)
         two = seconds["2"]
         gains = [one / both for (one, _), (both, _) in zip(seconds["1"], two, strict=True)]
         checks.append(Check(f"1 thread / 2, elapsed, {case}", [median(gains)], ">=", 1.6))
         checks += _blas_checks(case, two, seconds["2, BLAS as set"])
     case = "demographic parity"
-    seconds = _in_process(case, 10_000, 500, budget.n_runs)
+    seconds = _measure_in_process(case, 10_000, 500, budget.n_runs)
     records += _records(f"{case}, 10,000 x 500", seconds)
     checks += _blas_checks("10,000 x 500", seconds["2"], seconds["2, BLAS as set"])
-    title = f"{n_samples:,} rows, 10 columns, two groups; medians of runs in turns"
-    return Report(title, records, checks if budget.share == 1 else [])
+    title = f"{n_samples:,} rows, 10 columns, two groups; medians of alternating runs"
+    return Report(title, records, checks if budget.fraction == 1 else [])
 
 
 def plain_time(budget):
     """Elapsed time of a constrained fit of 5e6 samples against LogisticRegression, two threads."""
-    n_samples = round(5e6 * budget.share)
-    seconds = _in_process("demographic parity, plain", n_samples, 10, min(3, budget.n_runs))
+    n_samples = round(5e6 * budget.fraction)
+    seconds = _measure_in_process("demographic parity, plain", n_samples, 10, min(3, budget.n_runs))
     records = _records("", seconds)
     ours, plain = (seconds[case] for case in ("demographic parity", "plain"))
     ratios = [a / b for (a, _), (b, _) in zip(ours, plain, strict=True)]
     check = Check("constrained fit / LogisticRegression, elapsed", [median(ratios)], "<=", 1.2)
     title = f"{n_samples:,} rows, 10 columns, two threads each"
-    return Report(title, records, [check] if budget.share == 1 else [])
+    return Report(title, records, [check] if budget.fraction == 1 else [])
 
 
 def _blas_checks(case, one, as_set):
-    """What threads of BLAS may cost, elapsed and in CPU time."""
+    """Bounds of elapsed and CPU time with the threads of BLAS."""
     pairs = [*zip(as_set, one, strict=True)]
     return [
         Check(f"BLAS as set / 1, {name}, {case}", [median(a[k] / b[k] for a, b in pairs)], "<=", at)
@@ -83,22 +82,18 @@ def _records(case, seconds):
     ]
 
 
-def _in_process(cases, n_samples, n_columns, n_runs):
-    """Seconds from a process whose BLAS has the threads that it has by default."""
+def _measure_in_process(cases, n_samples, n_columns, n_runs):
+    """Seconds from a process in which BLAS has its default number of threads."""
     limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {name: value for name, value in os.environ.items() if name not in limits}
-    sizes = map(str, (n_samples, n_columns, n_runs))
-    command = [sys.executable, "-m", "benchmarks.scale.threads", cases, *sizes]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return json.loads(done.stdout)
+    sizes = n_samples, n_columns, n_runs
+    return run_module(__name__, cases, *sizes, environment=environment)
 
 
 def measure(cases, n_samples, n_columns, n_runs):
-    """Pairs of elapsed and CPU seconds by contender, which run in turns after a warm-up.
+    """Pairs of elapsed and CPU seconds by contender. Contenders alternate after a warm-up.
 
-    Contenders are the arms of one case; of two cases they are both, on two threads.
+    One case has a contender per entry of `ARMS`. Two cases are contenders on two threads each.
     """
     X, y, groups = draw(n_samples, n_columns)
     if cases in CASES:
@@ -120,7 +115,7 @@ def measure(cases, n_samples, n_columns, n_runs):
 
 
 def draw(n_samples, n_columns):
-    """Normal columns, in the first of which the second group is shifted, classes and groups."""
+    """Normal columns, classes and groups; the second group is shifted in the first column."""
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=n_samples)
     X = rng.normal(size=(n_samples, n_columns))

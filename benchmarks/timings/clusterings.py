@@ -30,7 +30,7 @@ class KMeans:
         self.time_fit()
 
     def time_front(self):
-        """The front of cost against balance of a tenth of the samples."""
+        """Compute the front of cost against balance of a tenth of the samples."""
         X, groups = self.X[::10], self.groups[::10]
         fair_kmeans_front(X, sensitive_features=groups, n_clusters=10, random_state=0)
 

@@ -7,7 +7,7 @@ from skfair.metrics import demographic_parity_difference, group_report
 
 
 class Decisions:
-    """What is measured of decisions."""
+    """Metrics and reports of decisions."""
 
     timeout = 300
     n_samples = 1_000_000
@@ -19,15 +19,15 @@ class Decisions:
         self.groups = np.array(["a", "b", "c"])[generator.integers(3, size=self.n_samples)]
 
     def time_difference(self):
-        """One metric of the decisions."""
+        """Compute one metric."""
         demographic_parity_difference(self.y, self.decisions, sensitive_features=self.groups)
 
     def time_group_report(self):
-        """All rates of the groups."""
+        """Compute all rates of the groups."""
         group_report(self.y, self.decisions, sensitive_features=self.groups)
 
     def time_report(self):
-        """A report, with intervals, of a tenth of the decisions."""
+        """Report on a tenth of the decisions, with intervals."""
         y, decisions, groups = self.y[::10], self.decisions[::10], self.groups[::10]
         FairnessReport.from_predictions(y, decisions, sensitive_features=groups)
 

@@ -16,7 +16,7 @@ from skfair.solvers import AdamPrimalDual
 
 
 def generate(n_samples, n_features=20, seed=0):
-    """Draw features, a score that depends on them, and a group on which both depend."""
+    """Draw groups, features that depend on them, and a score that depends on the features."""
     generator = np.random.default_rng(seed)
     group = generator.integers(2, size=n_samples)
     X = generator.standard_normal((n_samples, n_features)) + 0.3 * group[:, None]
@@ -25,7 +25,7 @@ def generate(n_samples, n_features=20, seed=0):
 
 
 class _Supervised:
-    """Fits to one sample; a fit to a small one comes first."""
+    """A fit to one sample, after a fit to a small one."""
 
     timeout = 300
     n_samples = 100_000
@@ -40,7 +40,7 @@ class _Supervised:
         model.fit(X[subsample], y, sensitive_features=group[subsample])
 
     def target(self):
-        """What the model predicts."""
+        """Target of the model."""
         return self.y
 
     def time_fit(self):
@@ -75,7 +75,7 @@ class Percentiles(_Supervised):
 
 
 class Perceptron(_Supervised):
-    """A network of one hidden layer."""
+    """A perceptron."""
 
     n_samples = 5_000
 
@@ -104,7 +104,7 @@ class Regression(_Supervised):
         return ConstrainedERMRegressor(tolerance=0.05)
 
     def target(self):
-        """What the model predicts."""
+        """Target of the model."""
         return self.score
 
 

@@ -32,9 +32,9 @@ from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_difference
 
 try:
-    people = fetch_adult()
-    X = pd.get_dummies(people.data, dtype=float).to_numpy()
-    y, groups = people.target.to_numpy() == ">50K", people.sensitive_features.to_numpy()
+    adult = fetch_adult()
+    X = pd.get_dummies(adult.data, dtype=float).to_numpy()
+    y, groups = adult.target.to_numpy() == ">50K", adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
@@ -48,23 +48,23 @@ scaler = StandardScaler().fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
 
-def judge(predict):
+def evaluate(predict):
     """Gap and accuracy, on training and test data."""
-    answers = {}
-    for who, (X, y, groups) in {
-        "fit": (X_train, y_train, groups_train),
-        "new": (X_test, y_test, groups_test),
+    figures = {}
+    for part, (X, y, groups) in {
+        "training": (X_train, y_train, groups_train),
+        "test": (X_test, y_test, groups_test),
     }.items():
         decisions = predict(X)
-        answers[f"gap, {who}"] = demographic_parity_difference(
+        figures[f"{part} gap"] = demographic_parity_difference(
             y, decisions, sensitive_features=groups
         )
-        answers[f"accuracy, {who}"] = accuracy_score(y, decisions)
-    return answers
+        figures[f"{part} accuracy"] = accuracy_score(y, decisions)
+    return figures
 
 
-def timed(method, model):
-    """Row of the table: a fitted model, and the CPU time of its fit."""
+def fit(method, model):
+    """Fit a model; the beginning of its row in the table, with the CPU time, and the model."""
     start = time.process_time()
     model.fit(X_train, y_train, sensitive_features=groups_train)
     return {"method": method, "seconds": time.process_time() - start}, model
@@ -76,39 +76,39 @@ def timed(method, model):
 # The first fit has no effective bound. Then there is one fit per tolerance, each a fraction of the
 # first gap.
 
-_, plain = timed("plain", ConstrainedERMClassifier(tolerance=1.0))
-plain_gap = judge(plain.predict)["gap, fit"]
+_, plain = fit("plain", ConstrainedERMClassifier(tolerance=1.0))
+plain_gap = evaluate(plain.predict)["training gap"]
 rows = []
-for asked in plain_gap * np.array([1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1]):
-    model = ConstrainedERMClassifier(tolerance=asked)
-    row, model = timed("ConstrainedERMClassifier", model)
-    rows.append(row | {"asked": asked} | judge(model.predict))
+for tolerance in plain_gap * np.array([1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1]):
+    model = ConstrainedERMClassifier(tolerance=tolerance)
+    row, model = fit("ConstrainedERMClassifier", model)
+    rows.append(row | {"tolerance": tolerance} | evaluate(model.predict))
 
 # %%
 # Reductions
 # ----------
-# ``ExponentiatedGradient`` fits many reweighted logistic regressions and decides by drawing one of
-# them for each person. Its tolerances have another meaning: each group is compared with all people,
-# so that two groups may differ by up to twice as much, plus ``eps`` and the noise of the draws.
+# ``ExponentiatedGradient`` fits many reweighted logistic regressions and draws one of them at
+# random for each decision. Its tolerances have another meaning: each group is compared with all
+# samples, so two groups may differ by up to twice as much, plus ``eps`` and the noise of the draws.
 # ``GridSearch`` fits one regression per multiplier on a grid, and each of them is a point. The
 # column of seconds is CPU time per model.
 
 if find_spec("fairlearn"):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient, GridSearch
 
-    for asked in plain_gap * np.array([0.5, 0.2, 0.1]):
-        parity = DemographicParity(difference_bound=asked)
+    for tolerance in plain_gap * np.array([0.5, 0.2, 0.1]):
+        parity = DemographicParity(difference_bound=tolerance)
         reduction = ExponentiatedGradient(LogisticRegression(max_iter=1000), parity, eps=0.01)
-        row, model = timed("ExponentiatedGradient", reduction)
-        draws = judge(lambda X, model=model: model.predict(X, random_state=0))
-        rows.append(row | {"asked": asked} | draws)
+        row, model = fit("ExponentiatedGradient", reduction)
+        figures = evaluate(lambda X, model=model: model.predict(X, random_state=0))
+        rows.append(row | {"tolerance": tolerance} | figures)
 
     reduction = GridSearch(
         LogisticRegression(max_iter=1000), DemographicParity(), grid_size=12, grid_limit=0.8
     )
-    row, search = timed("GridSearch", reduction)
+    row, search = fit("GridSearch", reduction)
     row["seconds"] /= len(search.predictors_)
-    rows += [row | judge(model.predict) for model in search.predictors_]
+    rows += [row | evaluate(model.predict) for model in search.predictors_]
 
 table = pd.DataFrame(rows)
 table.round(3)
@@ -118,7 +118,7 @@ table.round(3)
 # ----------
 # Training data on the left, test data on the right. At the same gap the three methods are about
 # equally accurate. They differ in their guarantees and in CPU time. A tolerance is enforced on the
-# training data. The test set has the sampling noise of 5,000 people, up to a percentage point of
+# training data. The test set has the sampling noise of 5,000 samples, up to a percentage point of
 # accuracy and two of gap in either direction.
 
 figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9.5, 4.2), layout="constrained")
@@ -127,19 +127,18 @@ styles = {
     "ExponentiatedGradient": ("#E69F00", "s--"),
     "GridSearch": ("#009E73", "^"),
 }
-for ax, (who, title) in zip(
-    axes, {"fit": "training data", "new": "test data"}.items(), strict=True
-):
+for ax, part in zip(axes, ("training", "test"), strict=True):
     for method, points in table.groupby("method"):
         color, line = styles[method]
-        points = points.sort_values(f"gap, {who}")
-        ax.plot(points[f"gap, {who}"], points[f"accuracy, {who}"], line, color=color, label=method)
-    ax.set(xlabel="gap between the rates of the groups", xlim=(0, 1.3 * plain_gap), title=title)
+        points = points.sort_values(f"{part} gap")
+        ax.plot(points[f"{part} gap"], points[f"{part} accuracy"], line, color=color, label=method)
+    ax.set(xlabel="gap between the rates of the groups", xlim=(0, 1.3 * plain_gap))
+    ax.set_title(f"{part} data")
 axes[0].yaxis.set_major_formatter("{x:.1%}")
 axes[0].set_ylabel("accuracy")
 axes[1].legend(loc="lower right", frameon=False)
-half = table[np.isclose(table["asked"], plain_gap / 2)].iloc[0]
-cost = judge(plain.predict)["accuracy, new"] - half["accuracy, new"]
+half = table[np.isclose(table["tolerance"], plain_gap / 2)].iloc[0]
+cost = evaluate(plain.predict)["test accuracy"] - half["test accuracy"]
 figure.suptitle(f"Half of the gap costs {100 * cost:.1f} points of test accuracy")
 
 # %%

@@ -22,13 +22,13 @@ from skfair.inference import required_sample_size
 from skfair.plotting import GroupRateDisplay
 
 rng, n = np.random.default_rng(0), 6000
-people = pd.DataFrame(
+attributes = pd.DataFrame(
     {
         "sex": rng.choice(["female", "male"], size=n, p=[0.4, 0.6]),
         "age": rng.choice(["under 30", "30 to 50", "over 50"], size=n, p=[0.25, 0.6, 0.15]),
     }
 )
-male, young = people["sex"] == "male", people["age"] == "under 30"
+male, young = attributes["sex"] == "male", attributes["age"] == "under 30"
 applicants = pd.DataFrame(
     {
         "income": rng.lognormal(np.where(male, 3.7, 3.5), 0.4),
@@ -38,8 +38,8 @@ applicants = pd.DataFrame(
 )
 log_odds = applicants @ [0.08, -0.15, 0.1] - 2.0
 repaid = (log_odds + rng.logistic(size=n) > 0).astype(int)
-X_train, X, y_train, y, _, people = train_test_split(
-    applicants, repaid, people, test_size=0.5, random_state=0
+X_train, X, y_train, y, _, attributes = train_test_split(
+    applicants, repaid, attributes, test_size=0.5, random_state=0
 )
 model = HistGradientBoostingClassifier(max_depth=3, max_iter=50, random_state=0)
 model.fit(X_train, y_train)
@@ -50,7 +50,7 @@ model.fit(X_train, y_train)
 # The report begins with three sentences, and lists what the data cannot decide.
 
 report = FairnessReport.from_estimator(
-    model, X, y, sensitive_features=people, title="Loans, on held-out applicants"
+    model, X, y, sensitive_features=attributes, title="Loans, on held-out applicants"
 )
 print(*report.findings, sep="\n")
 print("\nOpen questions:", *report.open_questions[:2], sep="\n")
@@ -63,7 +63,7 @@ print("\nOpen questions:", *report.open_questions[:2], sep="\n")
 display = GroupRateDisplay.from_predictions(
     y,
     model.predict(X),
-    sensitive_features=people["sex"],
+    sensitive_features=attributes["sex"],
     rates=["selection_rate", "true_positive_rate", "false_positive_rate"],
 )
 gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("measure")
@@ -82,15 +82,15 @@ display.ax_.set_title(
 # tolerance, and the required sample size can be planned. This sample would suffice for a tolerance
 # of .1 if the true positive rates were equal. They differ, so the gap is not certified.
 
-held_out = {"sensitive_features": people["sex"], "X_fit": X_train}
+held_out = {"sensitive_features": attributes["sex"], "X_fit": X_train}
 certificate = certify(model, X, y, constraint="equal_opportunity", tolerance=0.1, **held_out)
 print(certificate)
-print(f"A tolerance of .1 requires {required_sample_size(0.1, rate=0.8)} people of each group,")
+print(f"A tolerance of .1 requires {required_sample_size(0.1, rate=0.8)} samples of each group,")
 print(f"one of .02 requires {required_sample_size(0.02, rate=0.8)}.")
 
 # %%
-# The whole report
-# ----------------
+# The full report
+# ---------------
 # As in a notebook; ``report.to_html("report.html")`` writes the same to a file.
 
 report

@@ -32,9 +32,9 @@ from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_difference
 
 try:
-    people = fetch_adult(drop_sensitive=True)
-    X = pd.get_dummies(people.data, dtype=float).to_numpy()
-    y, groups = (people.target == ">50K").to_numpy(), people.sensitive_features.to_numpy()
+    adult = fetch_adult(drop_sensitive=True)
+    X = pd.get_dummies(adult.data, dtype=float).to_numpy()
+    y, groups = (adult.target == ">50K").to_numpy(), adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)

@@ -27,10 +27,10 @@ from skfair.datasets import fetch_compas
 from skfair.metrics import equalized_odds_difference
 
 try:
-    people = fetch_compas(drop_sensitive=True)
-    rows = people.sensitive_features.isin(["African-American", "Caucasian"])
-    X = pd.get_dummies(people.data[rows], dtype=float).to_numpy()
-    y, race = people.target[rows].to_numpy(), people.sensitive_features[rows].to_numpy()
+    compas = fetch_compas(drop_sensitive=True)
+    rows = compas.sensitive_features.isin(["African-American", "Caucasian"])
+    X = pd.get_dummies(compas.data[rows], dtype=float).to_numpy()
+    y, race = compas.target[rows].to_numpy(), compas.sensitive_features[rows].to_numpy()
 except OSError as error:
     print(f"COMPAS is not available, so generated data are used instead: {error}")
     rng = np.random.default_rng(0)

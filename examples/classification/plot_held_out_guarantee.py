@@ -10,7 +10,7 @@ computed on the whole population.
 # %%
 # The population
 # --------------
-# 40,000 generated people in two groups that differ in one of five features.
+# 40,000 generated samples in two groups that differ in one of five features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,12 +25,12 @@ X[:, 0] += group
 y = X.sum(axis=1) + 2.0 * rng.logistic(size=40_000) > 0.5
 
 # %%
-# Fifty samples
-# -------------
-# Two models are fitted to each sample of 800 people: with the tolerance alone, and with a
-# confidence level of 95 %.
+# Fifty training sets
+# -------------------
+# 800 rows are drawn fifty times. Two models are fitted to each draw: with the tolerance alone, and
+# with a confidence level of 95 %.
 
-TOLERANCE, N_SAMPLES = 0.1, 50
+TOLERANCE, N_DRAWS = 0.1, 50
 models = {
     "tolerance .1": ConstrainedERMClassifier(tolerance=TOLERANCE),
     "tolerance .1, confidence_level .95": ConstrainedERMClassifier(
@@ -39,7 +39,7 @@ models = {
 }
 gaps = {name: [] for name in models}
 accuracies = {name: [] for name in models}
-for _ in range(N_SAMPLES):
+for _ in range(N_DRAWS):
     rows = rng.integers(len(y), size=800)
     for name, model in models.items():
         decisions = model.fit(X[rows], y[rows], sensitive_features=group[rows]).predict(X)
@@ -50,15 +50,15 @@ for _ in range(N_SAMPLES):
 # %%
 # The figure
 # ----------
-# One dot per sample: the gap in the population. Dots right of the line violate the tolerance,
+# One dot per training set: the gap in the population. Dots right of the line violate the tolerance,
 # although each model meets it on its training data.
 
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for height, (name, color, mark) in enumerate(zip(gaps, ("#E69F00", "#0072B2"), "so", strict=True)):
-    spread = height + np.linspace(-0.25, 0.25, N_SAMPLES)[rng.permutation(N_SAMPLES)]
+    spread = height + np.linspace(-0.25, 0.25, N_DRAWS)[rng.permutation(N_DRAWS)]
     is_violated = np.array(gaps[name]) > TOLERANCE
     ax.scatter(gaps[name], spread, 30, color=color, marker=mark, alpha=0.8)
-    text = f"{is_violated.sum()} of {N_SAMPLES} violate it"
+    text = f"{is_violated.sum()} of {N_DRAWS} violate it"
     ax.annotate(text, (0.99, height), xycoords=("axes fraction", "data"), ha="right", va="center")
 ax.axvline(TOLERANCE, color="black", linewidth=0.8, linestyle="--")
 ax.set(

@@ -3,13 +3,14 @@ Fine-tuning an image classifier under demographic parity
 ========================================================
 
 Does this person smile? The network of this page learns it from small drawings of faces, some with a
-hat. In these pictures people with hats smile more often, so that the hat helps to predict the smile
-where the mouth is blurred, and a network that is trained on accuracy alone uses it. Fine-tuned by
-:class:`~skfair.torch.ConstrainedTorchClassifier`, it says "smile" equally often with and without a
-hat. That is the experiment with CelebA of [1]_ in small, on pictures that are drawn here.
+hat. In these pictures people with hats smile more often. So the hat helps to predict the smile
+where the mouth is blurred, and a network that is trained for accuracy alone uses it. After
+fine-tuning by :class:`~skfair.torch.ConstrainedTorchClassifier`, it predicts "smile" equally often
+with and without a hat. This is a small version of the experiment with CelebA in [1]_, on generated
+pictures.
 
-It needs PyTorch (``pip install 'skfair[torch]'``); where that is not installed, the gallery shows
-the code without running it.
+The page needs PyTorch (``pip install 'skfair[torch]'``). Without it the gallery shows the code but
+does not run it.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/images_torch.png'
@@ -17,7 +18,8 @@ the code without running it.
 # %%
 # The figures
 # -----------
-# Sixteen by sixteen pixels, blurred and noisy. Of those with a hat 70 % smile, of the others 40 %.
+# Sixteen by sixteen pixels, blurred and noisy. 70 % of the faces with a hat smile, and 40 % of the
+# others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,18 +35,17 @@ SIZE = 16
 
 
 def draw_faces(n_faces, seed):
-    """Pictures (n_faces, 1, 16, 16), who smiles, and who wears a hat."""
+    """Pictures (n_faces, 1, 16, 16), and indicators of a smile and of a hat."""
     rng = np.random.default_rng(seed)
     hat = rng.random(n_faces) < 0.5
     smiles = rng.random(n_faces) < np.where(hat, 0.7, 0.4)
     faces = np.zeros((n_faces, SIZE, SIZE))
     faces[:, 5:7, [5, 10]] = 1.0  # the eyes
     faces[hat, 1:4, 4:12] = 0.6
-    # The corners of the mouth go up or down, some hardly at all.
+    # The corners of the mouth go up or down by random amounts.
     corners = 11 + np.rint(np.where(smiles, -1, 1) + rng.normal(scale=0.9, size=n_faces))
-    everybody = np.arange(n_faces)
     for column in (5, 6, 9, 10):
-        faces[everybody, np.clip(corners, 9, 13).astype(int), column] = 1.0
+        faces[np.arange(n_faces), np.clip(corners, 9, 13).astype(int), column] = 1.0
     faces[:, 11, 7:9] = 1.0
     faces = gaussian_filter(faces, (0, 0.7, 0.7))
     return (faces + rng.normal(scale=0.12, size=faces.shape))[:, np.newaxis], smiles, hat
@@ -57,8 +58,8 @@ train, test = draw_faces(3000, seed=0), draw_faces(6000, seed=1)
 # A plain network, and the same one fine-tuned
 # --------------------------------------------
 # Training starts from the parameters of the module. So the fair network starts from the plain one,
-# and unlearns the hat in a few epochs. The final fit of the last layer meets the tolerance exactly
-# on the training pictures. On test pictures the gap differs by sampling noise.
+# and reduces its use of the hat in a few epochs. The final fit of the last layer meets the
+# tolerance on the training pictures. On test pictures the gap differs by sampling noise.
 
 
 def network():
@@ -81,11 +82,11 @@ fair.fit(X, y, sensitive_features=hat)
 models = {"plain": plain, "fine-tuned": fair}
 rows = []
 for name, model in models.items():
-    for whom, (faces, smile, wears) in {"training": train, "new": test}.items():
+    for part, (faces, smile, wears) in {"training": train, "test": test}.items():
         decisions = model.predict(faces)
         gap = demographic_parity_difference(smile, decisions, sensitive_features=wears)
         rows.append(
-            {"network": name, "pictures": whom, "accuracy": np.mean(decisions == smile), "gap": gap}
+            {"network": name, "pictures": part, "accuracy": np.mean(decisions == smile), "gap": gap}
         )
 table = pd.DataFrame(rows)
 print(table.round(3).to_string(index=False))
@@ -93,14 +94,15 @@ print(table.round(3).to_string(index=False))
 # %%
 # The figure
 # ----------
-# Share of test pictures with a score above a threshold, without a hat (across) and with a hat, for
-# every threshold. Circles are at the threshold of the decisions, the only one that is constrained.
+# Proportion of test pictures with a score above a threshold, without a hat (horizontal axis) and
+# with a hat (vertical axis), for every threshold. Circles are at the threshold of the decisions,
+# the only one that is constrained.
 
 faces, smile, wears = test
 figure = plt.figure(figsize=(8.2, 4.0), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1, 1.2))
-kinds = [(wearing, smiling) for wearing in (False, True) for smiling in (False, True)]
-for ax, (wearing, smiling) in zip(left.subplots(2, 2).ravel(), kinds, strict=True):
+cases = [(wearing, smiling) for wearing in (False, True) for smiling in (False, True)]
+for ax, (wearing, smiling) in zip(left.subplots(2, 2).ravel(), cases, strict=True):
     one = np.flatnonzero((wears == wearing) & (smile == smiling))[0]
     ax.imshow(faces[one, 0], cmap="gray_r")
     ax.set_title(("hat, " if wearing else "no hat, ") + ("smile" if smiling else "no smile"))
@@ -115,11 +117,9 @@ for (name, model), color in zip(models.items(), ("#E69F00", "#0072B2"), strict=T
     ax.plot(without[:-1], with_hat[:-1], color=color, label=name)
     ax.plot(without[-1], with_hat[-1], "o", color=color)
 ax.plot([0, 1], [0, 1], ":", color="gray", label="equal rates")
-ax.set(
-    xlabel='share of "smile" without a hat', ylabel='share of "smile" with a hat', aspect="equal"
-)
+ax.set(xlabel='rate of "smile" without a hat', ylabel='rate of "smile" with a hat', aspect="equal")
 ax.legend(loc="lower right", frameon=False)
-before, after = table.query("pictures == 'new'").to_dict("records")
+before, after = table.query("pictures == 'test'").to_dict("records")
 cost = 100 * (before["accuracy"] - after["accuracy"])
 gaps = f"{before['gap']:.2f} to {after['gap']:.2f}"
 ax.set_title(f"A gap of {gaps} for {cost:.1f} points", loc="left")

@@ -10,7 +10,7 @@ costs.
 # %%
 # The applicants
 # --------------
-# Generated data: income, debt, years with the employer and weekly hours of 20,000 people, and
+# Generated data: income, debt, years with the employer and weekly hours of 20,000 applicants, and
 # whether they paid back. Men earn more and stay longer, hence they pay back more often. Hours have
 # no effect on that.
 
@@ -88,8 +88,8 @@ figure.suptitle(
 # What a tolerance costs
 # ----------------------
 # The same fit for a sequence of tolerances. The training gap, of counted decisions, never exceeds
-# the tolerance (dashed), and may be smaller where the most accurate model is. The test gap differs
-# by sampling noise. All bars are about the same test set, so that their errors are correlated.
+# the tolerance (dashed), and may be smaller for the most accurate model. The test gap differs by
+# sampling noise. All bars are for one test set, so their errors are correlated.
 
 tolerances = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15])
 rows = []

@@ -31,10 +31,10 @@ from skfair.model_selection import best_subject_to
 sklearn.set_config(enable_metadata_routing=True)
 
 try:
-    people = fetch_compas()
-    rows = people.sensitive_features.isin(["African-American", "Caucasian"])
-    X = pd.get_dummies(people.data[rows], dtype=float).to_numpy()
-    y, groups = people.target[rows].to_numpy(), people.sensitive_features[rows].to_numpy()
+    compas = fetch_compas()
+    rows = compas.sensitive_features.isin(["African-American", "Caucasian"])
+    X = pd.get_dummies(compas.data[rows], dtype=float).to_numpy()
+    y, groups = compas.target[rows].to_numpy(), compas.sensitive_features[rows].to_numpy()
 except OSError as error:
     print(f"COMPAS is not available, so generated data are used instead: {error}")
     X, y = make_classification(5000, n_informative=8, flip_y=0.3, random_state=0)
@@ -70,14 +70,14 @@ print(search.best_params_)
 # The figure
 # ----------
 # One dot per candidate, labelled with its tolerance. Bars are standard errors over the five folds.
-# The gap on held-out folds is mostly larger than on the training data, so that the selected
-# tolerance may be smaller than the bound. The cross is the selected model, refitted, on a separate
-# test set, which has sampling noise too.
+# The gap on held-out folds is mostly larger than on the training data, so the selected tolerance
+# may be smaller than the bound. The cross is the selected model, refitted, on a separate test set,
+# which has sampling noise too.
 
 results = pd.DataFrame(search.cv_results_).rename(columns=lambda name: name.split("__")[-1])
 report = group_report(y_test, search.predict(X_test), sensitive_features=groups_test)
-new_gap = np.ptp(report["false_positive_rate"].iloc[:-1])
-new_accuracy = report.loc["overall", "accuracy"]
+test_gap = np.ptp(report["false_positive_rate"].iloc[:-1])
+test_accuracy = report.loc["overall", "accuracy"]
 
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 for (alpha, rows), (color, mark) in zip(
@@ -94,19 +94,19 @@ for (alpha, rows), (color, mark) in zip(
     )
     for _, row in rows.iterrows():
         place = (-row[f"mean_test_{gap}"], row["mean_test_accuracy"])
-        beside = (4, 5) if mark == "o" else (4, -12 if row["tolerance"] <= 0.02 else 4)
-        ax.annotate(f"{row['tolerance']:g}", place, beside, textcoords="offset points", color=color)
+        offset = (4, 5) if mark == "o" else (4, -12 if row["tolerance"] <= 0.02 else 4)
+        ax.annotate(f"{row['tolerance']:g}", place, offset, textcoords="offset points", color=color)
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
-ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="chosen")
-ax.plot(new_gap, new_accuracy, "X", color="black", ms=10, label="selected, test set")
+ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="selected")
+ax.plot(test_gap, test_accuracy, "X", color="black", ms=10, label="selected, test set")
 ax.axvline(BOUND, color="black", linewidth=0.8, linestyle="--", label="bound")
 ax.set(xlabel="gap of false positive rates", ylabel="accuracy", xlim=(0, None))
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(frameon=False, loc="lower right")
 figure.suptitle(
     f"For a gap of {BOUND:g} the search selects a tolerance of {best['tolerance']:g}.\n"
-    f"Test set: gap {new_gap:.2f}, accuracy {new_accuracy:.1%}"
+    f"Test set: gap {test_gap:.2f}, accuracy {test_accuracy:.1%}"
 )
 
 # %%

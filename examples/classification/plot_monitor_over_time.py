@@ -3,9 +3,9 @@ Monitor a classifier over time
 ==============================
 
 A classifier that treats women and men equally is monitored for two years. After the first year it
-is retrained without the constraint, and nobody says so.
-:class:`~skfair.monitoring.GapMonitor` certifies the first model and raises the alarm about the
-second, with error probabilities that hold however often it is read.
+is retrained without the constraint, and the monitor is not informed.
+:class:`~skfair.monitoring.GapMonitor` certifies the first model and raises an alarm for the second.
+Its error probabilities are valid for any number of looks.
 """
 
 # %%
@@ -25,10 +25,10 @@ from skfair.monitoring import GapMonitor
 from skfair.plotting import GapMonitorDisplay
 
 try:
-    people = fetch_adult(drop_sensitive=True)
-    X = pd.get_dummies(people.data, dtype=float).to_numpy()
-    y = (people.target == ">50K").to_numpy(dtype=int)
-    groups = people.sensitive_features.to_numpy()
+    adult = fetch_adult(drop_sensitive=True)
+    X = pd.get_dummies(adult.data, dtype=float).to_numpy()
+    y = (adult.target == ">50K").to_numpy(dtype=int)
+    groups = adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     rng = np.random.default_rng(0)
@@ -47,8 +47,8 @@ retrained_model.fit(X[training], y[training])
 # %%
 # Two years
 # ---------
-# The models decide on 600 people per month, whom they were not trained on. The monitor reads the
-# decisions of each month. Its tolerance is .08.
+# The models decide on 600 held-out samples per month. The monitor reads the decisions of each
+# month. Its tolerance is .08.
 
 TOLERANCE, N_PER_MONTH = 0.08, 600
 monitor = GapMonitor("demographic_parity", TOLERANCE)
@@ -66,8 +66,8 @@ print(summary[columns].to_string(index=False, float_format="{:.3f}".format))
 # The figure
 # ----------
 # The gap of one month is a noisy estimate. The gap so far and its interval use all months. The
-# interval holds for all months simultaneously, and both begin again after the alarm. The evidence
-# of the fair year is against an alarm, which therefore takes some months.
+# interval is valid for all months simultaneously, and both start again after the alarm. The data of
+# the fair year are evidence against a gap, so the alarm takes some months.
 
 first_certificate = (summary["status"] == "certified").argmax()
 first_alarm = (summary["status"] == "alarm").argmax()
@@ -82,7 +82,7 @@ display.ax_.set_title(
 # %%
 # When did it begin?
 # ------------------
-# The alarm names the month since which the tolerance was most likely exceeded.
+# The alarm reports the most likely month since which the tolerance has been exceeded.
 
 alarm = summary["time"][first_alarm]
 print(f"alarm in {alarm:%B %Y}, tolerance exceeded since {monitor.since_:%B %Y}")

@@ -2,16 +2,16 @@
 The cost of balance in k-means
 ==============================
 
-A balance of four fifths of the data's costs k-means little. The last fifth costs more than all
-before it. This page plots the whole Pareto front for the census data Adult, with sex as the
-protected attribute, the algorithm of Liu and Vicente [1]_ and, where its results are available, the
-penalty method VfairKM [2]_.
+A balance of four fifths of that of the data costs little. The last fifth costs more than the first
+four. This page plots the Pareto front for the census data Adult, with sex as the protected
+attribute, the algorithm of Liu and Vicente [1]_ and, where its results are available, the penalty
+method VfairKM [2]_.
 """
 
 # %%
 # The data
 # --------
-# Five numeric features of 5,000 people, scaled as in the literature: every column to variance 1,
+# Five numeric features of 5,000 samples, scaled as in the literature: every column to variance 1,
 # then every row to length 1. Without a copy of Adult and a network connection, the patients of
 # scikit-learn are used.
 
@@ -28,20 +28,20 @@ from skfair.metrics import balance_score
 from skfair.plotting import ParetoFrontDisplay
 
 try:
-    people, n_clusters = fetch_adult(columns="clustering"), 10
+    bunch, n_clusters = fetch_adult(columns="clustering"), 10
 except OSError as error:
     print(f"Adult is not available, so the patients are used instead: {error}")
-    people, n_clusters = load_patients(drop_sensitive=True), 5
+    bunch, n_clusters = load_patients(drop_sensitive=True), 5
 
-rows = np.random.RandomState(1).permutation(len(people.data))[:5000]
-X = normalize(scale(people.data))[rows]
-sex = people.sensitive_features.iloc[rows]
+rows = np.random.RandomState(1).permutation(len(bunch.data))[:5000]
+X = normalize(scale(bunch.data))[rows]
+sex = bunch.sensitive_features.iloc[rows]
 print(sex.value_counts())
 
 # %%
 # The front
 # ---------
-# Every point of a front is a clustering, and none is both cheaper and better balanced than another.
+# Every point of a front is a clustering. No other point has both a lower cost and a higher balance.
 # The front begins near plain k-means and ends where every cluster has the group proportions of the
 # data, up to integer rounding.
 
@@ -83,8 +83,8 @@ else:
 # %%
 # The figure
 # ----------
-# A step function, because the cost of a balance is that of the cheapest clustering that has it. The
-# axis ends a quarter above the lowest cost.
+# The front is a step function, because the cost of a balance is the lowest cost of a clustering
+# with this balance. The axis ends a quarter above the lowest cost.
 
 display = ParetoFrontDisplay.from_front(front, name="fair_kmeans_front", selected=four_fifths)
 for name, points in others.items():

@@ -10,9 +10,9 @@ with a group in each half of both, and the three clusters of DS-577 with three g
 # %%
 # The points
 # ----------
-# The paper does not say how it assigned groups. Here each half of an ellipse is a group, and the
-# points of a cluster of DS-577 are assigned to the groups in turn. Without that file and a network
-# connection, three generated clusters are used.
+# The paper does not state how it assigned groups. Here each half of an ellipse is a group, and the
+# points of a cluster of DS-577 are assigned to the groups cyclically. Without that file and a
+# network connection, three generated clusters are used.
 
 import warnings
 

@@ -10,7 +10,7 @@ least balanced cluster must have at least four fifths of their balance.
 # %%
 # A pipeline
 # ----------
-# 6,000 people in six blobs, of two groups that are not spread evenly over the blobs. With metadata
+# 6,000 samples in six blobs, in two groups that are not distributed evenly. With metadata
 # routing switched on, ``sensitive_features`` reaches every step that requests it;
 # :class:`~skfair.cluster.FairKMeans` requests it by default, in ``fit`` and in ``predict``.
 
@@ -52,7 +52,7 @@ cluster_composition(labels, sensitive_features=groups, normalize="cluster").roun
 # the groups to ``predict``, and the distance to the nearest centre, which needs no groups.
 # ``refit`` selects the candidate of smallest distance among those that meet the constraint.
 
-DEMAND = 0.8
+MIN_BALANCE = 0.8
 
 
 def closeness(pipeline, X, y=None):
@@ -60,17 +60,17 @@ def closeness(pipeline, X, y=None):
     return pipeline.score(X) / len(X)
 
 
-def closest_that_keeps_the_demand(results):
-    """Position of the candidate to refit."""
+def select_candidate(results):
+    """Position of the candidate with the smallest distance among those that meet the bound."""
     table = pd.DataFrame(results)
-    return table["mean_test_closeness"].where(table["mean_test_balance"] >= DEMAND).idxmax()
+    return table["mean_test_closeness"].where(table["mean_test_balance"] >= MIN_BALANCE).idxmax()
 
 
 search = GridSearchCV(
     pipeline,
     {"fairkmeans__n_clusters": range(2, 13, 2), "fairkmeans__min_balance": [0.0, 0.8, 1.0]},
     scoring={"balance": get_scorer("relative_balance"), "closeness": closeness},
-    refit=closest_that_keeps_the_demand,
+    refit=select_candidate,
     cv=3,
 )
 search.fit(X, sensitive_features=groups)
@@ -79,22 +79,23 @@ print(search.best_params_)
 # %%
 # The figure
 # ----------
-# With four fifths in the fit, held-out data have a little less: group proportions differ between
-# samples, and most in the worst of many small clusters. A fit with full balance leaves a margin.
+# With four fifths in the fit, held-out data have a little less. Group proportions differ between
+# training and held-out data, and most in the worst of many small clusters. A fit with full balance
+# leaves a margin.
 
 results = pd.DataFrame(search.cv_results_).rename(columns=lambda name: name.split("__")[-1])
 best = results.loc[search.best_index_]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
 styles = {0.0: ("#E69F00", "s:"), 0.8: ("#0072B2", "^--"), 1.0: ("#009E73", "o-")}
-for asked, rows in results.groupby("min_balance"):
-    color, line = styles[asked]
-    label = f"min_balance={asked}"
+for min_balance, rows in results.groupby("min_balance"):
+    color, line = styles[min_balance]
+    label = f"min_balance={min_balance}"
     left.plot(rows["n_clusters"], rows["mean_test_balance"], line, color=color, label=label)
     right.plot(rows["n_clusters"], -rows["mean_test_closeness"], line, color=color)
-left.plot(best["n_clusters"], best["mean_test_balance"], "ko", ms=14, mfc="none", label="chosen")
+left.plot(best["n_clusters"], best["mean_test_balance"], "ko", ms=14, mfc="none", label="selected")
 right.plot(best["n_clusters"], -best["mean_test_closeness"], "ko", ms=14, mfc="none")
-left.axhline(DEMAND, color="black", linewidth=0.8, label="demand")
+left.axhline(MIN_BALANCE, color="black", linewidth=0.8, label="bound")
 left.set(ylim=(0, 1), ylabel="relative balance of held-out data")
 left.legend(loc="lower left", frameon=False)
 right.set(ylabel="mean squared distance of\nheld-out data to the nearest centre")
@@ -110,9 +111,9 @@ figure.suptitle(f"Smallest distance within the balance bound: {best['n_clusters'
 # the outermost estimator and shows all its steps.
 
 monitor = FairnessMonitor()
-watched = clone(search.best_estimator_)
-watched[-1].set_callbacks(monitor)
+selected = clone(search.best_estimator_)
+selected[-1].set_callbacks(monitor)
 if find_spec("rich"):
-    watched.set_callbacks(ProgressBar())
-watched.fit(X, sensitive_features=groups)
+    selected.set_callbacks(ProgressBar())
+selected.fit(X, sensitive_features=groups)
 monitor.log[["iteration", "objective", "balance"]].round(4)

@@ -32,27 +32,27 @@ table.iloc[:: len(table) // 8].round(3)
 # %%
 # Three criteria
 # --------------
-# The knee is the point farthest below the straight line between the ends of the front: before it
-# balance is cheap, after it expensive. Cost and balance have different units, so both are first
+# The knee is the point farthest below the straight line between the ends of the front. Before it
+# balance costs little, after it much. Cost and balance have different units, so both are first
 # scaled to [0, 1]. The knee depends on this scaling. It is a heuristic, whereas a bound on balance
 # or cost is a decision.
 
-gained = (front.balance - front.balance[0]) / (front.balance[-1] - front.balance[0])
-paid = (front.cost - front.cost[0]) / (front.cost[-1] - front.cost[0])
+balance = (front.balance - front.balance[0]) / (front.balance[-1] - front.balance[0])
+cost = (front.cost - front.cost[0]) / (front.cost[-1] - front.cost[0])
 
-chosen = {
-    "knee of the curve": int((gained - paid).argmax()),
+selected = {
+    "knee of the curve": int((balance - cost).argmax()),
     "four fifths of the balance": front.select(min_balance=0.8),
     "best balance": len(front) - 1,
 }
-table.iloc[list(chosen.values())].set_index([list(chosen)]).round(3)
+table.iloc[list(selected.values())].set_index([list(selected)]).round(3)
 
 # %%
 # The figure
 # ----------
 
 display = ParetoFrontDisplay.from_front(front, name="front of 5 clusters")
-for (name, i), mark in zip(chosen.items(), "D^*", strict=True):
+for (name, i), mark in zip(selected.items(), "D^*", strict=True):
     label = f"{name}: {table.extra_cost[i]:+.1%} cost"
     display.ax_.plot(front.balance[i], front.cost[i], mark, color="black", ms=11, label=label)
 display.ax_.legend(loc="upper left")
@@ -61,22 +61,22 @@ display.figure_.suptitle("Knee, bound and maximum balance select different point
 # %%
 # Composition of the clusters
 # ---------------------------
-# At the cheapest point one cluster is nearly three quarters of one sex. With a higher balance, the
-# shares of all clusters approach the dashed line, which is the share in the data. Clusters of
-# different panels that share most people have the same number.
+# At the lowest cost one cluster is nearly three quarters of one sex. With a higher balance, the
+# shares in all clusters approach the dashed line, which is the share in the data. Clusters of
+# different panels with the largest overlap have the same number.
 
 
-def numbered_as(first, labels):
-    """The labels, each cluster with the number of the one in `first` that it shares most with."""
-    shared = confusion_matrix(first, labels)
-    return linear_sum_assignment(-shared.T)[1][labels]
+def match_numbers(first, labels):
+    """Renumber clusters by their largest overlap with those of `first`."""
+    overlap = confusion_matrix(first, labels)
+    return linear_sum_assignment(-overlap.T)[1][labels]
 
 
-shown = {"cheapest": 0, **chosen}
+panels = {"lowest cost": 0, **selected}
 figure, axes = plt.subplots(2, 2, figsize=(11, 6.8), layout="constrained")
 figure.get_layout_engine().set(hspace=0.1, wspace=0.06)
-for ax, (name, i) in zip(axes.flat, shown.items(), strict=True):
-    labels = numbered_as(front.labels(0), front.labels(i))
+for ax, (name, i) in zip(axes.flat, panels.items(), strict=True):
+    labels = match_numbers(front.labels(0), front.labels(i))
     ClusterCompositionDisplay.from_predictions(labels, sensitive_features=sex, ax=ax)
     ax.get_legend().remove()
     ax.set_title(
@@ -88,7 +88,7 @@ figure.legend(
 figure.suptitle("The balance of a clustering is that of its least balanced cluster")
 
 # %%
-# :meth:`~skfair.cluster.ParetoFront.to_estimator` makes a fitted estimator of a point.
+# :meth:`~skfair.cluster.ParetoFront.to_estimator` turns a point into a fitted estimator.
 
-model = front.to_estimator(chosen["four fifths of the balance"])
+model = front.to_estimator(selected["four fifths of the balance"])
 print(model.cluster_centers_.shape, round(model.relative_balance_, 3))

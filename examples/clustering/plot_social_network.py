@@ -4,7 +4,7 @@ The cost of balance in a social network
 
 A cut of a social network along its weakest links may return its groups, because people link to
 others of their group (homophily). This page plots the cost of clusters in which the groups are
-balanced, and where plain spectral clustering lies.
+balanced, compared with plain spectral clustering.
 """
 
 # %%
@@ -39,8 +39,8 @@ print(f"{np.bincount(group)} people, {same_group.mean():.0%} of the links within
 # Plain spectral clustering returns clusters dominated by one group. The fair embedding, in which
 # both groups have the same mean, clustered by k-means as in the papers, returns more balanced
 # clusters, but neither balance nor cut are controlled. The front has a clustering for every
-# balance: it minimises the normalised cut, which is the share of its links that a cluster has with
-# the others, summed over the clusters.
+# balance. It minimises the normalised cut, which sums over the clusters the proportion of their
+# links that go to other clusters.
 
 plain = SpectralClustering(4, affinity="precomputed", random_state=0).fit(network).labels_
 papers = FairSpectralClustering(
@@ -68,8 +68,8 @@ for labels, mark, name in (
     ax.plot(balance, normalized_cut(labels, network), mark, markersize=11, label=name)
 ax.legend(loc="lower right")
 extra_cut = front.cost[four_fifths] / normalized_cut(plain, network) - 1
-of_least = front.cost[four_fifths] / front.cost[0] - 1
+above_minimum = front.cost[four_fifths] / front.cost[0] - 1
 display.figure_.suptitle(
-    f"Four fifths of the balance: a cut {of_least:.0%} above the minimum found,\n"
+    f"Four fifths of the balance: a cut {above_minimum:.0%} above that of the first point,\n"
     f"{extra_cut:.0%} above that of plain spectral clustering"
 )

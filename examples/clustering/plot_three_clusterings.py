@@ -8,10 +8,10 @@ by one call of :func:`~skfair.cluster.fair_kmeans_front`.
 """
 
 # %%
-# 300 people of one group lie in the lower blob and 100 of the other in the upper one. Hence the
+# 300 samples of one group are in the lower blob and 100 of the other in the upper one. Hence the
 # balance of the data is 100 / 300, and no two clusters can both exceed it. The paper's "balance
-# 0.17" is drawn here as a plain ratio, about 1 : 6 in the worse cluster, half of that of the data;
-# its "perfect balance" can only be 1 *relative to the data*. The titles below give both numbers.
+# 0.17" is a plain ratio here, about 1 : 6 in the worse cluster, half of that of the data. Its
+# "perfect balance" can only be 1 *relative to the data*. The titles below give both numbers.
 
 import matplotlib.pyplot as plt
 
@@ -20,15 +20,15 @@ from skfair.datasets import make_fair_synthetic
 
 X, _, groups = make_fair_synthetic("unequal_ds2")
 front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
-chosen = [front.select(min_balance=relative) for relative in (0, 0.5, 1)]
-front.to_frame().iloc[chosen].round(3)
+selected = [front.select(min_balance=relative) for relative in (0, 0.5, 1)]
+front.to_frame().iloc[selected].round(3)
 
 # %%
 # Colours are clusters, marks are groups, and a cross is the mean of its cluster.
 
 colors, marks = ("#0072B2", "#E69F00"), ("o", "^")
 figure, axes = plt.subplots(1, 3, sharex=True, sharey=True, figsize=(8.6, 4), layout="constrained")
-for ax, i in zip(axes, chosen, strict=True):
+for ax, i in zip(axes, selected, strict=True):
     labels, centers = front.labels(i), front.centers(i)
     for k, color in enumerate(colors):
         for group, mark in enumerate(marks):

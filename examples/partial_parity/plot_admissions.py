@@ -28,8 +28,8 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
 
 
-def invented_applicants(n=20_000, seed=0):
-    """Features, success and groups of people whose test scores differ between groups."""
+def generate_applicants(n=20_000, seed=0):
+    """Features, success and groups of applicants, with test scores that differ between groups."""
     rng = np.random.default_rng(seed)
     race = rng.choice(["Non-White", "White"], size=n, p=[0.16, 0.84])
     ability = rng.normal(size=n)
@@ -45,14 +45,14 @@ def invented_applicants(n=20_000, seed=0):
 
 
 try:
-    people = fetch_law_school(drop_sensitive=True)
-    X = pd.get_dummies(people.data, dtype=float)
-    passed, race = people.target.to_numpy() == 1, people.sensitive_features.to_numpy()
+    students = fetch_law_school(drop_sensitive=True)
+    X = pd.get_dummies(students.data, dtype=float)
+    passed, race = students.target.to_numpy() == 1, students.sensitive_features.to_numpy()
 except OSError as error:
     print(f"The data are not available, so generated applicants are used instead: {error}")
-    X, passed, race = invented_applicants()
+    X, passed, race = generate_applicants()
 
-X_train, X_new, y_train, y_new, race_train, race_new = train_test_split(
+X_train, X_test, y_train, y_test, race_train, race_test = train_test_split(
     X, passed, race, test_size=0.5, random_state=0
 )
 
@@ -60,10 +60,10 @@ X_train, X_new, y_train, y_new, race_train, race_new = train_test_split(
 # The models
 # ----------
 # In some years the programme rejects a tenth, in others a quarter. Ranks count from the best, so
-# that the cut-off lies between the ranks .75 and .9. With ``scale="raw"`` the tolerance
-# is in percentage points of whole groups: at every cut-off that admits between 75 % and 90 % of one
-# of the groups, the admission rates of the two may differ by at most five points. The model called
-# *full* has this constraint at all cut-offs. These three use features alone. The last one has
+# the cut-off is between the ranks .75 and .9. With ``scale="raw"`` the tolerance is in percentage
+# points of whole groups: at every cut-off that admits between 75 % and 90 % of one of the groups,
+# the admission rates of the two may differ by at most five points. The model called *full* has this
+# constraint at all cut-offs. The first three models use features alone. The last one has
 # coefficients for each group, and requires the group to predict.
 
 INTERVAL, TOLERANCE = (0.75, 0.9), 0.05
@@ -81,13 +81,13 @@ scores = {}
 for name, params in settings.items():
     model = PartialParityClassifier(PartialStatisticalParity(scale="raw")).set_params(**params)
     model.fit(X_train, y_train, sensitive_features=race_train)
-    scores[name] = model.decision_function(X_new, sensitive_features=race_new)
+    scores[name] = model.decision_function(X_test, sensitive_features=race_test)
 
 # %%
 # Admission rates near the cut-off
 # --------------------------------
-# The curves run over all cut-offs of the test set, from no admission to admission of all. Bands
-# mark the interval, in which partial parity keeps the curve near the diagonal. The plain model
+# The curves cover all cut-offs of the test set, from no admission to admission of all. Bands mark
+# the interval, in which partial parity keeps the curve near the diagonal. The plain model
 # admits White applicants far more often at every cut-off. At higher cut-offs, which admit fewer,
 # partial parity allows a larger difference than full parity.
 
@@ -96,7 +96,7 @@ for ax, limits in zip(axes, [(0, 1), (0.6, 1)], strict=True):
     for name in ("plain", "full", "partial"):
         GroupRateCurveDisplay.from_predictions(
             scores[name],
-            sensitive_features=race_new,
+            sensitive_features=race_test,
             interval=INTERVAL,
             reference="White",
             name=name,
@@ -106,7 +106,7 @@ for ax, limits in zip(axes, [(0, 1), (0.6, 1)], strict=True):
     ax.get_legend().remove()
 largest = {
     name: partial_statistical_parity_difference(
-        score, sensitive_features=race_new, interval=INTERVAL, scale="raw"
+        score, sensitive_features=race_test, interval=INTERVAL, scale="raw"
     )
     for name, score in scores.items()
 }
@@ -126,10 +126,10 @@ figure.suptitle(
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
 for ax, name in zip(axes, ["plain", "partial"], strict=True):
     GroupScoreDisplay.from_predictions(
-        scores[name], sensitive_features=race_new, interval=INTERVAL, ax=ax
+        scores[name], sensitive_features=race_test, interval=INTERVAL, ax=ax
     )
     ax.get_legend().remove()
-    auc = roc_auc_score(y_new, scores[name])
+    auc = roc_auc_score(y_test, scores[name])
     ax.set_title(f"{name}: AUC {auc:.2f}", loc="left")
 figure.legend(
     *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
@@ -137,19 +137,19 @@ figure.legend(
 figure.suptitle("Partial parity aligns scores near the cut-off; they predict success less well")
 
 # %%
-# What it costs
-# -------------
-# The largest difference of admission rates over the cut-offs of the interval, and how well the
-# scores predict who passes, on the test set. Without the group a linear model can shift one group
-# relative to the other only by correlated features (proxies), and loses much of their information.
-# Partial parity loses a little less than full parity. If the model may use the group, most of the
-# cost vanishes. Whether it may is a question of law, not of statistics.
+# Cost
+# ----
+# The largest difference of admission rates over the cut-offs of the interval, and the AUC of the
+# scores, on the test set. Without the group a linear model can shift one group relative to the
+# other only by correlated features (proxies), and loses much of their information. Partial parity
+# loses a little less than full parity. If the model may use the group, most of the cost vanishes.
+# Whether it may is a question of law, not of statistics.
 
 rows = {
     name: {
         "largest difference": largest[name],
-        "AUC": roc_auc_score(y_new, score),
-        "pass, of the best 85 %": y_new[score > np.quantile(score, 0.15)].mean(),
+        "AUC": roc_auc_score(y_test, score),
+        "pass, of the best 85 %": y_test[score > np.quantile(score, 0.15)].mean(),
     }
     for name, score in scores.items()
 }

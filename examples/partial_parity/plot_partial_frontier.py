@@ -11,9 +11,9 @@ partial parity [1]_.
 # %%
 # The data
 # --------
-# Who earns more than 50,000 dollars a year? 16,000 people are training data, 16,281 are test data,
-# and the interval is that of the paper: ranks between .05 and .3. Without a copy of the data and a
-# network connection, generated data are used.
+# Who earns more than 50,000 dollars a year? There are 16,000 training samples and 16,281 test
+# samples. The interval is that of the paper: ranks between .05 and .3. Without a copy of the data
+# and a network connection, generated data are used.
 
 from importlib.util import find_spec
 
@@ -30,17 +30,16 @@ from skfair.datasets import fetch_a9a
 from skfair.metrics import demographic_parity_difference, partial_statistical_parity_difference
 
 try:
-    people, new_people = fetch_a9a(subset="train"), fetch_a9a(subset="test")
-    chosen = np.random.default_rng(0).permutation(len(people.target))[:16_000]
-    X, y, groups = people.data[chosen], people.target[chosen], people.sensitive_features[chosen]
-    y, y_new = y == ">50K", new_people.target == ">50K"
-    X_new, groups_new = new_people.data, new_people.sensitive_features
+    train, test = fetch_a9a(subset="train"), fetch_a9a(subset="test")
+    rows = np.random.default_rng(0).permutation(len(train.target))[:16_000]
+    X, y, groups = train.data[rows], train.target[rows] == ">50K", train.sensitive_features[rows]
+    X_test, y_test, groups_test = test.data, test.target == ">50K", test.sensitive_features
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     features, target = make_classification(
         26_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
     )
-    X, X_new, y, y_new, groups, groups_new = train_test_split(
+    X, X_test, y, y_test, groups, groups_test = train_test_split(
         features, target == 1, np.where(features[:, 7] > 0, "a", "b"), random_state=0
     )
 
@@ -48,12 +47,12 @@ INTERVAL = (0.05, 0.3)
 rows = []
 
 
-def judge(method, scores):
-    """Add a row to the table: test scores, of which those above 0 are positive decisions."""
+def add_scores(method, scores):
+    """Add a row to the table: scores of the test set, with positive decisions above 0."""
     difference = partial_statistical_parity_difference(
-        scores, sensitive_features=groups_new, interval=INTERVAL, scale="raw"
+        scores, sensitive_features=groups_test, interval=INTERVAL, scale="raw"
     )
-    accuracy = np.mean((scores > 0) == y_new)
+    accuracy = np.mean((scores > 0) == y_test)
     rows.append({"method": method, "difference": difference, "accuracy": accuracy})
 
 
@@ -67,11 +66,11 @@ def judge(method, scores):
 for tolerance in (1.0, 0.6, 0.4, 0.2, 0.1):
     model = PartialParityClassifier(interval=INTERVAL, tolerance=tolerance)
     model.fit(X, y, sensitive_features=groups)
-    judge("partial parity", model.decision_function(X_new))
+    add_scores("partial parity", model.decision_function(X_test))
 
 for tolerance in (0.3, 0.2, 0.1, 0.05):
     model = PartialParityClassifier(tolerance=tolerance).fit(X, y, sensitive_features=groups)
-    judge("full parity", model.decision_function(X_new))
+    add_scores("full parity", model.decision_function(X_test))
 
 plain = LogisticRegression(max_iter=1000).fit(X, y)
 for tolerance in (0.6, 0.4, 0.2, 0.1):
@@ -79,19 +78,20 @@ for tolerance in (0.6, 0.4, 0.2, 0.1):
         FrozenEstimator(plain), interval=INTERVAL, tolerance=tolerance
     )
     model.fit(X, y, sensitive_features=groups)
-    judge("postprocessor", model.decision_function(X_new, sensitive_features=groups_new))
+    add_scores("postprocessor", model.decision_function(X_test, sensitive_features=groups_test))
 
 # %%
 # fairlearn
 # ---------
-# ``ThresholdOptimizer`` has a cut-off for each group, ``ExponentiatedGradient`` draws from several
-# classifiers [2]_. Both constrain rates of decisions at one cut-off, and have no scores for others.
+# ``ThresholdOptimizer`` has a cut-off for each group, ``ExponentiatedGradient`` draws one of
+# several classifiers at random [2]_. Both constrain rates of decisions at one cut-off, and have no
+# scores for others.
 
 
-def judge_decisions(method, decisions):
+def add_decisions(method, decisions):
     """Add a row to the table: decisions on the test set."""
-    difference = demographic_parity_difference(y_new, decisions, sensitive_features=groups_new)
-    accuracy = np.mean(decisions == y_new)
+    difference = demographic_parity_difference(y_test, decisions, sensitive_features=groups_test)
+    accuracy = np.mean(decisions == y_test)
     rows.append({"method": method, "difference": difference, "accuracy": accuracy})
 
 
@@ -99,15 +99,17 @@ if find_spec("fairlearn"):
     from fairlearn.postprocessing import ThresholdOptimizer
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    dense, dense_new = (part.toarray() if hasattr(part, "toarray") else part for part in (X, X_new))
+    dense, dense_test = (
+        part.toarray() if hasattr(part, "toarray") else part for part in (X, X_test)
+    )
     optimizer = ThresholdOptimizer(estimator=plain, prefit=True, predict_method="predict_proba")
     optimizer.fit(dense, y.astype(int), sensitive_features=groups)
-    decisions = optimizer.predict(dense_new, sensitive_features=groups_new, random_state=0)
-    judge_decisions("ThresholdOptimizer", decisions)
+    decisions = optimizer.predict(dense_test, sensitive_features=groups_test, random_state=0)
+    add_decisions("ThresholdOptimizer", decisions)
     parity = DemographicParity(difference_bound=0.04)
     reduction = ExponentiatedGradient(LogisticRegression(solver="liblinear"), parity, max_iter=10)
     reduction.fit(dense, y.astype(int), sensitive_features=groups)
-    judge_decisions("ExponentiatedGradient", reduction.predict(dense_new, random_state=0))
+    add_decisions("ExponentiatedGradient", reduction.predict(dense_test, random_state=0))
 
 table = pd.DataFrame(rows)
 table.round(3)

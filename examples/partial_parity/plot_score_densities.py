@@ -10,10 +10,9 @@ introduces partial parity [1]_.
 # %%
 # The data
 # --------
-# Who earns more than 50,000 dollars a year? The interval is that of the paper: those of each sex
-# who rank between the top 5 % and the top 30 % of their sex. The model is fitted to 10,000 people,
-# and the figures show others. Without a copy of the data and a network connection, generated data
-# are used.
+# Who earns more than 50,000 dollars a year? The interval is that of the paper: ranks between the
+# top 5 % and the top 30 % of each sex. The model is fitted to 10,000 samples, and the figures show
+# held-out data. Without a copy of the data and a network connection, generated data are used.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,8 +25,8 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
 
 try:
-    people = fetch_a9a(subset="train")
-    X, y, groups = people.data, people.target == ">50K", people.sensitive_features
+    adult = fetch_a9a(subset="train")
+    X, y, groups = adult.data, adult.target == ">50K", adult.sensitive_features
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(
@@ -35,17 +34,17 @@ except OSError as error:
     )
     groups = np.where(X[:, 7] > 0, "a", "b")
 
-X_train, X_new, y_train, y_new, groups_train, groups_new = train_test_split(
+X_train, X_test, y_train, y_test, groups_train, groups_test = train_test_split(
     X, y, groups, train_size=10_000, random_state=0
 )
 
 # %%
 # From no constraint to a tight one
 # ---------------------------------
-# The tolerance is that of the definition: it bounds the difference of the groups' shares above
-# every threshold, among the shaded people. A tolerance of 1 has no effect. As it tightens, the
-# shaded parts move to the same scores and take the same shape. The whole curves follow, because one
-# linear model has to fit both.
+# The tolerance is that of the definition. It bounds the difference of the groups' shares above
+# every threshold, among the shaded samples. A tolerance of 1 has no effect. As it tightens, the
+# shaded parts move to the same scores and take the same shape. The rest of the curves moves with
+# them, because one linear model has to fit both groups.
 
 INTERVAL = (0.05, 0.3)
 models = {
@@ -57,16 +56,16 @@ models = {
 
 figure, axes = plt.subplots(2, 2, sharex=True, figsize=(9.6, 6.4), layout="constrained")
 for ax, (tolerance, model) in zip(axes.flat, models.items(), strict=True):
-    scores = model.decision_function(X_new)
+    scores = model.decision_function(X_test)
     GroupScoreDisplay.from_predictions(
-        scores, sensitive_features=groups_new, interval=INTERVAL, ax=ax
+        scores, sensitive_features=groups_test, interval=INTERVAL, ax=ax
     )
     difference = partial_statistical_parity_difference(
-        scores, sensitive_features=groups_new, interval=INTERVAL
+        scores, sensitive_features=groups_test, interval=INTERVAL
     )
     ax.get_legend().remove()
     ax.set(xlim=(-7, 4), xlabel="score" if ax in axes[1] else "")
-    accuracy = np.mean(model.predict(X_new) == y_new)
+    accuracy = np.mean(model.predict(X_test) == y_test)
     ax.set_title(
         f"tolerance {tolerance:g}: difference {difference:.2f}, {accuracy:.1%} correct",
         loc="left",
@@ -85,20 +84,20 @@ figure.suptitle("The shaded parts coincide as the tolerance tightens, and accura
 
 by_group = PartialParityClassifier(interval=INTERVAL, tolerance=0.1, group_interactions=True)
 by_group.fit(X_train, y_train, sensitive_features=groups_train)
-scores = by_group.decision_function(X_new, sensitive_features=groups_new)
+scores = by_group.decision_function(X_test, sensitive_features=groups_test)
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
 GroupScoreDisplay.from_predictions(
-    scores, sensitive_features=groups_new, interval=INTERVAL, ax=axes[0]
+    scores, sensitive_features=groups_test, interval=INTERVAL, ax=axes[0]
 )
 axes[0].set_xlabel("score")
-for name, drawn in {
-    "no constraint": models[1.0].decision_function(X_new),
-    "shared coefficients": models[0.1].decision_function(X_new),
+for name, test_scores in {
+    "no constraint": models[1.0].decision_function(X_test),
+    "shared coefficients": models[0.1].decision_function(X_test),
     "coefficients by group": scores,
 }.items():
     GroupRateCurveDisplay.from_predictions(
-        drawn, sensitive_features=groups_new, interval=INTERVAL, name=name, ax=axes[1]
+        test_scores, sensitive_features=groups_test, interval=INTERVAL, name=name, ax=axes[1]
     )
 for ax in axes:
     ax.get_legend().set(loc="upper left", bbox_to_anchor=(0, -0.16))

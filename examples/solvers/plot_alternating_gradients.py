@@ -16,7 +16,7 @@ k-means it finds several points of the trade-off, none better than those of
 # .. math:: \alpha_t = \frac{2}{c\,(t + 1)\,(n_a + n_b)}, \qquad t = 0, 1, \dots
 #
 # If both are strongly convex with the constant c, iterates approach the minimiser of
-# :math:`\lambda f_a + (1 - \lambda) f_b` with :math:`\lambda = n_a / (n_a + n_b)`, and the least
+# :math:`\lambda f_a + (1 - \lambda) f_b` with :math:`\lambda = n_a / (n_a + n_b)`, and the smallest
 # expected gap of that sum among the first T iterates is O(1 / T) (Theorem 5.1 of [1]_).
 
 import matplotlib.pyplot as plt
@@ -36,9 +36,9 @@ def sa2gd_front(grad_a, grad_b, x, *, n_total, **settings):
 
 
 # %%
-# The two groups of 400 people overlap along the first feature. In the relaxation a person belongs
-# to the first of two clusters by a share :math:`s_p = 1 / (1 + e^{-\theta_p})` in place of a label.
-# With :math:`n_{kj}` the people of group j in cluster k, shares summed, the cost and a smooth
+# 400 samples are in two groups that overlap along the first feature. The relaxation replaces the
+# label of sample p by its weight :math:`s_p = 1 / (1 + e^{-\theta_p})` in the first of two
+# clusters. With :math:`n_{kj}` the total weight of group j in cluster k, the cost and a smooth
 # minimum of all ratios of groups are
 #
 # .. math::
@@ -57,43 +57,43 @@ one_hot = np.eye(2)[groups]
 
 
 def cost_slope(theta):
-    """Gradient of f_a by the logits; the centres, being optimal, add nothing to it."""
-    shares = np.column_stack((expit(theta), expit(-theta)))
-    centers = shares.T @ X / shares.sum(axis=0)[:, np.newaxis]
+    """Gradient of f_a by the logits; the derivative by the optimal centres is 0."""
+    weights = np.column_stack((expit(theta), expit(-theta)))
+    centers = weights.T @ X / weights.sum(axis=0)[:, np.newaxis]
     first, second = ((X - center) ** 2 @ np.ones(2) for center in centers)
-    return (first - second) * shares.prod(axis=1) + RIDGE * theta
+    return (first - second) * weights.prod(axis=1) + RIDGE * theta
 
 
 def imbalance_slope(theta):
     """Gradient of f_b by the logits."""
-    shares = np.column_stack((expit(theta), expit(-theta)))
-    counts = shares.T @ one_hot
+    weights = np.column_stack((expit(theta), expit(-theta)))
+    counts = weights.T @ one_hot
     ratios = counts / counts[:, ::-1]  # of each group to the other one
-    weights = softmax(-ratios / TEMPERATURE)
-    # One more person of a group raises one ratio of its cluster and lowers the other.
-    by_count = weights / counts[:, ::-1] - (weights * ratios)[:, ::-1] / counts
-    by_share = by_count @ one_hot.T  # (clusters, people)
-    return -len(theta) * (by_share[0] - by_share[1]) * shares.prod(axis=1) + RIDGE * theta
+    slopes = softmax(-ratios / TEMPERATURE)
+    # A larger count of a group raises one ratio of its cluster and lowers the other.
+    by_count = slopes / counts[:, ::-1] - (slopes * ratios)[:, ::-1] / counts
+    by_weight = by_count @ one_hot.T  # (clusters, samples)
+    return -len(theta) * (by_weight[0] - by_weight[1]) * weights.prod(axis=1) + RIDGE * theta
 
 
-def on_a_batch(slope):
-    """Unbiased estimate of the gradient, from people drawn at random."""
+def estimate_on_batches(slope):
+    """Unbiased estimate of a gradient from random mini-batches."""
 
     def estimate(theta, random_state):
-        drawn = random_state.choice(len(theta), BATCH, replace=False)
-        batch = np.zeros_like(theta)
-        batch[drawn] = slope(theta)[drawn] * len(theta) / BATCH
-        return batch
+        batch = random_state.choice(len(theta), BATCH, replace=False)
+        gradient = np.zeros_like(theta)
+        gradient[batch] = slope(theta)[batch] * len(theta) / BATCH
+        return gradient
 
     return estimate
 
 
 # %%
-# Final iterates are rounded to labels, whose cost and balance are computed as usual.
+# Final iterates are rounded to labels. Cost and balance are those of the labels.
 
 ends = sa2gd_front(
-    on_a_batch(cost_slope),
-    on_a_batch(imbalance_slope),
+    estimate_on_batches(cost_slope),
+    estimate_on_batches(imbalance_slope),
     0.1 * rng.normal(size=len(X)),
     n_total=10,
     n_iter=300,
@@ -109,18 +109,18 @@ def cost_and_balance(labels):
     return cost, (counts.min(axis=1) / counts.max(axis=1)).min()
 
 
-found = np.array([cost_and_balance((end < 0).astype(int)) for end in ends])
+points = np.array([cost_and_balance((end < 0).astype(int)) for end in ends])
 front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
 
 # %%
-# With more steps on the cost, the clustering is cheaper and less balanced. All points are on the
-# front or above it.
+# With more steps on the cost, the clustering has a lower cost and less balance. All points are on
+# the front or above it.
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 axes.plot(front.balance, front.cost, color="#0072B2", label="fair_kmeans_front")
-axes.plot(found[:, 1], found[:, 0], "o", color="#D55E00", label="SA2GD, labels rounded")
+axes.plot(points[:, 1], points[:, 0], "o", color="#D55E00", label="SA2GD, labels rounded")
 for n_a, place in ((0, (8, 6)), (5, (0, -18)), (6, (10, -14)), (7, (6, -16))):
-    axes.annotate(f"$n_a$ = {n_a}", found[n_a, ::-1], xytext=place, textcoords="offset points")
+    axes.annotate(f"$n_a$ = {n_a}", points[n_a, ::-1], xytext=place, textcoords="offset points")
 axes.set(xlabel="balance (smallest / largest group)", ylabel="cost (mean squared distance)")
 axes.legend(loc="upper left")
 axes.margins(0.1)

@@ -3,9 +3,9 @@ Cost and balance of alternating swaps
 =====================================
 
 The algorithm of Liu and Vicente [1]_ alternates k-means updates, which reduce the cost, with swaps
-of two people, which raise the balance of the least balanced cluster, though not always that of the
-clustering. The ratio of the two kinds of updates determines the result: this is their Figure 4, on
-their data.
+of two samples, which raise the balance of the least balanced cluster, though not always that of the
+clustering. The ratio of the two kinds of updates determines the result. This page reproduces their
+Figure 4 on their data.
 """
 
 # %%
@@ -41,9 +41,9 @@ def curves(pair):
 
 
 # %%
-# k-means updates alone separate the groups: minimum cost, no balance. As many swaps as k-means
-# updates balance the clusters at once and keep them balanced, at a higher cost. In between a run
-# fluctuates around some trade-off.
+# k-means updates alone separate the groups, with minimum cost and no balance. With as many swaps as
+# k-means updates the clusters are balanced at once and remain so, at a higher cost. Between these
+# extremes a run fluctuates around a trade-off.
 
 figure, axes = plt.subplot_mosaic(
     [["points", "cost"], ["points", "balance"]],
@@ -72,7 +72,7 @@ axes["cost"].tick_params(labelbottom=False)
 axes["balance"].set(ylabel="balance (smallest /\nlargest group)", ylim=(0, 1.05))
 axes["balance"].set_xlabel("number of updates of both kinds")
 figure.legend(*axes["cost"].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-figure.suptitle("The share of swaps determines cost and balance")
+figure.suptitle("The proportion of swaps determines cost and balance")
 
 # %%
 # The result of a pair is not known beforehand. Therefore :class:`~skfair.cluster.FairKMeans` has a

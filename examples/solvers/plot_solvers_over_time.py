@@ -12,7 +12,7 @@ method converges first.
 # -----------
 # Predict who earns more than 50,000 dollars a year, with selection rates of women and men that
 # differ by at most .02. Solvers use smooth rates, not counts, hence ``enforcement=None``. There are
-# 5,000 people. Without a copy of Adult and a network connection, generated data are used.
+# 5,000 samples. Without a copy of Adult and a network connection, generated data are used.
 
 import warnings
 
@@ -36,11 +36,11 @@ from skfair.solvers import (
 )
 
 try:
-    people = fetch_adult()
-    rows = np.random.RandomState(0).permutation(len(people.data))[:5000]
-    X = pd.get_dummies(people.data, dtype=float).to_numpy()[rows]
-    y = people.target.to_numpy()[rows] == ">50K"
-    groups = people.sensitive_features.to_numpy()[rows]
+    adult = fetch_adult()
+    rows = np.random.RandomState(0).permutation(len(adult.data))[:5000]
+    X = pd.get_dummies(adult.data, dtype=float).to_numpy()[rows]
+    y = adult.target.to_numpy()[rows] == ">50K"
+    groups = adult.sensitive_features.to_numpy()[rows]
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(5000, n_informative=8, flip_y=0.1, random_state=0)
@@ -62,7 +62,7 @@ solvers = {
 }
 
 
-def watch(constraint):
+def fit_all(constraint):
     """Monitor and final result of each solver."""
     monitors, ends = {}, {}
     for name, solver in solvers.items():
@@ -81,7 +81,7 @@ def watch(constraint):
 
 
 def draw(monitors, constraint):
-    """Objective, violation and residual against seconds, where the residual was measured."""
+    """Draw objective, violation and residual against seconds, where the residual is known."""
     logs = {name: monitor.log.dropna(subset="residual") for name, monitor in monitors.items()}
     display = ConvergenceDisplay(logs, against="seconds").plot()
     for ax in display.ax_:
@@ -111,8 +111,8 @@ def draw(monitors, constraint):
 # violation is zero, a solver has converged. The switching subgradient method crosses the bound
 # repeatedly by design, and returns the best feasible iterate.
 
-ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)  # once for the compiler
-monitors, ends = watch("demographic_parity")
+ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)  # compiles the kernels
+monitors, ends = fit_all("demographic_parity")
 draw(monitors, "Demographic parity")
 ends.round(4)
 
@@ -121,7 +121,7 @@ ends.round(4)
 # --------------
 # Both the true and the false positive rates have to be equal, which is two constraints.
 
-monitors, ends = watch("equalized_odds")
+monitors, ends = fit_all("equalized_odds")
 draw(monitors, "Equalised odds")
 ends.round(4)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.convergence import Looks, course, draw_quartiles
+from benchmarks.convergence import Schedule, convergence_curve, draw_quartiles
 from benchmarks.erm_cases import Split
 from benchmarks.papers.stochastic_methods.mlp_methods import _figures
 from skfair.constraints import ConstraintSystem, DemographicParity
@@ -28,7 +28,7 @@ def problem():
 def test_steps_of_a_course_are_those_of_the_solver(problem):
     solver, start = SGD(batch_size=8), np.array([1.0, 0.5])
     problems = {"train": problem, "test": problem}
-    points, x = course(solver, problems, start, 3, Looks("steps", (0, 5, 10)))
+    points, x = convergence_curve(solver, problems, start, 3, Schedule("steps", (0, 5, 10)))
     assert [point["steps"] for point in points] == [0, 5, 10]
     steps = solver._steps(problem, start, np.random.RandomState(3))
     for _ in range(10):
@@ -44,15 +44,15 @@ def test_steps_of_a_course_are_those_of_the_solver(problem):
     "solver", [PLADA(), PLADA(one_row=True), SwitchingSubgradient()], ids=["two", "one", "ssg"]
 )
 def test_rows_of_every_form_are_measured_by_one_problem(problem, solver):
-    schedule = Looks("steps", (0, 3))
-    points, _ = course(solver, {"train": problem}, problem.initial_point(), 0, schedule)
+    schedule = Schedule("steps", (0, 3))
+    points, _ = convergence_curve(solver, {"train": problem}, problem.initial_point(), 0, schedule)
     assert {"train row 0", "residual"} <= set(points[0]) & set(points[-1])
     assert "train row 1" not in points[0]
 
 
 def test_a_certified_answer_has_no_residual(problem):
-    schedule = Looks("steps", (0, 30))
-    points, _ = course(SQP(), {"train": problem}, problem.initial_point(), 0, schedule)
+    schedule = Schedule("steps", (0, 30))
+    points, _ = convergence_curve(SQP(), {"train": problem}, problem.initial_point(), 0, schedule)
     assert points[-1]["residual"] < 1e-6 < points[0]["residual"]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.guarantees.coverage import CountedRates, held_by_bootstrap
+from benchmarks.guarantees.coverage import CountedRates, check_bootstrap
 from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, populations
 from skfair.inference import all_pairs, contrast_interval, gap_interval
 
@@ -33,7 +33,7 @@ def test_the_bootstrap_is_fairlearns():
         random_state=0,
     )
     low, high = frame.difference_ci()
-    _, width = held_by_bootstrap(hits, sizes, 0.1, np.random.default_rng(0))
+    _, width = check_bootstrap(hits, sizes, 0.1, np.random.default_rng(0))
     assert width == pytest.approx(high - low, rel=0.2)
 
 

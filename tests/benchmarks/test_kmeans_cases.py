@@ -16,7 +16,7 @@ from benchmarks.kmeans_cases import (
 from benchmarks.papers.alternating_balance import table_1
 from benchmarks.runner import BENCHMARKS, main
 from benchmarks.tables import Check, Report, check_table, show
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import median_seconds, run_alternately
 
 REFERENCE = Path(os.environ.get("SKFAIR_DATA", ""), "safairkm", "reference_fronts.npz")
 needs_reference = pytest.mark.skipif(not REFERENCE.is_file(), reason="no reference_fronts.npz")
@@ -77,7 +77,7 @@ def test_without_the_file_there_are_no_reference_fronts(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "sense", "reached"),
+    ("values", "sense", "outcome"),
     [
         ([1.0, 2.0, 3.0], ">=", "median"),
         ([1.0, 2.0, 3.0], "<=", "median"),
@@ -86,8 +86,8 @@ def test_without_the_file_there_are_no_reference_fronts(monkeypatch, tmp_path):
         ([], ">=", "-"),
     ],
 )
-def test_a_check_compares_every_run_or_the_median_with_its_bound(values, sense, reached):
-    assert Check("figure", values, sense, 2.0).reached == reached
+def test_a_check_compares_every_run_or_the_median_with_its_bound(values, sense, outcome):
+    assert Check("figure", values, sense, 2.0).outcome == outcome
 
 
 def test_tables_name_what_is_missing():
@@ -102,7 +102,7 @@ def test_tables_name_what_is_missing():
 def test_contenders_alternate_after_a_warm_up():
     calls = []
     contenders = {name: lambda seed, name=name: calls.append((name, seed)) for name in "ab"}
-    runs = in_turns(contenders, 2)
+    runs = run_alternately(contenders, 2)
     assert calls == [("a", 0), ("b", 0), ("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     assert len(runs["a"]) == 2
     assert median_seconds(runs["a"]) >= 0

@@ -6,21 +6,21 @@ pytest.importorskip("distributed")
 
 from benchmarks.scale.larger_than_memory import (
     BALANCE,
+    CLUSTER_FEATURES,
     FEATURES,
-    OF_CLUSTERS,
     TOLERANCE,
-    draw_people,
+    draw_samples,
 )
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 
 
 def test_plain_fits_keep_neither_tolerance_nor_balance():
-    table = draw_people(5000, seed=0)
+    table = draw_samples(5000, seed=0)
     plain = ConstrainedERMClassifier(None).fit(table[FEATURES], table["success"])
     decided = plain.predict(table[FEATURES])
     rates = table.assign(decided=decided).groupby("sex")["decided"].mean()
     assert rates[1] - rates[0] > 2 * TOLERANCE
     clusters = FairKMeans(10, min_balance=None, random_state=0)
-    clusters.fit(table[OF_CLUSTERS], sensitive_features=table["sex"])
+    clusters.fit(table[CLUSTER_FEATURES], sensitive_features=table["sex"])
     assert clusters.relative_balance_ < 0.75 * BALANCE

@@ -6,10 +6,10 @@ import pytest
 from benchmarks.papers.stochastic_methods import mlp_methods
 from benchmarks.papers.stochastic_methods.mlp_methods import (
     DRAWN,
+    MANY_SPLITS,
     METHODS,
     ONE_SPLIT,
     OURS,
-    OWN_SPLITS,
     PUBLISHED,
 )
 
@@ -21,22 +21,22 @@ def outcomes(values):
 
 def test_means_are_compared_by_the_standard_error_of_their_difference():
     """Ours 0.09, 0.11 and 0.13: mean 0.11, deviation 0.02. Printed of SGD: 0.097 (0.006)."""
-    off = list(mlp_methods._standard_errors_off("SGD", outcomes([0.09, 0.11, 0.13])))
+    off = list(mlp_methods._distances("SGD", outcomes([0.09, 0.11, 0.13])))
     assert off[0] == pytest.approx(0.013 / np.sqrt(0.02**2 / 3 + 0.006**2 / 10))
 
 
 def test_a_wide_scatter_does_not_lower_the_distance():
     """Ten runs about 0.423 that scatter by 0.456 lie off the printed 0.175 (0.031)."""
     values = 0.423 + 0.456 * np.sqrt(9 / 10) * np.repeat([-1.0, 1.0], 5)
-    off = list(mlp_methods._standard_errors_off("SSw", outcomes(values)))
+    off = list(mlp_methods._distances("SSw", outcomes(values)))
     assert off[3] == pytest.approx(0.248 / np.hypot(0.456, 0.031) * np.sqrt(10), rel=1e-6)
 
 
 def test_both_tables_have_every_method_and_one_has_one_split():
     runs = list(mlp_methods._runs(3))
-    for problem in (OWN_SPLITS, ONE_SPLIT):
+    for problem in (MANY_SPLITS, ONE_SPLIT):
         methods = {run.method for run in runs if run.problem == problem}
         assert methods >= {*PUBLISHED, OURS}
         splits = [run.make.args[-1] for run in runs if run.key[:2] == (problem, "SGD")]
-        assert splits == ([0, 1, 2] if problem == OWN_SPLITS else [0, 0, 0])
+        assert splits == ([0, 1, 2] if problem == MANY_SPLITS else [0, 0, 0])
     assert METHODS[DRAWN].solver.output == "drawn" != METHODS["SSw"].solver.output

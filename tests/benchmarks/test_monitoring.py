@@ -64,13 +64,13 @@ def test_the_figures_of_few_streams(monkeypatch):
     monkeypatch.setattr(monitoring, "cost", lambda: {"figure": "cost", "seconds": 1.0, "MB": 1.0})
     monkeypatch.setattr(monitoring, "NULL_CASES", monitoring.NULL_CASES[1:3])
     monkeypatch.setattr(monitoring, "ALARM_CASES", monitoring.ALARM_CASES[:1])
-    report = monitoring.monitoring(QUICK)
+    report = monitoring.monitor_benchmark(QUICK)
     figures = [one["figure"] for one in report.records]
     assert figures[:2] == ["null", "null"] and figures.count("until alarm") >= 2
     checks = {check.what: check for check in report.checks}
     # More than 7 false statements of 50 have a probability of .003 on the edge.
-    assert checks["null: share with alarms at any look"].worst <= 0.14
-    assert checks["null: share with certificates at any look"].worst <= 0.14
+    assert checks["null: rate of alarms at any look"].worst <= 0.14
+    assert checks["null: rate of certificates at any look"].worst <= 0.14
     assert checks["interval: coverage"].worst >= 0.86
     assert min(checks["run length / requested"].values) > 0.5
 

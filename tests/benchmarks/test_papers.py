@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import timing
-from benchmarks.papers.index import LINEAR_ROWS, NOTHING, PAPERS, Entry, names, papers, table
+from benchmarks.papers.index import LINEAR_ROWS, NO_COMMAND, PAPERS, Entry, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
 from benchmarks.timing import QUICK
@@ -26,7 +26,7 @@ def test_every_table_and_figure_has_its_place(paper):
     assert sorted(listed) == sorted(expected)
 
 
-@pytest.mark.parametrize("command", sorted({entry.command for entry in ENTRIES} - {NOTHING}))
+@pytest.mark.parametrize("command", sorted({entry.command for entry in ENTRIES} - {NO_COMMAND}))
 def test_commands_exist(command):
     *_, what = command.split()
     if "benchmarks" in command:
@@ -36,10 +36,10 @@ def test_commands_exist(command):
 
 
 def test_the_index_shows_measured_seconds(monkeypatch, tmp_path):
-    monkeypatch.setattr(timing, "TAKEN", tmp_path / "seconds.json")
+    monkeypatch.setattr(timing, "SECONDS_FILE", tmp_path / "seconds.json")
     assert " s here)" not in show(papers(QUICK))
-    timing.note_seconds("table-1", 12.4)
-    timing.note_seconds("table-1", 77.7)
+    timing.store_seconds("table-1", 12.4)
+    timing.store_seconds("table-1", 77.7)
     assert show(papers(QUICK)).count("python -m benchmarks table-1 (78 s here)") == 1
 
 
@@ -61,10 +61,10 @@ def test_an_entry_lists_what_is_smaller_or_different():
     entry = Entry("Table 1", "run", "It agrees.", sizes, ("data made up",), "run all")
     assert entry.extent == (
         "smaller: nodes 5,000 / 7,500 of 5,000 / 10,000; different: data made up; "
-        "in full: run all, which goes on where it was stopped"
+        "in full: run all, which can be stopped and resumed"
     )
     assert entry._replace(sizes={"runs": (5, 5)}, differs=(), in_full="").extent == "as printed"
-    assert entry._replace(command=NOTHING).extent == "not reproduced"
+    assert entry._replace(command=NO_COMMAND).extent == "not reproduced"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_declared_sizes_are_those_of_the_data():
         pytest.skip("the data are not on this disk")
     for name, split in cases.items():
         n_samples = sum(len(part.y) for part in (split.train, split.test))
-        assert LINEAR_ROWS[f"people of {name}"][1] == n_samples
+        assert LINEAR_ROWS[f"samples of {name}"][1] == n_samples
 
 
 def test_compas_is_among_the_figures_of_plada():

@@ -17,8 +17,8 @@ from benchmarks.papers.partial_fairness.cases import (
     Rows,
     accuracy_at,
     case,
+    evaluate,
     fit_as_printed,
-    judge,
 )
 from benchmarks.papers.partial_fairness.compiled_idca import (
     _excesses,
@@ -26,7 +26,7 @@ from benchmarks.papers.partial_fairness.compiled_idca import (
     scores_of,
     solve_idca,
 )
-from benchmarks.papers.partial_fairness.tables import FRONTIER, _violation
+from benchmarks.papers.partial_fairness.tables import FRONT, _violation
 from benchmarks.runner import BENCHMARKS
 
 LEVELS = np.linspace(0.2, 0.6, 5)
@@ -69,22 +69,22 @@ def test_splits_have_the_sizes_of_the_paper(name, n_train, n_test, n_features):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_frontiers_have_the_tolerances_of_the_paper(name):
-    assert set(TABLE_4[name]) <= set(FRONTIER[name])
+def test_fronts_have_the_tolerances_of_the_paper(name):
+    assert set(TABLE_4[name]) <= set(FRONT[name])
 
 
 def test_cross_terms():
     part = Rows(sparse.csr_array([[2.0], [3.0]]), np.array([True, False]), np.array([0, 1]))
-    np.testing.assert_array_equal(part.crossed().X.toarray(), [[2, 0, 0], [3, 1, 3]])
+    np.testing.assert_array_equal(part.add_cross_terms().X.toarray(), [[2, 0, 0], [3, 1, 3]])
 
 
 def test_a_point_by_hand():
     part = Rows(None, np.array([True, False, True, False]), np.array([0, 0, 1, 1]))
     # In both readings the groups differ by a half between the scores 2 and 1.
-    assert judge(np.array([2.0, -1.0, 1.0, -1.0]), part, (0.0, 1.0)) == Point(0.5, 0.5, 1.0)
+    assert evaluate(np.array([2.0, -1.0, 1.0, -1.0]), part, (0.0, 1.0)) == Point(0.5, 0.5, 1.0)
 
 
-def test_frontiers_are_interpolated_between_means_and_never_beyond_them():
+def test_fronts_are_interpolated_between_means_and_never_beyond_them():
     points = [[Point(0.9, 0, 0.8), Point(0.7, 0, 0.8)], [Point(0.6, 0, 0.9)]]
     assert accuracy_at(points, 0.7) == pytest.approx(0.85)
     assert np.isnan(accuracy_at(points, 0.85))
@@ -132,7 +132,9 @@ def test_the_violation_of_the_default_is_taken_from_the_definition():
 def test_the_penalty_weight_of_descent_reduces_the_gap():
     part = rows()
     light, heavy = (
-        judge(scores_of(descend(part, LEVELS, weight, step=0.02, n_iter=2000), part), part, (0, 1))
+        evaluate(
+            scores_of(descend(part, LEVELS, weight, step=0.02, n_iter=2000), part), part, (0, 1)
+        )
         for weight in (0.001, 1.0)
     )
     assert light.accuracy > 0.75

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import records
-from benchmarks.records import Run, recorded
+from benchmarks.records import Run, load_or_run
 from benchmarks.timing import FULL
 
 
@@ -21,22 +21,22 @@ def run(seed, made, settings="a"):
 def test_a_run_is_made_once():
     made = []
     for _ in range(2):
-        results = recorded("study", [run(seed, made) for seed in (0, 1)], FULL)
+        results = load_or_run("study", [run(seed, made) for seed in (0, 1)], FULL)
         assert results == {("data", "method", seed): {"seed": seed} for seed in (0, 1)}
     assert made == [0, 1]
 
 
 def test_a_record_of_other_settings_is_not_taken():
     made = []
-    recorded("study", [run(0, made)], FULL)
-    recorded("study", [run(0, made, settings="b")], FULL)
+    load_or_run("study", [run(0, made)], FULL)
+    load_or_run("study", [run(0, made, settings="b")], FULL)
     assert made == [0, 0]
 
 
 def test_recorded_only_computes_nothing():
     made = []
-    recorded("study", [run(0, made)], FULL)
-    results = recorded("study", [run(0, made), run(1, made)], FULL._replace(recorded_only=True))
+    load_or_run("study", [run(0, made)], FULL)
+    results = load_or_run("study", [run(0, made), run(1, made)], FULL._replace(recorded_only=True))
     assert list(results) == [("data", "method", 0)] and made == [0]
 
 
@@ -47,7 +47,7 @@ def test_an_interrupt_keeps_what_is_done_and_makes_no_more():
         raise KeyboardInterrupt
 
     runs = [run(0, made), run(1, made)._replace(make=interrupt), run(2, made)]
-    assert list(recorded("study", runs, FULL)) == [("data", "method", 0)]
+    assert list(load_or_run("study", runs, FULL)) == [("data", "method", 0)]
     assert made == [0]
 
 

@@ -1,7 +1,3 @@
-import json
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -17,6 +13,7 @@ from benchmarks.scale.spectral_large import (
     fit_bulk,
 )
 from benchmarks.spectral_cases import adult_rows, dense_sbm, sparse_sbm
+from benchmarks.subprocesses import run_module
 from benchmarks.timing import QUICK
 from skfair.cluster import fair_embedding
 
@@ -59,11 +56,7 @@ def test_adult_is_fitted_without_its_kernel():
 
 
 def test_a_case_runs_in_its_own_process():
-    command = [sys.executable, "-m", "benchmarks.scale.spectral_large", "embedding", "700"]
-    done = subprocess.run(
-        command, cwd=spectral_large.ROOT, check=True, stdout=subprocess.PIPE, text=True
-    )
-    assert json.loads(done.stdout)["n"] == 700
+    assert run_module("benchmarks.scale.spectral_large", "embedding", 700)["n"] == 700
 
 
 def test_dense_embeddings_are_timed_against_the_default():
@@ -74,14 +67,14 @@ def test_dense_embeddings_are_timed_against_the_default():
 
 
 def test_every_bound_is_checked_on_a_full_run_only(monkeypatch):
-    def record_case(name, n):
+    def record_case(module, name, n):
         record = {"problem": name, "what": "nothing", "n": n, "CPU s": 1e6, "peak GB": 1.0}
         return dict.fromkeys(CASES[name].bounds, 1.0) | record
 
-    monkeypatch.setattr(spectral_large, "_in_a_process", record_case)
+    monkeypatch.setattr(spectral_large, "run_module", record_case)
     monkeypatch.setattr(spectral_large, "_dense", lambda n: [])
-    full = spectral_large.spectral_large(QUICK._replace(share=1.0))
-    assert [record["n"] for record in full.records] == [case.n_people for case in CASES.values()]
-    assert {check.reached for check in full.checks if "CPU s" in check.what} == {"no"}
-    assert {check.reached for check in full.checks if "peak GB" in check.what} == {"yes"}
+    full = spectral_large.spectral_large(QUICK._replace(fraction=1.0))
+    assert [record["n"] for record in full.records] == [case.n_samples for case in CASES.values()]
+    assert {check.outcome for check in full.checks if "CPU s" in check.what} == {"no"}
+    assert {check.outcome for check in full.checks if "peak GB" in check.what} == {"yes"}
     assert spectral_large.spectral_large(QUICK).checks == []

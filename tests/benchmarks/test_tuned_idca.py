@@ -20,7 +20,7 @@ def rows(seed, n=300):
 
 
 def test_the_choice_is_the_best_on_the_validation_rows(monkeypatch):
-    monkeypatch.setattr(tuned_idca, "N_TRIED", 3)
+    monkeypatch.setattr(tuned_idca, "N_SELECTION", 3)
     monkeypatch.setattr(tuned_idca, "N_PROBLEMS", (4, 8))
     problem = Case("a9a", rows(0), rows(1), rows(2))
     settings, n_problems, solution = choose(problem, 0.05)

@@ -1,4 +1,4 @@
-"""How good the fronts of `fair_kmeans_front` are."""
+"""Quality of the fronts of `fair_kmeans_front`."""
 
 from itertools import chain
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from benchmarks.kmeans_cases import REAL, SYNTHETIC, problem, reference_fronts
 from benchmarks.tables import Check, Report
-from benchmarks.timing import timed
+from benchmarks.timing import time_call
 from skfair.cluster import fair_kmeans_front
 from skfair.metrics import coverage, hypervolume, non_dominated
 
-ROUNDING = 1e-12  # costs that differ by less are the same sum in another order
-LEAST_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
+ROUNDING = 1e-12  # rounding error of a sum in another order
+MIN_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 
 
 def fronts(budget):
     """Hypervolume of fronts, and coverage of other methods' fronts.
 
-    Synthetic problems have no box of known costs, so no hypervolume.
+    Synthetic problems have no hypervolume, as their range of costs is unknown.
     """
     records, checks = [], []
     for name in (*REAL, *SYNTHETIC):
@@ -28,7 +28,7 @@ def fronts(budget):
         points = [run.result for run in ours]
         if name in REAL:
             areas = [_hypervolume(case, front) for front in points]
-            checks.append(Check(f"hypervolume, {name}", areas, ">=", LEAST_HYPERVOLUME[name]))
+            checks.append(Check(f"hypervolume, {name}", areas, ">=", MIN_HYPERVOLUME[name]))
         if name == "Adult_K10":
             costs = [_cost_at(front, 0.98 * case.balance) for front in points]
             checks.append(Check(f"cost at 98 % of the balance, {name}", costs, "<=", 0.3080))
@@ -43,7 +43,7 @@ def _our_front(case, seed):
         )
         return np.column_stack([front.cost, front.balance])
 
-    return timed(run)
+    return time_call(run)
 
 
 def _record(case, method, points, seconds=None):
@@ -62,55 +62,52 @@ def _hypervolume(case, points):
 
 
 def _cost_at(points, balance):
-    cost, reached = points.T
-    return cost[reached >= balance].min(initial=np.inf)
+    costs, balances = points.T
+    return costs[balances >= balance].min(initial=np.inf)
 
 
 def _coverages(name, ours, others):
-    """What our fronts cover of the other methods' points, and the reverse.
+    """Coverage of the other methods' points by our fronts, and the reverse.
 
-    Published lists also hold points that others of the same list dominate (the alternating
-    algorithm keeps ties): they are left out of the one measure and counted in the other. What both
-    have found, such as plain k-means, covers but does not beat.
+    Published lists also have points that others of the same list dominate, because the alternating
+    algorithm keeps ties. The first check leaves them out, and the second counts them. A point that
+    both fronts have, such as plain k-means, is covered but not dominated.
     """
-    asked = 0.98 if name in REAL else 1.0
+    bound = 0.98 if name in REAL else 1.0
     strict = _stack(points[non_dominated(*points.T)] for points in others.values())
     every = _stack(others.values())
     runs = ours if others else []
     return [
         Check(
-            f"share of others' fronts that ours cover, {name}",
+            f"coverage of others' fronts by ours, {name}",
             [coverage(front, strict, tolerance=ROUNDING) for front in runs],
             ">=",
-            asked,
+            bound,
         ),
         Check(
             f"the same with their dominated points, {name}",
             [coverage(front, every, tolerance=ROUNDING) for front in runs],
             ">=",
-            asked,
+            bound,
         ),
         Check(
-            f"share of our front that others beat, {name}",
-            [_beaten(front, every) for front in runs],
+            f"proportion of our front that others dominate, {name}",
+            [_dominated_share(front, every) for front in runs],
             "<=",
             0.01,
         ),
     ]
 
 
-def _beaten(front, others):
-    """Share of a front's points that some other is no worse than in both, and better than in one.
-
-    Better and worse are meant by more than rounding.
-    """
+def _dominated_share(front, others):
+    """Proportion of a front's points that others dominate by more than rounding errors."""
     costs, balances = others.T
-    beaten = [
+    is_dominated = [
         (costs <= cost + ROUNDING) & (balances > balance + ROUNDING)
         | (costs < cost - ROUNDING) & (balances >= balance - ROUNDING)
         for cost, balance in front
     ]
-    return float(np.any(beaten, axis=1).mean())
+    return float(np.any(is_dominated, axis=1).mean())
 
 
 def _stack(fronts):

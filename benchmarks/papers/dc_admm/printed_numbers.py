@@ -1,4 +1,4 @@
-"""The numbers that the DC-ADMM paper prints.
+"""Numbers that the DC-ADMM paper prints.
 
 F. Tonin, A. Lambert, J. Suykens and V. Cevher, "Accelerating spectral clustering under fairness
 constraints", ICML 2025. Seconds are those of o-FSC, s-FSC and DC-ADMM, in this order; nan where the
@@ -27,7 +27,7 @@ TABLE_3 = {  # clustering cost of s-FSC and DC-ADMM, and their average balances
     "Adult RBF": ((134.539, 130.973), (0.0004, 0.0004)),
     "4area RBF": ((235.268, 242.000), (0.3884, 0.3823)),
 }
-TABLE_5 = {  # cost and ||F'H||^2 by the penalty at the start; all balances are 1
+TABLE_5 = {  # cost and ||F'H||^2 by the initial penalty; all balances are 1
     0.005: (25.98, 7.82e-8),
     0.01: (25.99, 8.86e-8),
     0.05: (26.09, 2.30e-7),
@@ -54,7 +54,7 @@ TABLE_7 = {  # standard deviation of the seconds over their mean, five runs
     ("4area RBF", 35385): (nan, 0.73 / 166.92, 1.40 / 25.85),
 }
 TABLE_10 = {"LastFM": 5576, "Thyroid RBF": 7200, "Adult RBF": 32561, "4area RBF": 35385}  # rows
-TABLE_8 = {  # least balance of s-FSC and DC-ADMM
+TABLE_8 = {  # minimum balance of s-FSC and DC-ADMM
     "LastFM": (0.0027, 0.0029),
     "Thyroid RBF": (0.0011, 0.0012),
     "Adult RBF": (0.0001, 0.0001),

@@ -1,7 +1,7 @@
-"""Tables and figures of the DC-ADMM paper, as ratios between methods beside the paper's own.
+"""Tables and figures of the DC-ADMM paper, as ratios between methods, with the paper's ratios.
 
-Absolute times depend on the machine; what is compared is how many times as long as DC-ADMM, the
-method of the paper, another method takes on the same input in the same run.
+Absolute times depend on the machine. So the time of each method is compared with that of DC-ADMM,
+the method of the paper, on the same input in the same run.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from benchmarks.papers.dc_admm.printed_numbers import (
     TABLE_10,
 )
 from benchmarks.peers.embedding import DEFAULT, DEFAULT_TOL, published_sfsc
-from benchmarks.records import Run, recorded
+from benchmarks.records import Run, load_or_run
 from benchmarks.spectral_cases import (
     adult_kernel,
     dense_sbm,
@@ -39,7 +39,7 @@ from benchmarks.spectral_cases import (
     thyroid_kernel,
 )
 from benchmarks.tables import Report, show
-from benchmarks.timing import median_seconds, timed
+from benchmarks.timing import median_seconds, time_call
 from skfair.cluster import DCADMM
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
@@ -56,14 +56,14 @@ STUDY = "spectral-tables"
 
 
 class Sizes(NamedTuple):
-    """How large the problems of the tables are."""
+    """Sizes of the problems of the tables."""
 
     sbm: tuple  # nodes of m-SBM, Table 1
     rand_laplace: tuple  # nodes of RandLaplace, Table 6 and Figure 4
     kernels: dict  # rows of the three kernels by name, Tables 2, 3, 8 and Figures 3, 6-8
     repeated: dict  # problems run five times, Table 7: number of nodes by name
     n_clusters: tuple  # Figures 3, 5-8
-    largest_exact: int  # nodes up to which o-FSC is run, where the paper runs it
+    largest_exact: int  # maximum number of nodes for o-FSC, where the paper runs it
 
 
 KERNELS = ("Thyroid RBF", "Adult RBF", "4area RBF")
@@ -75,7 +75,7 @@ PRINTED_SIZES = Sizes(
     (2, 10, 25, 50),
     10_000,
 )
-"""As printed; of Figures 3 and 5 to 8, which say k in {2, ..., 50}, the ends and two in between."""
+"""As printed. Figures 3 and 5 to 8 have k in {2, ..., 50}: the ends and two values between."""
 
 SIZES = Sizes(
     (5000, 7500),
@@ -85,7 +85,7 @@ SIZES = Sizes(
     (2, 10, 25, 50),
     6000,
 )
-"""Those that take minutes."""
+"""Sizes that take minutes."""
 
 QUICK_SIZES = Sizes(
     (1500,),
@@ -98,7 +98,7 @@ QUICK_SIZES = Sizes(
 
 
 class Problem(NamedTuple):
-    """A graph that is made when it is needed."""
+    """A graph that is computed when it is needed."""
 
     name: str
     n_nodes: int
@@ -121,66 +121,68 @@ def problem(name, n_nodes):
 
 @lru_cache(maxsize=1)
 def _graph(problem):
-    """The graph of a problem; kept for the next run, which often has the same."""
+    """The graph of a problem, cached for consecutive runs."""
     return problem.make()
 
 
-NOTES = {  # where this differs from the paper, at `SIZES`
+NOTES = {  # differences from the paper, at `SIZES`
     "table 1": """\
-s-FSC, which stores the Laplacian as an array
-and runs ARPACK at its defaults, is not slower than DC-ADMM here but faster. Everything runs on one
-thread; eight cores, as in the paper, may serve DC-ADMM's products with blocks better.
-The cost of DC-ADMM is below that of the exact methods only because it is not feasible after its
-ten steps, see |C'H|^2; its clusters are less balanced.""",
+s-FSC, which stores the Laplacian as an array and runs ARPACK at
+its defaults, is faster than DC-ADMM here, not slower. All methods run on one thread. Eight cores,
+as in the paper, may be better for DC-ADMM's products with blocks. The cost of DC-ADMM is below that
+of the exact methods only because it is not feasible after its ten steps, see |C'H|^2. Its clusters
+are less balanced.""",
     "tables 2, 3, 8": """\
-Adult has its 6 numeric columns here, there 12. s-FSC is slower than DC-ADMM on LastFM, most so
-where DC-ADMM has the graph as a sparse matrix (s-FSC stores an array all the same); on kernels,
-unlike in the paper, it is
-faster, and DC-ADMM is still infeasible after its ten steps. The paper's clustering cost could not
-be had from its definition: its ratio stands beside that of the normalised cuts. Its least balances
-are above 0, here some cluster lacks a group.""",
+Adult has its 6 numeric columns here, and 12 in the paper. s-FSC is slower than DC-ADMM on LastFM,
+by the largest ratio where DC-ADMM has a sparse matrix (s-FSC stores an array anyway). Unlike in the
+paper, it is faster on kernels, and DC-ADMM is still infeasible after its ten steps. The paper's
+clustering cost could not be reproduced from its definition: its ratio is printed next to that of
+the normalised cuts. The paper's minimum balances are above 0. Here some cluster lacks a group.""",
     "table 5": """\
-As in the paper the penalty hardly matters. The paper's costs exceed k, the costs here are near
-the exact one. Its balance of 1 is more than groups of 70 and 30 % allow. It counts 5 to 9 steps
-by a stop rule that it does not print; here there are always 10, and the residual stays larger.""",
+As in the paper the penalty has little effect. The paper's costs exceed k, and the costs here are
+near the exact one. Groups of 70 and 30 % do not allow the paper's balance of 1. The paper has 5 to
+9 steps by a stopping rule that it does not print. Here there are always 10, and the residual is
+larger.""",
     "table 6": """\
-The paper's ratios are those of n = 5,000 where n is less. As in the paper o-FSC and s-FSC
-are slower than DC-ADMM, the more the larger n; unlike there, less so with more clusters. The graph
-has no clusters: all its eigenvalues but the first form a bulk, where the default gains least. With
-k = 10 and n = 5,000 it takes as long as DC-ADMM, whose cost is half a per cent higher.""",
+The paper's ratios are those of n = 5,000 where n is smaller. As in the paper o-FSC and s-FSC are
+slower than DC-ADMM, with ratios that grow with n. Unlike in the paper, the ratios fall with the
+number of clusters. The graph has no clusters: all its eigenvalues but the first form a bulk, where
+the default gains least. With k = 10 and n = 5,000 it takes as long as DC-ADMM, whose cost is half a
+per cent higher.""",
     "table 9": """\
-The costs of the exact methods are the paper's to all digits, those of DC-ADMM are not. The exact
-methods take milliseconds on 155 nodes, where the paper has seconds. Its balances do not follow
-from its Definition 2.1, which gives those here.""",
+The costs of the exact methods agree with the paper's to all digits, those of DC-ADMM do not. The
+exact methods take milliseconds on 155 nodes, and seconds in the paper. The paper's balances do not
+follow from its Definition 2.1, which gives those here.""",
     "figure 3": """\
-The figures have no numbers: s-FSC takes longer than DC-ADMM for every k, the more the larger k, at
-about the same balance. Here it takes longer on LastFM, the less the larger k, and mostly less time
-on kernels; neither is better balanced throughout.""",
+The figures have no numbers: s-FSC takes longer than DC-ADMM for
+every k, with ratios that grow with k, at about the same balance. Here it takes longer on LastFM,
+with ratios that fall with k, and mostly less time on kernels. Neither is better balanced
+throughout.""",
 }
-SEEN = "At the sizes of spectral-tables:"
+SIZES_NOTE = "At the sizes of spectral-tables:"
 TIME_RATIO, PAPER_RATIO = "time / DC-ADMM", "in the paper"
 
 
 def spectral_tables(budget):
     """Tables 1-3 and 5-9, Figures 3-8 of the DC-ADMM paper, as ratios between methods.
 
-    A time is that of one embedding, without the k-means that follows. Larger sizes are left to
-    spectral-full; --quick takes smaller ones. Runs are kept in benchmarks/records.
+    Times are those of one embedding, without the k-means that follows. spectral-full has larger
+    sizes, and --quick smaller ones. Runs are stored in benchmarks/records.
     """
-    return _report(SIZES if budget.share == 1 else QUICK_SIZES, budget)
+    return _report(SIZES if budget.fraction == 1 else QUICK_SIZES, budget)
 
 
 def spectral_full(budget):
-    """The same at the sizes of the paper: hours, in runs that go on where they were stopped.
+    """The same at the sizes of the paper: hours, in runs that can be stopped and resumed.
 
-    Kernels of more than 12,000 rows are computed tile by tile and not stored, with --recorded what
-    has been run is shown, and --quick is the quick one of spectral-tables.
+    Kernels of more than 12,000 rows are computed in tiles and not stored. --recorded shows the
+    stored runs, and --quick is that of spectral-tables.
     """
-    return _report(PRINTED_SIZES if budget.share == 1 else QUICK_SIZES, budget)
+    return _report(PRINTED_SIZES if budget.fraction == 1 else QUICK_SIZES, budget)
 
 
 def _report(sizes, budget):
-    """All tables at some sizes."""
+    """All tables at the given sizes."""
     if not budget.recorded_only:
         embedding_of(rand_laplace(700), 5, DEFAULT)  # warms up
     reports = [
@@ -195,7 +197,7 @@ def _report(sizes, budget):
     texts = [
         *map(show, reports),
         "Table 4: not done. FFSC and UFSC solve other problems, and the paper gives no formula.",
-        f"Time of a method / time of {DC_ADMM}, least and largest of each table:",
+        f"Time of a method / time of {DC_ADMM}, smallest and largest of each table:",
     ]
     return Report("\n\n".join(texts), [row for one in reports for row in summarise(one)], [])
 
@@ -213,12 +215,12 @@ def summarise(report):
 
 
 def _range(records, key):
-    """Least and largest number in a column as text; empty if there is none."""
+    """Smallest and largest number in a column as text; empty if there is none."""
     values = [value for record in records if isfinite(value := record.get(key, nan))]
     return f"{min(values):.3g} to {max(values):.3g}" if values else ""
 
 
-# Measuring ----------------------------------------------------------------------------
+# Measurements -------------------------------------------------------------------------
 
 
 def embedding_of(graph, n_components, method):
@@ -235,7 +237,7 @@ def embedding_of(graph, n_components, method):
 
 
 def dc_admm_embedding(graph, n_components, **changes):
-    """The embedding by Algorithm 1, with the paper's settings but for changes."""
+    """The embedding by Algorithm 1 with the paper's settings, except for changes."""
     operator = NormalizedAffinity(graph.affinity)
     C = group_constraint(graph.codes, graph.codes.max() + 1, operator.degrees)
     random_state = np.random.RandomState(0)
@@ -244,36 +246,36 @@ def dc_admm_embedding(graph, n_components, **changes):
 
 
 def compare(problem, n_clusters, methods, printed=(), *, budget, n_runs=1):
-    """A record of each method: time of its embedding, and what k-means makes of that.
+    """Record of each method: time of its embedding, and quality of its clusters.
 
     Parameters
     ----------
     problem : Problem
-        What to embed.
+        Graph to embed.
     n_clusters : int
         Number of clusters, and of columns of the embedding.
     methods : sequence of str
-        Some of `METHODS`, DC-ADMM among them.
+        Names in `METHODS`, with DC-ADMM.
     printed : tuple of float, default=()
         Seconds of the paper, in the order of `PUBLISHED`.
     budget : Budget
-        Whether runs may be made that are not recorded.
+        Whether runs that are not stored may be made.
     n_runs : int, default=1
-        The time is the median of so many runs.
+        Number of runs; the time is their median.
 
     Returns
     -------
     records : list of dict
-        Of the methods whose runs are done; a ratio is nan if that of DC-ADMM is not.
+        One per method with a stored run; ratios are nan if DC-ADMM has none.
     """
-    found = {
+    stored = {
         method: run
-        for (_, method, _), run in recorded(
+        for (_, method, _), run in load_or_run(
             STUDY, _runs(problem, n_clusters, methods, n_runs), budget
         ).items()
     }
-    unit = found[DC_ADMM]["CPU s"] if DC_ADMM in found else nan
-    paper = _by_method(printed)
+    unit = stored[DC_ADMM]["CPU s"] if DC_ADMM in stored else nan
+    paper = _printed_values(printed)
     return [
         {
             "problem": problem.name,
@@ -285,7 +287,7 @@ def compare(problem, n_clusters, methods, printed=(), *, budget, n_runs=1):
             PAPER_RATIO: paper[method] / paper[DC_ADMM],
         }
         | {key: value for key, value in run.items() if key not in ("CPU s", "seconds")}
-        for method, run in found.items()
+        for method, run in stored.items()
     ]
 
 
@@ -293,14 +295,14 @@ def _runs(problem, n_clusters, methods, n_runs):
     where = f"{problem.name} n={problem.n_nodes} k={n_clusters}"
     for method in methods:
         settings = f"{method}, {n_runs} runs, {DCADMM.from_paper()}"
-        make = partial(_measured, problem, n_clusters, method, n_runs)
+        make = partial(_measure, problem, n_clusters, method, n_runs)
         yield Run(where, method, n_runs, settings, make)
 
 
-def _measured(problem, n_clusters, method, n_runs):
-    """Seconds of all runs of a method, their median, and what is made of the first."""
+def _measure(problem, n_clusters, method, n_runs):
+    """Seconds of all runs of a method, their median, and the quality of the first."""
     graph = _graph(problem)
-    runs = [timed(embedding_of, graph, n_clusters, method) for _ in range(n_runs)]
+    runs = [time_call(embedding_of, graph, n_clusters, method) for _ in range(n_runs)]
     seconds = [run.seconds for run in runs]
     return {
         "CPU s": median_seconds(runs),
@@ -309,13 +311,13 @@ def _measured(problem, n_clusters, method, n_runs):
     }
 
 
-def _by_method(values, methods=PUBLISHED):
-    """Printed values by method; nan for a method that has none."""
+def _printed_values(values, methods=PUBLISHED):
+    """Printed values by method; nan for a method without one."""
     return dict.fromkeys(METHODS, nan) | dict(zip(methods, values, strict=False))
 
 
 def quality(graph, H):
-    """Cost and residual of an embedding; means over starts of k-means on the rows of D^-1/2 H."""
+    """Cost and residual of an embedding; mean cut and balances of k-means on rows of D^-1/2 H."""
     operator, n_clusters = NormalizedAffinity(graph.affinity), H.shape[1]
     F = _printed_constraint(graph.codes, operator.degrees)
     C = group_constraint(graph.codes, graph.codes.max() + 1, operator.degrees)
@@ -344,13 +346,13 @@ def quality(graph, H):
 
 
 def _printed_constraint(codes, degrees):
-    """F = D^-1/2 (G - 1 z'), whose product with H the paper prints; it is not orthonormal."""
+    """F = D^-1/2 (G - 1 z'), which is not orthonormal; the paper prints its product with H."""
     membership = np.eye(codes.max() + 1)[codes]
     return (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
 
 
 def _cuts(operator, clusterings):
-    """Normalised cuts of clusterings: number of clusters less the trace of Z'MZ."""
+    """Normalised cuts of clusterings: number of clusters minus the trace of Z'MZ."""
     columns = [
         np.sqrt(operator.degrees)[:, None] * (labels[:, None] == np.unique(labels))
         for labels in clusterings
@@ -364,7 +366,7 @@ def _cuts(operator, clusterings):
     ]
 
 
-def _listed(sizes):
+def _enumerate_sizes(sizes):
     return " and ".join(f"{size:,}" for size in sizes)
 
 
@@ -379,9 +381,9 @@ def table_1(sizes, budget):
         printed = TABLE_1[max(n_nodes, 5000)]
         records += compare(problem("m-SBM", n_nodes), 50, methods, printed, budget=budget)
     for record in records:
-        record["paper's balance"] = _by_method((1.0, 1.0, 1.0))[record["method"]]
-    title = f"Table 1: m-SBM, n = {_listed(sizes.sbm)}, k = 50, 5 groups."
-    return Report(f"{title}\n{SEEN} {NOTES['table 1']}", records, [])
+        record["paper's balance"] = _printed_values((1.0, 1.0, 1.0))[record["method"]]
+    title = f"Table 1: m-SBM, n = {_enumerate_sizes(sizes.sbm)}, k = 50, 5 groups."
+    return Report(f"{title}\n{SIZES_NOTE} {NOTES['table 1']}", records, [])
 
 
 def tables_2_3_8(sizes, budget):
@@ -398,18 +400,19 @@ def tables_2_3_8(sizes, budget):
         name = one.name.removesuffix(", dense")
         rows = compare(one, 25, methods, TABLE_2[name], budget=budget)
         cuts = {row["method"]: row["cut"] for row in rows}
-        costs, balances, least = (
-            _by_method(printed, (S_FSC, DC_ADMM)) for printed in (*TABLE_3[name], TABLE_8[name])
+        costs, balances, minima = (
+            _printed_values(printed, (S_FSC, DC_ADMM))
+            for printed in (*TABLE_3[name], TABLE_8[name])
         )
         for row in rows:
             method = row["method"]
             row["cut / DC-ADMM"] = row["cut"] / cuts.get(DC_ADMM, nan)
             row["paper's cost ratio"] = costs[method] / costs[DC_ADMM]
             row["paper's balance"] = balances[method]
-            row["paper's least"] = least[method]
+            row["paper's minimum"] = minima[method]
         records += rows
     title = f"Tables 2, 3 and 8: real data, k = 25; {_rows_of_kernels(sizes)}."
-    return Report(f"{title}\n{SEEN} {NOTES['tables 2, 3, 8']}", records, [])
+    return Report(f"{title}\n{SIZES_NOTE} {NOTES['tables 2, 3, 8']}", records, [])
 
 
 EXACT = ("LastFM", "Thyroid RBF")
@@ -430,7 +433,7 @@ def _dense_lastfm():
 
 
 def table_5():
-    """The penalty at the start, in full size."""
+    """Initial penalty, in full size."""
     graph = rand_laplace(1000)
     records = [{"method": S_FSC, **quality(graph, embedding_of(graph, 25, S_FSC))}]
     for alpha, (cost, residual) in TABLE_5.items():
@@ -446,7 +449,7 @@ def table_5():
                 "paper's balance": 1.0,
             }
         )
-    title = "Table 5: DC-ADMM's penalty at the start, RandLaplace, n = 1,000, k = 25, full size."
+    title = "Table 5: DC-ADMM's initial penalty, RandLaplace, n = 1,000, k = 25, full size."
     return Report(f"{title}\n{NOTES['table 5']}", records, [])
 
 
@@ -460,17 +463,17 @@ def table_6(sizes, budget):
             for k in (10, 25, 50):
                 printed = TABLE_6[k, max(n_nodes, 5000)]
                 records += compare(one, k, METHODS, printed, budget=budget)
-    title = f"Table 6 and Figure 4: RandLaplace, n = {_listed(sizes.rand_laplace)}."
-    return Report(f"{title}\n{SEEN} {NOTES['table 6']}", records, [])
+    title = f"Table 6 and Figure 4: RandLaplace, n = {_enumerate_sizes(sizes.rand_laplace)}."
+    return Report(f"{title}\n{SIZES_NOTE} {NOTES['table 6']}", records, [])
 
 
 def table_7(sizes, budget):
-    """Deviation of the seconds over five runs."""
+    """Standard deviation of the seconds of five runs."""
     records = []
     for name, n_nodes in ((name, n) for name, all_n in sizes.repeated.items() for n in all_n):
         k = 50 if name == "m-SBM" else 25
-        printed = _by_method(TABLE_7.get((name, n_nodes), ()))
-        runs = recorded(STUDY, _runs(problem(name, n_nodes), k, FAST, 5), budget)
+        printed = _printed_values(TABLE_7.get((name, n_nodes), ()))
+        runs = load_or_run(STUDY, _runs(problem(name, n_nodes), k, FAST, 5), budget)
         for (_, method, _), run in runs.items():
             seconds = run["seconds"]
             records.append(
@@ -484,19 +487,19 @@ def table_7(sizes, budget):
                     "in the paper": printed[method],
                 }
             )
-    title = "Table 7: deviation of the seconds over five runs."
+    title = "Table 7: standard deviation of the seconds of five runs."
     return Report(title, records, [])
 
 
 def table_9(budget):
     """FacebookNet, in full size."""
     records = []
-    pupils = Problem("FacebookNet", 155, facebook_net)
+    network = Problem("FacebookNet", 155, facebook_net)
     for n_clusters, (seconds, balance, costs) in TABLE_9.items():
         # Five runs, because a single one takes milliseconds.
-        for row in compare(pupils, n_clusters, METHODS, seconds, budget=budget, n_runs=5):
-            row["paper's cost"] = _by_method(costs)[row["method"]]
-            row["paper's balance"] = _by_method([balance] * 3)[row["method"]]
+        for row in compare(network, n_clusters, METHODS, seconds, budget=budget, n_runs=5):
+            row["paper's cost"] = _printed_values(costs)[row["method"]]
+            row["paper's balance"] = _printed_values([balance] * 3)[row["method"]]
             records.append(row)
     title = "Table 9: FacebookNet, n = 155, 2 groups, full size."
     return Report(f"{title}\n{NOTES['table 9']}", records, [])
@@ -515,4 +518,4 @@ def figure_3(sizes, budget):
         for record in compare(one, k, FAST, budget=budget)
     ]
     title = f"Figures 3, 5 to 8: by the number of clusters; {_rows_of_kernels(sizes)}."
-    return Report(f"{title}\n{SEEN} {NOTES['figure 3']}", records, [])
+    return Report(f"{title}\n{SIZES_NOTE} {NOTES['figure 3']}", records, [])

@@ -1,8 +1,8 @@
 """The baselines of He, Huang, Yao and Lin (arXiv:2505.12530, G.3), and fairlearn's methods.
 
-Pairs of groups are compared by the surrogate (1 + x)^2 / 2 of a difference of scores x, so that
-every constraint is a convex quadratic of means and variances; a second-order method replaces the
-paper's projected gradient descent, and finds the same minimum.
+Pairs of groups are compared by the surrogate (1 + x)^2 / 2 of a difference of scores x. So every
+constraint is a convex quadratic of means and variances. A second-order method replaces the paper's
+projected gradient descent, with the same minimum.
 """
 
 from dataclasses import dataclass
@@ -61,11 +61,11 @@ class PairConstraint:
 
     @property
     def lower(self):
-        """There are no lower bounds."""
+        """Lower bounds, which are infinite."""
         return np.full(len(self.upper), -np.inf)
 
     def initial_aux(self, scores):
-        """No auxiliary unknowns."""
+        """Auxiliary unknowns, of which there are none."""
         return np.empty(0)
 
     def __call__(self, scores, aux):
@@ -94,14 +94,14 @@ class PairConstraint:
 
 
 def group_auc(rows, kappa):
-    """(102): no group's scores lie above another's."""
+    """(102): scores of a group are not above those of another."""
     n_groups = rows.groups.max() + 1
     terms = [[pair] for pair in permutations(range(n_groups), 2)]
     return _bind(rows.groups, terms, 0.5 + kappa)
 
 
 def inter_group_pairwise(rows, kappa):
-    """(105): the positive of one group lie above the negative of another as theirs above its."""
+    """(105): positives of one group exceed negatives of another as often as the reverse."""
     terms = []
     for k, other in permutations(range(rows.groups.max() + 1), 2):
         terms.append([(2 * k + 1, 2 * other), (2 * k, 2 * other + 1)])
@@ -109,7 +109,7 @@ def inter_group_pairwise(rows, kappa):
 
 
 def intra_group_pairwise(rows, kappa):
-    """(107): in every group the positive lie above the negative as much as in another."""
+    """(107): positives exceed negatives as often in every group."""
     terms = []
     for k, other in permutations(range(rows.groups.max() + 1), 2):
         terms.append([(2 * k + 1, 2 * k), (2 * other, 2 * other + 1)])
@@ -130,7 +130,7 @@ def _bind(codes, terms, bound):
 
 
 def fit_pairwise(rows, method, kappa):
-    """Coefficients of the model under a constraint on pairs.
+    """Fit the coefficients of the model under a constraint on pairs.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def fit_pairwise(rows, method, kappa):
 
 
 def fairlearn_decisions(problem, bounds):
-    """Decisions on the test rows of methods for demographic parity.
+    """Yield decisions on the test rows of methods for demographic parity.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ def fairlearn_decisions(problem, bounds):
     Yields
     ------
     method : str
-        What it is called.
+        Name of the method.
     bound : float
-        The bound.
+        Bound of the difference.
     decisions : ndarray of shape (n_samples,)
         0 or 1.
     """
@@ -178,16 +178,16 @@ def fairlearn_decisions(problem, bounds):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
     train, test = problem.train, problem.test
-    rows, target, people = train.X.toarray(), train.y.astype(int), train.groups
+    X, target, groups = train.X.toarray(), train.y.astype(int), train.groups
     model = LogisticRegression(C=0.1, max_iter=1000)
     optimizer = ThresholdOptimizer(estimator=model, predict_method="predict_proba")
-    optimizer.fit(rows, target, sensitive_features=people)
+    optimizer.fit(X, target, sensitive_features=groups)
     decisions = optimizer.predict(test.X.toarray(), sensitive_features=test.groups, random_state=0)
     yield "fairlearn ThresholdOptimizer", 0.0, decisions
     for bound in bounds:
         parity = DemographicParity(difference_bound=bound)
         model = LogisticRegression(C=0.1, solver="liblinear")
         reduction = ExponentiatedGradient(model, parity, max_iter=10)
-        reduction.fit(rows, target, sensitive_features=people)
+        reduction.fit(X, target, sensitive_features=groups)
         decisions = reduction.predict(test.X.toarray(), random_state=0)
         yield "fairlearn ExponentiatedGradient", bound, decisions

@@ -1,4 +1,4 @@
-"""Data, splits and printed figures of the paper on fairness on intervals of percentiles.
+"""Data, splits and printed numbers of the paper on fairness on intervals of percentiles.
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
 difference-of-convex constraints", arXiv:2505.12530.
@@ -11,17 +11,19 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair.classification import PartialParityClassifier
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
 
 NAMES = ("a9a", "bank", "law school")
 INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0), "ACS": (0.2, 0.4)}
-SHARES = {"bank": (0.6, 0.2, 0.2), "law school": (0.5625, 0.1875, 0.25)}  # G.1
+FRACTIONS = {"bank": (0.6, 0.2, 0.2), "law school": (0.5625, 0.1875, 0.25)}  # G.1
 
 UNCONSTRAINED = {"a9a": (0.5970, 0.8499), "bank": (0.4366, 0.9015), "law school": (0.5397, 0.9004)}
 
@@ -47,7 +49,7 @@ TABLE_4 = {  # kappa: fairness and accuracy with ten percentiles, the same with 
         0.005: (0.9563, 0.8909, 0.9625, 0.8910),
     },
 }
-TABLE_3 = {  # fairness and accuracy on [0, 1]; the paper does not say at which kappas
+TABLE_3 = {  # fairness and accuracy on [0, 1]; the paper does not print the kappas
     "a9a": [
         (0.6937, 0.8501),
         (0.7799, 0.8485),
@@ -67,39 +69,39 @@ TABLE_3 = {  # fairness and accuracy on [0, 1]; the paper does not say at which 
 
 
 class Rows(NamedTuple):
-    """One part of a split."""
+    """Training, validation or test rows of a problem."""
 
     X: sparse.csr_array  # (n_samples, n_features)
     y: np.ndarray  # (n_samples,) of bool
     groups: np.ndarray  # (n_samples,) 0 or 1
 
     def take(self, rows):
-        """Some of the rows."""
+        """Select rows."""
         return Rows(self.X[rows], self.y[rows], self.groups[rows])
 
-    def crossed(self):
-        """The same with the columns (x, g, g x) of the paper's linear model."""
+    def add_cross_terms(self):
+        """Extend X to the columns (x, g, g x) of the paper's linear model."""
         g = self.groups[:, np.newaxis].astype(np.float64)
         X = sparse.hstack((self.X, sparse.csr_array(g), self.X.multiply(g)), format="csr")
         return self._replace(X=X)
 
 
 class Case(NamedTuple):
-    """A problem, split."""
+    """A problem with its training, test and validation rows."""
 
     name: str
     train: Rows
     test: Rows
-    validation: Rows | None = None  # where settings are chosen
+    validation: Rows | None = None  # for the choice of settings
 
     @property
     def interval(self):
-        """The interval of Figure 1."""
+        """Interval of Figure 1."""
         return INTERVALS[self.name]
 
 
 def case(name, seed):
-    """A problem with the split of a seed, as G.1 says.
+    """A problem with the split of a seed, as in G.1.
 
     Parameters
     ----------
@@ -115,26 +117,26 @@ def case(name, seed):
     Raises
     ------
     OSError
-        If the data is neither on disk nor to be had from the network.
+        If the data are neither on disk nor available from the network.
     """
     if name == "a9a":
         first, last = _a9a()
-        kept, rest = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
-        return Case(name, first.take(kept), last, first.take(rest))
+        rows, rest = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
+        return Case(name, first.take(rows), last, first.take(rest))
     table, y, groups = _frame(name)
-    n_train, _, n_test = SHARES[name]
+    n_train, _, n_test = FRACTIONS[name]
     rows, rest = train_test_split(np.arange(len(y)), train_size=n_train, random_state=seed)
-    chosen, test = train_test_split(rest, test_size=n_test / (1 - n_train), random_state=seed)
+    validation, test = train_test_split(rest, test_size=n_test / (1 - n_train), random_state=seed)
     numeric = table.select_dtypes("number").columns
-    # Unit variance for the sake of first-order methods; second-order ones do not care.
+    # First-order methods need unit variance.
     encode = make_column_transformer(
         (StandardScaler(), numeric),
         (OneHotEncoder(handle_unknown="ignore"), table.columns.difference(numeric)),
         sparse_threshold=1.0,
     ).fit(table.iloc[rows])
     X = sparse.csr_array(encode.transform(table))
-    everybody = Rows(X, y, groups)
-    return Case(name, everybody.take(rows), everybody.take(test), everybody.take(chosen))
+    data = Rows(X, y, groups)
+    return Case(name, data.take(rows), data.take(test), data.take(validation))
 
 
 @cache
@@ -148,7 +150,7 @@ def _a9a():
 
 @cache
 def _frame(name):
-    """Features, target and groups of everybody."""
+    """Features, target and groups of all rows."""
     if name == "bank":
         bunch = fetch_bank_marketing(sensitive="age")
         y = bunch.target.to_numpy() == "yes"
@@ -165,22 +167,22 @@ def _codes(groups):
 def fit_as_printed(
     problem, kappa, criterion="statistical_parity", *, interval=None, settings=(), **changes
 ):
-    """The paper's model, problem and reading of the tolerance: (15) or (21), by the default solver.
+    """Fit the paper's model and problem, (15) or (21), by the default solver.
 
     Parameters
     ----------
     problem : Case
-        Its training rows are fitted.
+        The model is fitted to its training rows.
     kappa : float
         Tolerance, in units of whole groups.
     criterion : str, default="statistical_parity"
         "demographic_parity" for (21).
     interval : pair of floats or None, default=None
-        None is that of the problem.
+        Interval; None is that of the problem.
     settings : dict, default=()
-        Settings of the criterion that should differ.
+        Other settings of the criterion.
     **changes
-        Parameters of the classifier that should differ.
+        Other parameters of the classifier.
 
     Returns
     -------
@@ -193,16 +195,30 @@ def fit_as_printed(
     return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 
-class Point(NamedTuple):
-    """What a model reaches on some rows."""
+RIDGE = 0.03  # C of the logistic regression below a rank shift
 
-    fairness: float  # 1 - difference relative to whole groups, which the paper reports
+
+def shift_ranks(rows, interval, tolerance):
+    """Fit the postprocessor to training rows, above a logistic regression."""
+    model = PartialParityPostprocessor(
+        LogisticRegression(C=RIDGE, max_iter=1000).fit(rows.X, rows.y),
+        criterion=PartialStatisticalParity(interval, scale="raw"),
+        tolerance=tolerance,
+        cv="prefit",
+    )
+    return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
+
+
+class Point(NamedTuple):
+    """Fairness and accuracy of a model."""
+
+    fairness: float  # 1 - difference in units of whole groups, which the paper reports
     definition: float  # 1 - difference of Definition 4.2
     accuracy: float
 
 
-def judge(scores, rows, interval):
-    """The point of scores, positive where a sample is."""
+def evaluate(scores, rows, interval):
+    """Fairness and accuracy of scores."""
     raw, normalized = (
         partial_statistical_parity_difference(
             scores, sensitive_features=rows.groups, interval=interval, scale=scale
@@ -213,27 +229,27 @@ def judge(scores, rows, interval):
 
 
 def accuracy_at(points, fairness):
-    """Accuracy of a frontier at a fairness, interpolated between the means of its points.
+    """Accuracy of a front at a fairness, interpolated between the means of its points.
 
     Parameters
     ----------
     points : list of list of Point
-        For each setting those of all seeds.
+        One list per setting, with one point per seed.
     fairness : float
-        As in `Point`.
+        Fairness as in `Point`.
 
     Returns
     -------
     accuracy : float
-        nan where no setting is as fair, or as unfair.
+        nan outside the range of the settings.
     """
-    means = pd.DataFrame([np.mean(of_seeds, axis=0) for of_seeds in points], columns=Point._fields)
+    means = pd.DataFrame([np.mean(seeds, axis=0) for seeds in points], columns=Point._fields)
     means = means.sort_values("fairness")
     return float(np.interp(fairness, means.fairness, means.accuracy, left=np.nan, right=np.nan))
 
 
 class CountedSQP(SQP):
-    """The default solver, which counts the problems under a constraint that it is given."""
+    """The default solver with a count of its problems."""
 
     n_solves = 0
 

@@ -1,9 +1,9 @@
-"""IDCA with a switching subgradient inside, compiled: the reference for the speed of the default.
+"""Compiled IDCA with switching subgradients: the reference for the speed of the default.
 
 Algorithms 1 and 2 of He, Huang, Yao and Lin (arXiv:2505.12530) on problem (15), with the logistic
 loss, the ramp of width 1 and one linear model per group, which is the paper's linear model with
-cross terms. Scores are sorted into the cells between kinks, so that a pass costs hardly more than
-its two products with X.
+cross terms. Scores are sorted into the cells between breakpoints, so that the two products with X
+dominate the cost of a pass.
 """
 
 from itertools import count, islice
@@ -15,11 +15,11 @@ from skfair._kernels import jit
 
 PATIENCE = 20
 PROGRESS = 1e-4
-"""A plateau: so many convex problems lower the objective by less than this."""
+"""Stopping rule: `PATIENCE` convex problems that lower the objective by less than `PROGRESS`."""
 
 
 class Solution(NamedTuple):
-    """Where a first-order method ended."""
+    """Result of a first-order method."""
 
     coef: np.ndarray  # (n_groups, n_features + 1), intercepts last
     thresholds: np.ndarray  # (n_percentiles,)
@@ -36,15 +36,15 @@ def solve_idca(rows, levels, tau, *, epsilon=5e-3, inner_iter=200, max_iter=400)
     rows : benchmarks.papers.partial_fairness.cases.Rows
         Training rows.
     levels : ndarray of shape (n_percentiles,)
-        Percentiles p; shares above thresholds are held between p and p + tau.
+        Percentiles p; shares above thresholds are constrained to [p, p + tau].
     tau : float
         Tolerance.
     epsilon : float, default=5e-3
-        Infeasibility that is tolerated, the largest of those the paper chooses from.
+        Tolerated infeasibility, the largest of those in the paper.
     inner_iter : int, default=200
         Subgradient steps per convex problem.
     max_iter : int, default=400
-        Most convex problems.
+        Maximum number of convex problems.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def solve_idca(rows, levels, tau, *, epsilon=5e-3, inner_iter=200, max_iter=400)
 
 
 def idca_iterates(rows, levels, tau, epsilon, inner_iter):
-    """Solutions of one convex problem after the other, as in `solve_idca`; without end."""
+    """Yield the solutions of successive convex problems, as in `solve_idca`, without end."""
     n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
     data = _data(rows)
     unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
@@ -76,18 +76,18 @@ def idca_iterates(rows, levels, tau, epsilon, inner_iter):
 
 
 def descend(rows, levels, weight, *, step=5e-3, n_iter=5000):
-    """Subgradient descent on the regularised problem (114), as G.4.2 says.
+    """Subgradient descent on the regularised problem (114), as in G.4.2.
 
     Parameters
     ----------
     rows : benchmarks.papers.partial_fairness.cases.Rows
         Training rows.
     levels : ndarray of shape (n_percentiles,)
-        Percentiles, between the two ends of the interval.
+        Percentiles in the interval.
     weight : float
         The lambda of the paper.
     step : float, default=5e-3
-        Step, the largest of those the paper chooses from.
+        Step size, the largest of those in the paper.
     n_iter : int, default=5000
         Number of steps.
 
@@ -99,8 +99,8 @@ def descend(rows, levels, weight, *, step=5e-3, n_iter=5000):
     n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
     unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
     unknowns[-len(levels) :] = 0.5 - levels
-    price = 2 * weight / (levels[-1] - levels[0])
-    _descent(*_data(rows), unknowns, levels, price, step, n_iter)
+    penalty = 2 * weight / (levels[-1] - levels[0])
+    _descent(*_data(rows), unknowns, levels, penalty, step, n_iter)
     return unknowns[: -len(levels)].reshape(n_groups, -1)
 
 
@@ -112,7 +112,7 @@ def descend_at_threshold(rows, interval, weight, *, step=5e-3, n_iter=5000):
     rows : benchmarks.papers.partial_fairness.cases.Rows
         Training rows.
     interval : tuple of float
-        Where the shares above the threshold are compared.
+        Interval in which the shares above the threshold are compared.
     weight : float
         The lambda of the paper.
     step : float, default=5e-3
@@ -157,7 +157,7 @@ def _scores(indptr, indices, data, codes, n_features, unknowns):
 
 @jit
 def _pull_back(indptr, indices, data, codes, n_features, slopes, gradient):
-    """Add to a gradient what one slope per sample means for the coefficients, in place."""
+    """Add X' slopes to the gradient of the coefficients, in place."""
     for i in range(len(codes)):
         if slopes[i] != 0.0:
             offset = codes[i] * (n_features + 1)
@@ -168,50 +168,50 @@ def _pull_back(indptr, indices, data, codes, n_features, slopes, gradient):
 
 @jit
 def _logistic(scores, target, slopes):
-    """Mean loss; its slopes are written."""
+    """Mean loss; writes its slopes."""
     n, total = len(scores), 0.0
     for i in range(n):
         margin = target[i] * scores[i]
         small = np.exp(-abs(margin))
         total += np.log1p(small) + max(0.0, -margin)
-        share = small / (1.0 + small) if margin > 0 else 1.0 / (1.0 + small)
-        slopes[i] = -target[i] * share / n
+        probability = small / (1.0 + small) if margin > 0 else 1.0 / (1.0 + small)
+        slopes[i] = -target[i] * probability / n
     return total / n
 
 
 @jit
 def _excesses(scores, codes, counts, thresholds):
-    """Mean excess of each group over the kinks of each ramp, and the share above them.
+    """Mean excess of each group over the breakpoints of the ramps, and the shares above them.
 
-    Ramps begin at the thresholds - 1/2 and end at the thresholds + 1/2: (n_groups, n_kinks), the
-    beginnings first.
+    Both are (n_groups, n_breakpoints), with the first breakpoints of all ramps, thresholds - 1/2,
+    before the second ones, thresholds + 1/2.
     """
-    kinks = np.concatenate((thresholds - 0.5, thresholds + 0.5))
-    n_groups, n_kinks = len(counts), len(kinks)
-    order = np.argsort(kinks)
-    ascending = kinks[order]
-    mass = np.zeros((n_groups, n_kinks + 1))
-    moment = np.zeros((n_groups, n_kinks + 1))
+    breakpoints = np.concatenate((thresholds - 0.5, thresholds + 0.5))
+    n_groups, n_breakpoints = len(counts), len(breakpoints)
+    order = np.argsort(breakpoints)
+    ascending = breakpoints[order]
+    mass = np.zeros((n_groups, n_breakpoints + 1))
+    moment = np.zeros((n_groups, n_breakpoints + 1))
     for i in range(len(scores)):
         cell = np.searchsorted(ascending, scores[i])
         mass[codes[i], cell] += 1.0
         moment[codes[i], cell] += scores[i]
-    excess = np.empty((n_groups, n_kinks))
-    above = np.empty((n_groups, n_kinks))
+    excess = np.empty((n_groups, n_breakpoints))
+    above = np.empty((n_groups, n_breakpoints))
     for g in range(n_groups):
         n_above, sum_above = 0.0, 0.0
-        for rank in range(n_kinks - 1, -1, -1):
+        for rank in range(n_breakpoints - 1, -1, -1):
             n_above += mass[g, rank + 1]
             sum_above += moment[g, rank + 1]
-            kink = order[rank]
-            excess[g, kink] = (sum_above - n_above * kinks[kink]) / counts[g]
-            above[g, kink] = n_above / counts[g]
+            b = order[rank]
+            excess[g, b] = (sum_above - n_above * breakpoints[b]) / counts[g]
+            above[g, b] = n_above / counts[g]
     return excess, above
 
 
 @jit
 def _worst_row(excess, lines, levels, tau):
-    """The largest row, with what it subtracts taken from `lines`; group, percentile and side."""
+    """The largest row with the linearization `lines`; its group, percentile and side."""
     worst, row, n_levels = -np.inf, (0, 0, 0), len(levels)
     for g in range(excess.shape[0]):
         for p in range(n_levels):
@@ -228,7 +228,7 @@ def _worst_row(excess, lines, levels, tau):
 def _convex_problem(
     indptr, indices, data, target, codes, counts, n_features, start, levels, tau, epsilon, n_iter
 ):
-    """Algorithm 2 on the convex problem at `start`: the best of the nearly feasible iterates."""
+    """Algorithm 2 on the convex problem at `start`; the best of the nearly feasible iterates."""
     n_levels, first_theta = len(levels), len(start) - len(levels)
     scores = _scores(indptr, indices, data, codes, n_features, start)
     at_start, _ = _excesses(scores, codes, counts, start[first_theta:])
@@ -249,13 +249,13 @@ def _convex_problem(
                 best, best_objective = x.copy(), objective
             length = epsilon
         else:
-            # The upper row begins to rise where a ramp begins, the lower where it ends.
-            kink, minus = (p, n_levels + p) if side == 1 else (n_levels + p, p)
+            # The upper row rises from the first breakpoint of the ramp, the lower from the second.
+            b, minus = (p, n_levels + p) if side == 1 else (n_levels + p, p)
             height = x[first_theta + p] - 0.5 * side
             for i in range(len(scores)):
                 inside = codes[i] == g and scores[i] > height
                 slopes[i] = 1.0 / counts[g] if inside else 0.0
-            gradient[first_theta + p] = -above[g, kink]
+            gradient[first_theta + p] = -above[g, b]
             gradient -= tangents[g * 2 * n_levels + minus]
             length = worst
         _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
@@ -271,19 +271,19 @@ def _convex_problem(
 
 @jit
 def _excess_gradients(indptr, indices, data, codes, counts, n_features, scores, thresholds):
-    """Gradients of the mean excesses, (n_groups * n_kinks, n_unknowns)."""
+    """Gradients of the mean excesses, (n_groups * n_breakpoints, n_unknowns)."""
     n_levels, n_groups = len(thresholds), len(counts)
     n_coef = n_groups * (n_features + 1)
     gradients = np.zeros((n_groups * 2 * n_levels, n_coef + n_levels))
     slopes = np.empty(len(scores))
     for g in range(n_groups):
-        for kink in range(2 * n_levels):
-            p = kink % n_levels
-            height = thresholds[p] + (0.5 if kink >= n_levels else -0.5)
+        for b in range(2 * n_levels):
+            p = b % n_levels
+            height = thresholds[p] + (0.5 if b >= n_levels else -0.5)
             for i in range(len(scores)):
                 inside = codes[i] == g and scores[i] > height
                 slopes[i] = 1.0 / counts[g] if inside else 0.0
-            row = gradients[g * 2 * n_levels + kink]
+            row = gradients[g * 2 * n_levels + b]
             _pull_back(indptr, indices, data, codes, n_features, slopes, row)
             row[n_coef + p] = -slopes.sum()
     return gradients
@@ -291,9 +291,9 @@ def _excess_gradients(indptr, indices, data, codes, counts, n_features, scores, 
 
 @jit
 def _descent(
-    indptr, indices, data, target, codes, counts, n_features, x, levels, price, step, n_iter
+    indptr, indices, data, target, codes, counts, n_features, x, levels, penalty, step, n_iter
 ):
-    """Steps along the negative subgradient of f + price * max |S - p|, in place."""
+    """Steps along the negative subgradient of f + penalty * max |S - p|, in place."""
     n_levels, first_theta = len(levels), len(x) - len(levels)
     slopes, gradient = np.empty(len(target)), np.empty(len(x))
     for _ in range(n_iter):
@@ -303,9 +303,9 @@ def _descent(
         _logistic(scores, target, slopes)
         for i in range(len(scores)):
             if codes[i] == g and abs(scores[i] - x[first_theta + p]) < 0.5:
-                slopes[i] += price * side / counts[g]
+                slopes[i] += penalty * side / counts[g]
         gradient[:] = 0.0
-        gradient[first_theta + p] = -price * side * (above[g, p] - above[g, n_levels + p])
+        gradient[first_theta + p] = -penalty * side * (above[g, p] - above[g, n_levels + p])
         _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
         x -= step * gradient
 
@@ -317,7 +317,7 @@ def _descent_at_threshold(
     """Steps along the negative subgradient of (119), in place."""
     slopes, gradient = np.empty(len(target)), np.empty(len(x))
     alpha, beta = interval
-    price = weight / (beta - alpha)
+    penalty = weight / (beta - alpha)
     for _ in range(n_iter):
         scores = _scores(indptr, indices, data, codes, n_features, x)
         _logistic(scores, target, slopes)
@@ -330,7 +330,7 @@ def _descent_at_threshold(
             share = shares[codes[i]]
             if abs(scores[i]) < 0.5 and alpha <= share < beta:
                 sign = side if codes[i] == 0 else -side
-                slopes[i] += price * sign / counts[codes[i]]
+                slopes[i] += penalty * sign / counts[codes[i]]
         gradient[:] = 0.0
         _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
         x -= step * gradient

@@ -1,14 +1,14 @@
 """Figures 3 to 8 of the paper on partial fairness: densities of scores, by tolerance.
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
-difference-of-convex constraints", arXiv:2505.12530. It prints no numbers beside these figures; what
-it says of them is checked.
+difference-of-convex constraints", arXiv:2505.12530. The figures have no numbers. The statements of
+the text are checked.
 """
 
 import numpy as np
 
-from benchmarks.papers.partial_fairness.cases import NAMES, case, fit_as_printed, judge
-from benchmarks.tables import FOLDER, Check, Report
+from benchmarks.papers.partial_fairness.cases import NAMES, case, evaluate, fit_as_printed
+from benchmarks.tables import Check, Report, save_figure
 from skfair.metrics import partial_demographic_parity_difference
 
 TOLERANCES = {  # kappas of the columns after the first, which is unconstrained, and the figure
@@ -23,34 +23,32 @@ TOLERANCES = {  # kappas of the columns after the first, which is unconstrained,
         "law school": ((0.1, 0.04, 0.005), "figure_8"),
     },
 }
-UNCONSTRAINED = 1.0  # a tolerance that binds nobody
+UNCONSTRAINED = 1.0  # a tolerance that never binds
 
 
 def partial_densities(budget):
     """Figures 3-8 on partial fairness: densities of scores by tolerance, drawn."""
-    FOLDER.mkdir(exist_ok=True)
     records = []
-    for criterion, of_data in TOLERANCES.items():
+    for criterion, tolerances in TOLERANCES.items():
         for name in NAMES:
-            kappas, figure = of_data[name]
+            kappas, figure = tolerances[name]
             records += _figure(criterion, case(name, 0), (UNCONSTRAINED, *kappas), figure)
-    falls = [
+    decreases = [
         before["difference"] - after["difference"]
         for before, after in zip(records, records[1:], strict=False)
         if before["figure"] == after["figure"]
     ]
     title = (
-        "Figures 3 to 8: what the densities are to show, the difference of the groups in the "
-        "interval (of\nshares above any threshold in 3 to 5, above 0 in 6 to 8; in units of whole "
-        "groups; test rows of one\nsplit; kappa 1 binds nobody). As in the paper it falls with "
-        "kappa."
+        "Figures 3 to 8: difference of the groups in the interval, which the densities show (of "
+        "shares above\nany threshold in 3 to 5, above 0 in 6 to 8; in units of whole groups; test "
+        "rows of one split; kappa 1\nnever binds). As in the paper it falls with kappa."
     )
-    check = Check("Figures 3 to 8, fall of the difference with kappa", falls, ">=", -0.005)
+    check = Check("Figures 3 to 8, decrease of the difference with kappa", decreases, ">=", -0.005)
     return Report(title, records, [check])
 
 
 def _figure(criterion, problem, kappas, name):
-    """Draw a row of densities, and say how unequal they are."""
+    """Draw a row of densities; records of their differences."""
     import matplotlib.pyplot as plt
 
     from skfair.plotting import GroupScoreDisplay
@@ -72,11 +70,10 @@ def _figure(criterion, problem, kappas, name):
                 "criterion": criterion,
                 "kappa": kappa,
                 "difference": _difference(criterion, scores, problem),
-                "accuracy": judge(scores, rows, problem.interval).accuracy,
+                "accuracy": evaluate(scores, rows, problem.interval).accuracy,
             }
         )
-    figure.savefig(FOLDER / f"{name}.png", dpi=120, bbox_inches="tight")
-    plt.close(figure)
+    save_figure(figure, f"{name}.png", bbox_inches="tight")
     return records
 
 
@@ -84,7 +81,7 @@ def _difference(criterion, scores, problem):
     """The public metric on the test rows, in units of whole groups."""
     rows, interval = problem.test, problem.interval
     if criterion == "statistical_parity":
-        return 1 - judge(scores, rows, interval).fairness
+        return 1 - evaluate(scores, rows, interval).fairness
     return partial_demographic_parity_difference(
         scores, sensitive_features=rows.groups, interval=interval, scale="raw"
     )

@@ -1,9 +1,9 @@
 """Figures 10 and 11 of the paper on partial fairness: IDCA against its inner method alone.
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
-difference-of-convex constraints", arXiv:2505.12530. It prints no numbers beside these figures, so
-that what it says of them is checked. A course of 50,000 oracle calls takes minutes; each is kept in
-`FOLDER` when it is done, and a second call of the command goes on from there.
+difference-of-convex constraints", arXiv:2505.12530. The figures have no numbers. The statements of
+the text are checked. A run of 50,000 oracle calls takes minutes. Each is stored in `FOLDER`, so
+that a stopped command can be resumed.
 """
 
 import re
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.papers.partial_fairness.cases import NAMES, case
-from benchmarks.papers.partial_fairness.figures import rows_of_axes, save
+from benchmarks.papers.partial_fairness.figures import make_axes
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
-from benchmarks.tables import FOLDER, Check, Report
+from benchmarks.tables import FOLDER, Check, Report, save_figure
 from skfair.constraints import PartialStatisticalParity
 from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -25,99 +25,96 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import IDCA, Harmonic, SwitchingSubgradient
 
 N_PERCENTILES = 10
-PROBLEMS = {  # (15) as where speed is measured; (21) with the second smallest kappa of G.2.1
+PROBLEMS = {  # (15) as in the comparison of speed; (21) with the second smallest kappa of G.2.1
     "(15)": ("statistical_parity", {"a9a": 0.05, "bank": 0.01, "law school": 0.005}),
     "(21)": ("demographic_parity", {"a9a": 0.03, "bank": 0.03, "law school": 0.04}),
 }
 N_CALLS = 50_000
-FEW = 2000  # --quick
-N_TRIED = 10_000  # calls after which the tolerance of the direct method is chosen
-IDCA_NAME, DIRECT = "IDCA", "SSG, chosen epsilon"
+N_QUICK = 2000  # --quick
+N_SELECTION = 10_000  # calls after which the tolerance of the direct method is chosen
+IDCA_NAME, DIRECT = "IDCA", "SSG, best epsilon"
 CANDIDATES = {f"SSG, epsilon {epsilon:g}": epsilon for epsilon in (1e-4, 2e-4, 5e-4, 1e-3)} | {
     f"SSG, epsilon {c:g} / (t + 1)": Harmonic(c) for c in (0.2, 0.5, 1.0, 2.0)
 }
-"""Tolerances of the direct method that the paper chooses from (appendix H)."""
+"""Candidate tolerances of the direct method in the paper (appendix H)."""
 
 
 def _solver(method, n_calls):
-    """A method that ends after so many calls."""
+    """A method with a limit on its oracle calls."""
     if method == IDCA_NAME:
         return IDCA.from_paper(5e-3, max_iter=n_calls // 200)
     return SwitchingSubgradient.from_partial_fairness_paper(CANDIDATES[method], max_iter=n_calls)
 
 
-def _chosen(number, name, n_calls):
-    """The candidate whose objective is least after `n_calls`, as the paper chooses it."""
-    return min(CANDIDATES, key=lambda method: _ends_at(method, number, name, n_calls))
-
-
-def _ends_at(method, number, name, n_calls):
-    return _kept_course(method, number, name, n_calls)[-1].objective
+def _select_candidate(number, name, n_calls):
+    """The candidate with the smallest objective after `n_calls`, as in the paper."""
+    return min(
+        CANDIDATES, key=lambda method: _load_or_solve(method, number, name, n_calls)[-1].objective
+    )
 
 
 class Step(NamedTuple):
-    """A method on its way."""
+    """State of a method after a number of calls."""
 
-    n_calls: int  # of the oracle: convex subproblems' or the problem's own subgradients
+    n_calls: int  # of the oracle: subgradients of convex subproblems or of the problem
     objective: float
     infeasibility: float
 
 
 def idca_convergence(budget):
-    """Figures 10, 11: 50,000 calls of IDCA and of its inner method; goes on where it ended."""
+    """Figures 10, 11: 50,000 calls of IDCA and of its inner method; can be stopped and resumed."""
     FOLDER.mkdir(exist_ok=True)
-    n_calls = N_CALLS if budget.share == 1 else FEW
-    courses = {
-        (number, name): _of_problem(number, name, n_calls) for number in PROBLEMS for name in NAMES
+    n_calls = N_CALLS if budget.fraction == 1 else N_QUICK
+    curves = {
+        (number, name): _curves(number, name, n_calls) for number in PROBLEMS for name in NAMES
     }
     records = [
-        {"problem": f"{number} {name}", "method": method, **_at(course, n_calls)}
-        for (number, name), of_methods in courses.items()
-        for method, course in of_methods.items()
+        {"problem": f"{number} {name}", "method": method, **_row(curve, n_calls)}
+        for (number, name), methods in curves.items()
+        for method, curve in methods.items()
     ]
     for number, file in zip(PROBLEMS, ("figure_10.png", "figure_11.png"), strict=True):
-        _draw_courses({name: courses[number, name] for name in NAMES}, n_calls, file)
-    kept = [of_methods["IDCA"][-1].infeasibility for of_methods in courses.values()]
-    law = courses["(15)", "law school"]
-    behind = law[DIRECT][-1]
-    better = [max(behind.objective - law["IDCA"][-1].objective, behind.infeasibility - 5e-3)]
+        _draw_curves({name: curves[number, name] for name in NAMES}, n_calls, file)
+    infeasibilities = [methods[IDCA_NAME][-1].infeasibility for methods in curves.values()]
+    idca, direct = (curves["(15)", "law school"][method][-1] for method in (IDCA_NAME, DIRECT))
+    excess = [max(direct.objective - idca.objective, direct.infeasibility - 5e-3)]
     checks = [
-        Check("Figures 10 and 11, infeasibility of IDCA", kept, "<=", 5e-3 + 1e-9),
-        Check("Figure 10, law school, SSG behind IDCA in either", better, ">=", 0.0),
+        Check("Figures 10 and 11, infeasibility of IDCA", infeasibilities, "<=", 5e-3 + 1e-9),
+        Check("Figure 10, law school, SSG worse than IDCA in either", excess, ">=", 0.0),
     ]
     title = (
         f"Figures 10 and 11: problems (15) and (21) as printed, from coefficients 0, {n_calls:,} "
-        "oracle calls:\nobjective, infeasibility; IDCA with epsilon 0.005 and 200 steps per convex "
-        "problem; the tolerance of the\ndirect method is chosen after a fifth of the calls, of "
-        f"{len(CANDIDATES)}; standardised columns. Figure 10\nhas the direct method far from "
-        "feasible on law school, and a tie on a9a."
+        "oracle calls:\nobjective, infeasibility. IDCA has epsilon 0.005 and 200 steps per convex "
+        "problem. The tolerance of the\ndirect method is the best of "
+        f"{len(CANDIDATES)} after a fifth of the calls. Columns are standardised. In Figure 10\n"
+        "the direct method is far from feasible on law school, and there is a tie on a9a."
     )
     return Report(title, records, checks)
 
 
-def _of_problem(number, name, n_calls):
-    """The courses that the figures show."""
-    chosen = _chosen(number, name, n_calls * N_TRIED // N_CALLS)
+def _curves(number, name, n_calls):
+    """Curves of the figures on one problem, by method."""
+    candidate = _select_candidate(number, name, n_calls * N_SELECTION // N_CALLS)
     return {
-        IDCA_NAME: _kept_course(IDCA_NAME, number, name, n_calls),
-        DIRECT: _kept_course(chosen, number, name, n_calls),
+        IDCA_NAME: _load_or_solve(IDCA_NAME, number, name, n_calls),
+        DIRECT: _load_or_solve(candidate, number, name, n_calls),
     }
 
 
-def _kept_course(method, number, name, n_calls):
-    """The steps of a method on a problem, computed once."""
-    words = re.findall("[A-Za-z0-9]+", f"course {number} {name} {method} {n_calls}")
+def _load_or_solve(method, number, name, n_calls):
+    """Load the steps of a method on a problem, or compute and store them."""
+    words = re.findall("[A-Za-z0-9]+", f"curve {number} {name} {method} {n_calls}")
     path = FOLDER / f"{'_'.join(words)}.npz"
     if not path.exists():
         criterion, kappas = PROBLEMS[number]
         solver, problem = _solver(method, n_calls), _problem(name, criterion, kappas[name])
-        np.savez_compressed(path, steps=np.array(_course(solver, problem)))
+        np.savez_compressed(path, steps=np.array(_solve(solver, problem)))
     with np.load(path) as arrays:
         return [Step(int(n_calls), *heights) for n_calls, *heights in arrays["steps"].tolist()]
 
 
 def _problem(name, criterion, kappa):
-    """Problem (15) or (21) as printed, on the sharp ramp of width 1, and the paper's start."""
+    """Problem (15) or (21) as printed, with a ramp of width 1 without rounding, and a start."""
     problem = case(name, 0)
     rows = problem.train
     target, weights = np.where(rows.y, 1.0, -1.0), np.ones(len(rows.y))
@@ -128,45 +125,45 @@ def _problem(name, criterion, kappa):
         constraint = PrintedDemographicParity(groups, problem.interval, kappa)
     else:
         parity = PartialStatisticalParity(problem.interval, scale="raw", width=1.0)
-        people = Samples(target, check_groups(rows.groups, len(target)), weights)
-        constraint = replace(parity.bind(people, None, None, kappa).rows, rounding=0.0)
+        samples = Samples(target, check_groups(rows.groups, len(target)), weights)
+        constraint = replace(parity.bind(samples, None, None, kappa).rows, rounding=0.0)
         levels = np.linspace(*problem.interval, N_PERCENTILES)
         start = np.append(start, 0.5 - levels - kappa / 2)  # feasible, unlike thresholds of 0
     return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.0, constraint), start
 
 
-def _course(solver, problem):
-    """The steps of a solver, a list of Step."""
+def _solve(solver, problem):
+    """Steps of a solver, a list of Step."""
     bound, start = problem
     steps = []
 
-    def watch(progress):
+    def record_step(progress):
         n_calls = progress.details.get("n_oracle", progress.n_iter)
         steps.append(Step(n_calls, progress.evaluation.fun, progress.evaluation.violation))
 
-    solver.solve(bound, start, callback=watch)
+    solver.solve(bound, start, callback=record_step)
     return steps
 
 
-def _at(course, n_calls):
+def _row(curve, n_calls):
     """Objective and infeasibility after a quarter, a half and all of the calls."""
-    found = {}
+    row = {}
     for n in (n_calls // 4, n_calls // 2, n_calls):
-        step = [step for step in course if step.n_calls <= n][-1]
-        found[f"after {n}"] = f"{step.objective:.4f}, {step.infeasibility:.4f}"
-    return found
+        step = [step for step in curve if step.n_calls <= n][-1]
+        row[f"after {n}"] = f"{step.objective:.4f}, {step.infeasibility:.4f}"
+    return row
 
 
-def _draw_courses(courses, last, file):
-    """Objective above, infeasibility below, to the last call; one column per data set."""
-    figure, axes = rows_of_axes(2)
-    for (name, of_methods), column in zip(courses.items(), axes.T, strict=True):
-        for (method, course), color in zip(of_methods.items(), COLORS, strict=False):
-            n_calls, *heights = np.transpose([*course, course[-1]._replace(n_calls=last)])
+def _draw_curves(curves, last, file):
+    """Draw objective above and infeasibility below, to the last call, one column per data set."""
+    figure, axes = make_axes(2)
+    for (name, methods), column in zip(curves.items(), axes.T, strict=True):
+        for (method, curve), color in zip(methods.items(), COLORS, strict=False):
+            n_calls, *heights = np.transpose([*curve, curve[-1]._replace(n_calls=last)])
             for ax, height in zip(column, heights, strict=True):
                 label = method if ax is axes[0, 0] else None
                 ax.plot(n_calls, height, color=color, linewidth=1, label=label)
         column[0].set(title=name, ylabel="objective", ylim=(0.2, 1.0))
         column[1].set(xlabel="oracle calls", ylabel="infeasibility", yscale="log", ylim=(1e-4, 1))
     figure.legend(loc="outside upper center", ncols=2)
-    save(figure, file)
+    save_figure(figure, file)

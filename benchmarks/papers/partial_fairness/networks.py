@@ -1,4 +1,4 @@
-"""Networks under partial statistical parity: all layers learn it, or the last one keeps it."""
+"""Networks under partial statistical parity: a constraint on all layers, or on the last one."""
 
 import warnings
 from itertools import product
@@ -25,16 +25,16 @@ SOLVERS = {"all layers": StochasticIDCA.from_paper(max_iter=12), "last layer": "
 def partial_networks(budget):
     """Perceptrons on COMPAS under the settings of Figure 12 of the partial-parity paper.
 
-    The paper fine-tunes a large network on images that are not among the data sets. Here all layers
-    of a perceptron (64-32) learn the constraint by its method, or the last one alone does; either
-    way the last layer is led to the tolerance on the training rows afterwards, which it may exceed
-    there where people tie ("train excess", a warning of the fit). Differences are shares of whole
+    The paper fine-tunes a large network on images that are not among the data sets. Here its method
+    trains all layers of a perceptron (64-32) under the constraint, or the last layer only. Then the
+    last layer is adjusted to the tolerance on the training rows. The gap may exceed the tolerance
+    there where scores tie ("train excess", a warning of the fit). Differences are in units of whole
     groups, on test rows, means over seeds.
     """
     seeds = range(min(3, budget.n_runs))
     records = []
     for setting, layers in [("no constraint", "last layer"), *product(SETTINGS, SOLVERS)]:
-        runs = [_fitted(setting, layers, seed) for seed in seeds]
+        runs = [_run(setting, layers, seed) for seed in seeds]
         figures = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
         records.append({"interval": setting, "trained": layers, **figures})
     plain = records[0]["difference, 20-40 %"]
@@ -42,7 +42,7 @@ def partial_networks(budget):
     return Report(f"COMPAS, partial statistical parity, tolerance {TOLERANCE}", records, checks)
 
 
-def _fitted(setting, layers, seed):
+def _run(setting, layers, seed):
     interval, n_percentiles = SETTINGS.get(setting, (None, None))
     constraint = interval and PartialStatisticalParity(
         interval, tolerance=TOLERANCE, scale="raw", n_percentiles=n_percentiles
@@ -50,7 +50,7 @@ def _fitted(setting, layers, seed):
     _, train, test = case("COMPAS", seed)
     model = ConstrainedMLPClassifier(constraint, solver=SOLVERS[layers], random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it says is counted instead
+        warnings.simplefilter("ignore", UserWarning)  # the excess is reported instead
         model.fit(train.X, train.y, sensitive_features=train.groups)
     scores = model.decision_function(test.X)
     differences = {

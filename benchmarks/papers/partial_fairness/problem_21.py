@@ -1,6 +1,6 @@
-r"""Problem (21) of the paper on partial fairness as it is printed, for the algorithms of the paper.
+r"""Problem (21) of the paper on partial fairness as printed, for the algorithms of the paper.
 
-With :math:`A_k` the share of group k above the threshold 0, counted by the ramp of width 1, and the
+With :math:`A_k` the share of group k above the threshold 0 by the ramp of width 1, and the
 interval :math:`[\alpha, \beta]`, the rows are
 
 .. math::
@@ -15,7 +15,7 @@ that :math:`\min(A_k, a) = P_k + a - \max(Q_k + a, P_k)` (Example D.5), and a ro
     \max(Q_k + \alpha, P_k) + \max(Q_{k'} + \beta, P_{k'})
     - \max(Q_k + \beta, P_k) - \max(Q_{k'} + \alpha, P_{k'}) \le \kappa .
 
-The library's own rows hold that case of the minima which the plain fit is nearest to.
+The rows of the package have the case of the minima that is nearest to the plain fit.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from scipy import sparse
 from skfair.constraints import ConstraintValues, ScoreJacobian
 from skfair.groups import Events
 
-NO_UNKNOWNS = np.empty(0)
+NO_AUX = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,39 +53,41 @@ class PrintedDemographicParity:
 
     @property
     def lower(self):
-        """There are no lower bounds."""
+        """Lower bounds, which are infinite."""
         return np.full(len(self.pairs), -np.inf)
 
     def initial_aux(self, scores):
         """No unknowns."""
-        return NO_UNKNOWNS
+        return NO_AUX
 
     def maxima(self, scores):
-        """Max(Q + alpha, P) of every group, then max(Q + beta, P), with subgradients.
+        """Compute max(Q + alpha, P) of every group, then max(Q + beta, P), with subgradients.
 
         Returns
         -------
         values : ndarray of shape (2 * n_groups,)
         slopes : csr_array of shape (2 * n_groups, n_samples)
         """
-        begun = np.maximum(scores + 0.5, 0.0), scores > -0.5
-        ended = np.maximum(scores - 0.5, 0.0), scores > 0.5
-        (P, slope_of_P), (Q, slope_of_Q) = (
-            (self.events.means(value), self.events.averaging_matrix.multiply(rises).tocsr())
-            for value, rises in (begun, ended)
+        # The ramp is (s + 1/2)_+ - (s - 1/2)_+.
+        (P, slope_P), (Q, slope_Q) = (
+            (
+                self.events.means(np.maximum(scores + shift, 0.0)),
+                self.events.averaging_matrix.multiply(scores > -shift).tocsr(),
+            )
+            for shift in (0.5, -0.5)
         )
         values, slopes = [], []
         for end in self.interval:
             first = (Q + end >= P).astype(float)
             values.append(np.maximum(Q + end, P))
             slopes.append(
-                sparse.diags_array(first) @ slope_of_Q + sparse.diags_array(1 - first) @ slope_of_P
+                sparse.diags_array(first) @ slope_Q + sparse.diags_array(1 - first) @ slope_P
             )
         return np.concatenate(values), sparse.csr_array(sparse.vstack(slopes))
 
     @cached_property
-    def taken(self):
-        """What rows take of the maxima: those that are added, and those that are subtracted."""
+    def coefficients(self):
+        """Coefficients of the maxima in the rows: added ones, and subtracted ones."""
         n_groups = self.events.n_events
         added, subtracted = np.zeros((2, len(self.pairs), 2 * n_groups))
         for row, (k, other) in enumerate(self.pairs):
@@ -96,17 +98,17 @@ class PrintedDemographicParity:
     def __call__(self, scores, aux):
         """Rows and their subgradients."""
         values, slopes = self.maxima(scores)
-        added, subtracted = self.taken
+        added, subtracted = self.coefficients
         return _rows((added - subtracted) @ values, added - subtracted, slopes)
 
     def majorant(self, scores, aux):
-        """The rows with what they subtract replaced by its tangent."""
+        """Convex majorant: the subtracted maxima are replaced by their tangents."""
         return ConvexDemographicParity(self, scores)
 
 
 @dataclass(frozen=True, eq=False)
 class ConvexDemographicParity:
-    """Rows of (21) at a point, as IDCA has them."""
+    """Rows of (21) with tangents at a point, for IDCA."""
 
     constraint: PrintedDemographicParity
     scores: np.ndarray  # (n_samples,) of the point
@@ -120,15 +122,15 @@ class ConvexDemographicParity:
 
     @property
     def lower(self):
-        """There are no lower bounds."""
+        """Lower bounds, which are infinite."""
         return self.constraint.lower
 
     def initial_aux(self, scores):
         """No unknowns."""
-        return NO_UNKNOWNS
+        return NO_AUX
 
     def original_multipliers(self, multipliers):
-        """Multipliers of the rows that are majorised: the same."""
+        """Multipliers of the rows that are majorised, which are equal."""
         return multipliers
 
     @cached_property
@@ -138,7 +140,7 @@ class ConvexDemographicParity:
     def __call__(self, scores, aux):
         """Rows and their subgradients."""
         (values, slopes), (at_point, tangent) = self.constraint.maxima(scores), self._tangent
-        added, subtracted = self.constraint.taken
+        added, subtracted = self.constraint.coefficients
         lines = at_point + tangent @ (scores - self.scores)
         combine = np.hstack((added, -subtracted))
         cells = sparse.vstack((slopes, tangent), format="csr")
@@ -146,7 +148,7 @@ class ConvexDemographicParity:
 
 
 def _rows(values, combine, cells):
-    """Rows without unknowns or curvature, which subgradient methods do not ask for."""
+    """Rows without unknowns or curvature, which subgradient methods do not need."""
     return ConstraintValues(
         values,
         ScoreJacobian(combine, sparse.csr_array(cells)),

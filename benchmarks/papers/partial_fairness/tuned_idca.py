@@ -1,8 +1,9 @@
-"""IDCA on problem (15) with its settings chosen on validation rows, as section G.2.2 says.
+"""IDCA on problem (15) with its settings chosen on validation rows, as in section G.2.2.
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
-difference-of-convex constraints", arXiv:2505.12530. For every kappa and split the pair of T and
-epsilon of highest validation accuracy after 50 convex problems is chosen, then their number K.
+difference-of-convex constraints", arXiv:2505.12530. For every kappa and split, the pair of T and
+epsilon with the highest validation accuracy after 50 convex problems is chosen, then the number K
+of problems.
 """
 
 from functools import partial
@@ -10,71 +11,71 @@ from itertools import islice, product
 
 import numpy as np
 
-from benchmarks.papers.partial_fairness.cases import NAMES, TABLE_4, case, judge
+from benchmarks.papers.partial_fairness.cases import NAMES, TABLE_4, case, evaluate
 from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
-from benchmarks.records import Run, recorded
+from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Report, half_width
 
 STUDY = "partial-tuned"
 INNER_ITER = (150, 200)  # T
 EPSILONS = (5e-4, 1e-3, 2e-3, 5e-3)
-N_TRIED = 50  # convex problems after which T and epsilon are chosen
+N_SELECTION = 50  # convex problems after which T and epsilon are chosen
 N_PROBLEMS = (100, 150, 200, 250, 300, 350, 400)  # K
 N_SPLITS = 5
 N_PERCENTILES = 10
 
 
-def partial_chosen(budget):
-    """IDCA with T, epsilon and K chosen on validation rows, as the paper chooses them; hours.
+def partial_tuned(budget):
+    """IDCA with T, epsilon and K chosen on validation rows, as in the paper; takes hours.
 
-    Means over the splits that are recorded, beside Table 4. --quick tries one split of law school
-    at the smallest kappa, with a tenth of the convex problems.
+    Means over the stored splits are compared with Table 4. --quick has one split of law school at
+    the smallest kappa, with a tenth of the convex problems.
     """
-    found = recorded(STUDY, _runs(budget.share), budget)
+    stored = load_or_run(STUDY, _runs(budget.fraction), budget)
     records = []
     for name in NAMES:
         for kappa, printed in TABLE_4[name].items():
             runs = [
                 run
-                for (problem, share, _), run in found.items()
-                if (problem, share) == (f"{name} {kappa}", f"share {budget.share:g}")
+                for (problem, method, _), run in stored.items()
+                if (problem, method) == (f"{name} {kappa}", f"fraction {budget.fraction:g}")
             ]
             if runs:
                 records.append(_summary(name, kappa, printed, runs))
     return Report("IDCA on (15): T, epsilon and K by validation accuracy, test rows", records, [])
 
 
-def _runs(share):
-    quick = share < 1
-    for seed, name in product(range(1 if quick else N_SPLITS), NAMES):
+def _runs(fraction):
+    is_quick = fraction < 1
+    for seed, name in product(range(1 if is_quick else N_SPLITS), NAMES):
         for kappa in TABLE_4[name]:
-            if quick and (name, kappa) != ("law school", min(TABLE_4["law school"])):
+            if is_quick and (name, kappa) != ("law school", min(TABLE_4["law school"])):
                 continue
-            make = partial(_chosen_run, name, kappa, seed, share)
-            settings = f"{INNER_ITER} {EPSILONS} {N_TRIED} {N_PROBLEMS}"
-            yield Run(f"{name} {kappa}", f"share {share:g}", seed, settings, make)
+            make = partial(_run, name, kappa, seed, fraction)
+            settings = f"{INNER_ITER} {EPSILONS} {N_SELECTION} {N_PROBLEMS}"
+            yield Run(f"{name} {kappa}", f"fraction {fraction:g}", seed, settings, make)
 
 
-def _chosen_run(name, kappa, seed, share):
-    """Settings chosen on the validation rows, and what they reach on the test rows."""
+def _run(name, kappa, seed, fraction):
+    """Settings chosen on the validation rows, with their fairness and accuracy on the test rows."""
     problem = case(name, seed)
-    settings, n_problems, solution = choose(problem, kappa, share)
-    point = judge(scores_of(solution.coef, problem.test), problem.test, problem.interval)
-    chosen = dict(zip(("T", "epsilon"), settings, strict=True)) | {"K": n_problems}
-    return chosen | point._asdict() | {"infeasibility": solution.infeasibility}
+    settings, n_problems, solution = choose(problem, kappa, fraction)
+    point = evaluate(scores_of(solution.coef, problem.test), problem.test, problem.interval)
+    record = dict(zip(("T", "epsilon"), settings, strict=True)) | {"K": n_problems}
+    return record | point._asdict() | {"infeasibility": solution.infeasibility}
 
 
-def choose(problem, kappa, share=1.0):
-    """The settings of highest accuracy on the validation rows.
+def choose(problem, kappa, fraction=1.0):
+    """Choose the settings with the highest accuracy on the validation rows.
 
     Parameters
     ----------
     problem : Case
-        With validation rows.
+        Problem with validation rows.
     kappa : float
         Tolerance, in units of whole groups.
-    share : float, default=1.0
-        Of the numbers of convex problems.
+    fraction : float, default=1.0
+        Factor of the numbers of convex problems.
 
     Returns
     -------
@@ -83,25 +84,25 @@ def choose(problem, kappa, share=1.0):
     n_problems : int
         K.
     solution : Solution
-        The last one.
+        Solution with these settings.
     """
     levels = np.linspace(*problem.interval, N_PERCENTILES)
-    n_tried, *ends = (max(1, round(share * n)) for n in (N_TRIED, *N_PROBLEMS))
+    n_selection, *ends = (max(1, round(fraction * n)) for n in (N_SELECTION, *N_PROBLEMS))
 
     def solutions(settings):
         inner_iter, epsilon = settings
         return idca_iterates(problem.train, levels, kappa, epsilon, inner_iter)
 
-    def after(settings, n):
+    def solution(settings, n):
         return next(islice(solutions(settings), n - 1, None))
 
     settings = max(
         product(INNER_ITER, EPSILONS),
-        key=lambda settings: _accuracy(after(settings, n_tried), problem.validation),
+        key=lambda settings: _accuracy(solution(settings, n_selection), problem.validation),
     )
-    courses = list(islice(solutions(settings), max(ends)))
-    n_problems = max(ends, key=lambda n: _accuracy(courses[n - 1], problem.validation))
-    return settings, n_problems, courses[n_problems - 1]
+    iterates = list(islice(solutions(settings), max(ends)))
+    n_problems = max(ends, key=lambda n: _accuracy(iterates[n - 1], problem.validation))
+    return settings, n_problems, iterates[n_problems - 1]
 
 
 def _accuracy(solution, rows):

@@ -1,54 +1,53 @@
-"""Pictures of the benchmark of stochastic methods, from the records of its runs."""
+"""Figures of the benchmark of stochastic methods, from the records of its runs."""
 
 import numpy as np
 
 from benchmarks.convergence import draw_quartiles
-from benchmarks.papers.partial_fairness.figures import FOLDER
 from benchmarks.papers.stochastic_methods.acs_income_problem import DELTA
+from benchmarks.tables import save_figure
 from skfair.plotting._style import COLORS, LINES, cycle
 
 EQUAL_STEPS = "SSw, equal steps"
 
 
 def draw_all(by_method):
-    """Figures 1 to 5 of the paper, from records by method."""
-    FOLDER.mkdir(exist_ok=True)
-    courses = {
+    """Draw Figures 1 to 5 of the paper from records by method."""
+    curves = {
         name: [record["points"] for record in records]
         for name, records in by_method.items()
         if "points" in records[0]
     }
-    shown = {name: found for name, found in courses.items() if name != EQUAL_STEPS}
-    _draw_courses(shown, "mlp_courses.png")
-    if EQUAL_STEPS in courses:
-        _draw_courses({EQUAL_STEPS: courses[EQUAL_STEPS]}, "mlp_equal_steps.png")
-    compared = {name: found for name, found in by_method.items() if name != EQUAL_STEPS}
-    _draw_scores(compared, "mlp_scores.png")
-    _draw_spiders(compared, "mlp_spiders.png")
+    equal_steps = curves.pop(EQUAL_STEPS, None)
+    _draw_curves(curves, "mlp_curves.png")
+    if equal_steps:
+        _draw_curves({EQUAL_STEPS: equal_steps}, "mlp_equal_steps.png")
+    others = {name: records for name, records in by_method.items() if name != EQUAL_STEPS}
+    _draw_scores(others, "mlp_scores.png")
+    _draw_spiders(others, "mlp_spiders.png")
 
 
-def _draw_courses(courses, file):
-    """Loss and signed loss gap over time, training rows above, test rows below."""
+def _draw_curves(curves, file):
+    """Draw loss and signed loss gap over time, training rows above, test rows below."""
     import matplotlib.pyplot as plt
 
-    rows = [(whose, what) for whose in ("train", "test") for what in ("objective", "row 0")]
+    rows = [(part, what) for part in ("train", "test") for what in ("objective", "row 0")]
     shape = {"sharex": "col", "sharey": "row", "squeeze": False, "layout": "constrained"}
-    size = (2 + 2.4 * len(courses), 8)
-    figure, axes = plt.subplots(len(rows), len(courses), figsize=size, **shape)
-    for (name, runs), column in zip(courses.items(), axes.T, strict=True):
+    size = (2 + 2.4 * len(curves), 8)
+    figure, axes = plt.subplots(len(rows), len(curves), figsize=size, **shape)
+    for (name, runs), column in zip(curves.items(), axes.T, strict=True):
         column[0].set_title(name)
         column[-1].set_xlabel("CPU s")
-        for ax, (whose, what) in zip(column, rows, strict=True):
-            draw_quartiles(ax, runs, f"{whose} {what}")
+        for ax, (part, what) in zip(column, rows, strict=True):
+            draw_quartiles(ax, runs, f"{part} {what}")
             if what == "row 0":
                 ax.axhspan(-DELTA, DELTA, color=COLORS[2], alpha=0.3, linewidth=0)
-    for ax, (whose, what) in zip(axes[:, 0], rows, strict=True):
-        ax.set_ylabel(f"{whose}: {'loss' if what == 'objective' else 'loss gap'}")
-    _save(figure, file)
+    for ax, (part, what) in zip(axes[:, 0], rows, strict=True):
+        ax.set_ylabel(f"{part}: {'loss' if what == 'objective' else 'loss gap'}")
+    save_figure(figure, file)
 
 
 def _draw_scores(by_method, file):
-    """Shares of test people by predicted probability, one curve for each group."""
+    """Draw densities of the predicted probabilities on the test data, one curve per group."""
     import matplotlib.pyplot as plt
 
     shape = {"sharex": True, "sharey": True, "squeeze": False, "layout": "constrained"}
@@ -60,32 +59,25 @@ def _draw_scores(by_method, file):
             ax.stairs(counts * len(counts) / counts.sum(), edges, color=color, label=group)
         ax.set_title(name, fontsize=8)
         ax.set_xlabel("probability")
-    axes[0, 0].set_ylabel("density, test people")
+    axes[0, 0].set_ylabel("density, test data")
     axes[0, 0].legend()
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def _draw_spiders(by_method, file):
-    """Ind, Sp, Ina and Sf, mean over the runs that have them: the smaller the better."""
+    """Draw Ind, Sp, Ina and Sf, means over the runs in which they are defined; less is better."""
     import matplotlib.pyplot as plt
 
     measures = ("Ind", "Sp", "Ina", "Sf")
     angles = np.linspace(0, 2 * np.pi, len(measures) + 1)
     shape = {"subplot_kw": {"projection": "polar"}, "layout": "constrained"}
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), **shape)
-    for ax, whose in zip(axes, ("train", "test"), strict=True):
+    for ax, part in zip(axes, ("train", "test"), strict=True):
         for i, (name, records) in enumerate(by_method.items()):
-            means = [np.nanmean([record[whose][m] for record in records]) for m in measures]
+            means = [np.nanmean([record[part][m] for record in records]) for m in measures]
             style = {"color": cycle(COLORS, i), "linestyle": cycle(LINES, i // len(COLORS))}
-            ax.plot(angles, [*means, means[0]], label=name if whose == "train" else None, **style)
+            ax.plot(angles, [*means, means[0]], label=name if part == "train" else None, **style)
         ax.set_xticks(angles[:-1], measures)
-        ax.set_title(f"{whose} rows")
+        ax.set_title(f"{part} data")
     figure.legend(loc="outside right center")
-    _save(figure, file)
-
-
-def _save(figure, file):
-    import matplotlib.pyplot as plt
-
-    figure.savefig(FOLDER / file, dpi=120)
-    plt.close(figure)
+    save_figure(figure, file)

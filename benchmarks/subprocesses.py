@@ -1,0 +1,33 @@
+"""Measurements in a process of their own: a module that prints a record as JSON, peak memory."""
+
+import json
+import resource
+import subprocess
+import sys
+from statistics import median
+
+from benchmarks import ROOT
+
+
+def run_module(module, *arguments, environment=None):
+    """Run ``python -m module arguments`` in a new process and return the JSON that it prints."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    process = subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(process.stdout)
+
+
+def median_record(module, *arguments, n_runs):
+    """Medians of the records of several processes; a text is that of the first."""
+    records = [run_module(module, *arguments) for _ in range(n_runs)]
+    return {
+        key: value if isinstance(value, str) else median(record[key] for record in records)
+        for key, value in records[0].items()
+    }
+
+
+def peak_gigabytes():
+    """Peak memory of this process so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
