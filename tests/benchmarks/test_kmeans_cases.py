@@ -63,7 +63,7 @@ def test_fronts_made_here_stand_in_for_the_file(monkeypatch, tmp_path):
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
     for module in (kmeans_cases, table_1):
         monkeypatch.setattr(module, "MADE_HERE", tmp_path / "fronts.npz")
-    table_1._keep(fronts | {"Syn_equal_ds1": {"homotopy": np.eye(2), "VfairKM": np.zeros((3, 2))}})
+    table_1._store(fronts | {"Syn_equal_ds1": {"homotopy": np.eye(2), "VfairKM": np.zeros((3, 2))}})
     merged = reference_fronts("Adult_K5")
     assert set(merged) == {"alg3_local", "vfairkm"}
     assert np.array_equal(merged["alg3_local"], np.eye(2))

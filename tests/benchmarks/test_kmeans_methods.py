@@ -95,7 +95,7 @@ def test_the_assignment_without_constraint_is_the_nearest_centre():
 
 
 def test_the_assignment_cannot_exceed_the_balance_of_the_data():
-    with pytest.raises(ValueError, match="no assignment has balance 0.6: the data's own is 0.5"):
+    with pytest.raises(ValueError, match="no assignment has balance 0.6: that of the data is 0.5"):
         fair_assignment_lp(np.ones((6, 2)), np.array([0, 0, 0, 0, 1, 1]), 0.6)
 
 
