@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._task import TIE
+from skfair.enforcement._fitter import TIE
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -36,40 +36,40 @@ _EXACT = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
 
 
-def calibrate(task):
+def calibrate(fitter):
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
     that of least violation is taken.
     """
-    if task.earlier is None:
-        start = task.fit_plain_roughly()
-        if (start.gaps <= task.constraint.tolerances + SLACK).all():
-            start = task.fit_plain(start.parameters, _EXACT)
+    if fitter.earlier is None:
+        start = fitter.fit_plain_roughly()
+        if (start.gaps <= fitter.constraint.tolerances + SLACK).all():
+            start = fitter.fit_plain(start.parameters, _EXACT)
             if start.keeps_bound:
                 return start
-        latest, rows = _calibrate_subsample(task, start)
+        latest, rows = _calibrate_subsample(fitter, start)
         max_solves = MAX_SOLVES
     else:
-        start = latest = task.judge(task.earlier.parameters, task.earlier.result)
-        rows, max_solves = _rescale(task.constraint, task.earlier), _MAX_SOLVES_FROM_EARLIER
-    candidates = [start, *islice(_calibrations(task, latest, rows), max_solves)]
+        start = latest = fitter.evaluate(fitter.earlier.parameters, fitter.earlier.result)
+        rows, max_solves = _rescale(fitter.constraint, fitter.earlier), _MAX_SOLVES_FROM_EARLIER
+    candidates = [start, *islice(_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
-    if best.result.residual > task.tol:
-        candidates.append(_finish(task, best))
+    if best.result.residual > fitter.tol:
+        candidates.append(_finish(fitter, best))
 
     def preference(candidate):
         result = candidate.result
-        return candidate.violation, result.residual > task.tol, result.fun
+        return candidate.violation, result.residual > fitter.tol, result.fun
 
     return min(candidates, key=preference)
 
 
-def _finish(task, candidate):
+def _finish(fitter, candidate):
     """The solution of the problem of a rough fit to all digits."""
     result = candidate.result
-    return task.fit(result.evaluation.problem, result.x)
+    return fitter.fit(result.evaluation.problem, result.x)
 
 
 def _rescale(constraint, earlier):
@@ -83,12 +83,12 @@ def _rescale(constraint, earlier):
     ]
 
 
-def _calibrate_subsample(task, start):
+def _calibrate_subsample(fitter, start):
     """Where the fits of all samples begin, and the rows that theirs are like.
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
     """
-    on_subsample, no_rows = task.take_subsample(start.parameters), [None] * len(task.constraint)
+    on_subsample, no_rows = fitter.take_subsample(start.parameters), [None] * len(fitter.constraint)
     if on_subsample is None:
         return start, no_rows
     try:
@@ -98,14 +98,14 @@ def _calibrate_subsample(task, start):
     rows = candidate.result.evaluation.problem.constraint
     if not len(rows):
         return start, no_rows
-    scores = task.problem.predict_scores(candidate.parameters)
+    scores = fitter.problem.predict_scores(candidate.parameters)
     return candidate._replace(scores=scores), list(rows)
 
 
-def _calibrations(task, latest, rows):
+def _calibrations(fitter, latest, rows):
     """Yield fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
-    pairs = zip(task.constraint, rows, strict=True)
+    pairs = zip(fitter.constraint, rows, strict=True)
     searches = [(_corrections if one.is_correctable else _secant)(one, row) for one, row in pairs]
     for search in searches:
         next(search)
@@ -115,30 +115,30 @@ def _calibrations(task, latest, rows):
         rows = [search.send((latest.scores, gap, is_infeasible)) for search, gap in pairs]
         if any(row is None for row in rows):
             return
-        problem = task.replace_constraint(ConstraintSystem(tuple(rows)))
+        problem = fitter.replace_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_warm = len(latest.result.x) == problem.n_unknowns
-        is_warm = is_warm and not any(one.is_correctable for one in task.constraint)
+        is_warm = is_warm and not any(one.is_correctable for one in fitter.constraint)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        latest = task.fit_roughly(problem, x)
+        latest = fitter.fit_roughly(problem, x)
         yield latest
-        is_rough = latest.result.residual > task.tol
-        if is_rough and latest.keeps_bound and _is_used_up(task, rows, latest):
-            latest = _finish(task, latest)
+        is_rough = latest.result.residual > fitter.tol
+        if is_rough and latest.keeps_bound and _is_used_up(fitter, rows, latest):
+            latest = _finish(fitter, latest)
             yield latest
-        if latest.keeps_bound and _is_used_up(task, rows, latest):
+        if latest.keeps_bound and _is_used_up(fitter, rows, latest):
             return
 
 
-def _is_used_up(task, rows, candidate):
+def _is_used_up(fitter, rows, candidate):
     """Whether the tolerances of all constraints with active rows are used.
 
     Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
     """
     ends = np.cumsum([len(row.rows.lower) for row in rows])[:-1]
     multipliers = np.split(np.abs(candidate.result.multipliers), ends)
-    is_active = [of_rows.max(initial=0.0) > task.tol for of_rows in multipliers]
-    return (candidate.gaps >= task.constraint.tolerances - SLACK)[is_active].all()
+    is_active = [of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers]
+    return (candidate.gaps >= fitter.constraint.tolerances - SLACK)[is_active].all()
 
 
 def _aim(tolerance):

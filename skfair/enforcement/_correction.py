@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._task import rank
+from skfair.enforcement._fitter import rank
 
 _MAX_CORRECTIONS = 6
 _MAX_PARTITIONED_CORRECTIONS = 4
@@ -13,16 +13,16 @@ _MAX_TIGHTENINGS = 8
 _MAX_LENGTHS = 8
 
 
-def corrections(task, start):
+def corrections(fitter, start):
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
     """
-    problem, best, share = task.problem, start, 1.0
+    problem, best, share = fitter.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
         corrected = problem.correct(best.parameters, share)
-        candidate = task.fit(corrected, corrected.initial_point(best.parameters))
+        candidate = fitter.fit(corrected, corrected.initial_point(best.parameters))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
             problem, best = corrected, candidate
@@ -30,48 +30,50 @@ def corrections(task, start):
             share /= 2
 
 
-def correct_partitioned(task, on_subsample, start):
+def correct_partitioned(fitter, on_subsample, start):
     """The best of fits to partitioned samples, each corrected at the one before.
 
     Each begins at the fit of the subsample under the same correction.
     """
     best, parameters = None, start.parameters
     for _ in range(_MAX_PARTITIONED_CORRECTIONS):
-        corrected = task.problem.correct(parameters)
+        corrected = fitter.problem.correct(parameters)
         warm = on_subsample.problem.correct(parameters)
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
-        candidate = task.fit(corrected, corrected.initial_point(warm.parameters))
+        candidate = fitter.fit(corrected, corrected.initial_point(warm.parameters))
         best = candidate if best is None else min(best, candidate, key=rank)
         # Searches lead decisions to their bounds. Without a residual, as of mean losses, the next
         # fit would be the same.
         is_exact = not any(np.any(one.offset) for one in corrected.constraint)
-        if candidate.keeps_bound or task.constraint.statistics <= {"decisions"} or is_exact:
+        if candidate.keeps_bound or fitter.constraint.statistics <= {"decisions"} or is_exact:
             break
         parameters = candidate.parameters
     return best
 
 
-def tighten(task, candidate):
+def tighten(fitter, candidate):
     """Correct with tolerances less the excess of decisions so far, until these keep the bound.
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
     """
-    best, excess = candidate, np.zeros(len(task.constraint))
+    best, excess = candidate, np.zeros(len(fitter.constraint))
     for _ in range(_MAX_TIGHTENINGS):
         if best.keeps_bound:
             break
-        excess += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
-        tolerances = np.maximum(0.0, task.constraint.tolerances - excess)
-        constraint = task.constraint.correct(best.scores).replace_tolerances(tolerances)
-        problem = task.replace_constraint(constraint)
-        latest = task.fit(problem, problem.initial_point(best.parameters))
+        excess += np.maximum(
+            0.0, fitter.constraint.gaps(best.scores) - fitter.constraint.tolerances
+        )
+        tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
+        constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
+        problem = fitter.replace_constraint(constraint)
+        latest = fitter.fit(problem, problem.initial_point(best.parameters))
         if latest.result.status == "infeasible":
             break
         best = min(best, latest, key=rank)
     return best
 
 
-def path(task, start):
+def path(fitter, start):
     """Yield fits with fixed multipliers, as labels and weights, until decisions keep the bound.
 
     With multipliers p the cost of deciding 1 rather than 0 is ``-share * target + effects(p)`` for
@@ -80,7 +82,7 @@ def path(task, start):
     ICML 2018, section 3). The multipliers are those of the smooth fit times a length.
     """
     yield start
-    problem, multipliers = task.problem, start.result.multipliers
+    problem, multipliers = fitter.problem, start.result.multipliers
     effects = _decision_effects(problem.constraint, start.scores, multipliers)
     low, high, parameters = 0.0, np.inf, start.parameters
     length = 1.0
@@ -92,7 +94,7 @@ def path(task, start):
             target=np.where(gain > 0, 1.0, -1.0),
             weights=np.abs(gain),
         )
-        candidate = task.fit(weighted, parameters)  # there are no auxiliary unknowns
+        candidate = fitter.fit(weighted, parameters)  # there are no auxiliary unknowns
         yield candidate._replace(result=replace(candidate.result, multipliers=length * multipliers))
         parameters = candidate.parameters
         # Bisection: rows beyond their bounds need larger multipliers, rows within smaller ones.

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from skfair.enforcement._task import DIGITS, TIE, canonical, rank
+from skfair.enforcement._fitter import DIGITS, TIE, canonical, rank
 
 _MAX_ROUNDS = 6
 _MAX_DIRECTIONS = 3
@@ -38,31 +38,31 @@ _DIRECTION_BITS, _POINT_BITS = 16, 30
 """Binary digits of directions and of starting points: solvers agree on more."""
 
 
-def sweep(task, candidate):
+def sweep(fitter, candidate):
     """The best intercept for a candidate's coefficients."""
-    intercept = task.problem.model.last_layer(candidate.parameters).intercept_direction()
-    return candidate if intercept is None else search(task, candidate, intercept)
+    intercept = fitter.problem.model.last_layer(candidate.parameters).intercept_direction()
+    return candidate if intercept is None else search(fitter, candidate, intercept)
 
 
-def search(task, candidate, direction):
+def search(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
-    lines = _Lines(task, candidate)
+    lines = _Lines(fitter, candidate)
     points = lines.better_points([(candidate, lines.scale([direction]))])
     return next(lines.improvements(points), candidate)
 
 
-def polish(task, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
+def polish(fitter, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
     at the least loss, those of the largest coefficients, and the one that leads all rows which
     decisions violate back to their bounds.
     """
-    is_partitioned = task.problem.scored_problem is not task.problem
+    is_partitioned = fitter.problem.scored_problem is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
-    lines = _Lines(task, candidate)
+    lines = _Lines(fitter, candidate)
     breadth = min(max(1, 2 * _SMALL // lines.n_in_memory), max_breadth)
-    best = task.judge(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
+    best = fitter.evaluate(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
     starts = [best]
     for _ in range(max_rounds):
         points = lines.better_points([(one, lines.through(one)) for one in starts])
@@ -74,18 +74,18 @@ def polish(task, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
         if is_slow:
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
-            lines = _Lines(task, best)
+            lines = _Lines(fitter, best)
     return min(best, candidate, key=rank)
 
 
 class _Lines:
     """Lines of the last layer of a model, all layers before it fixed, and points on them."""
 
-    def __init__(self, task, candidate):
-        self.task = task
-        model = task.problem.model.last_layer(candidate.parameters)
-        is_all = model is task.problem.model
-        self.problem = task.problem if is_all else replace(task.problem, model=model)
+    def __init__(self, fitter, candidate):
+        self.fitter = fitter
+        model = fitter.problem.model.last_layer(candidate.parameters)
+        is_all = model is fitter.problem.model
+        self.problem = fitter.problem if is_all else replace(fitter.problem, model=model)
         self.before, self.parameters = np.split(candidate.parameters, [-model.n_parameters])
         self.scored_problem = self.problem.scored_problem
         self.n_in_memory = len(self.scored_problem.target)
@@ -175,7 +175,7 @@ class _Lines:
         return [(start, key[2], parameters) for key, start, parameters in points]
 
     def improvements(self, points):
-        """Yield the first point of each line that is judged to be better than its start."""
+        """Yield the first point of each line that is better than its start."""
         n_at_once = 1
         if self.scored_problem is not self.problem:
             n_at_once = _MAX_PARTITIONED_POINTS
@@ -186,8 +186,10 @@ class _Lines:
             if not batch:
                 continue
             parameters = [self.join(parameters) for *_, parameters in batch]
-            judged = zip(batch, self.task.judge_all(parameters, batch[0][0].result), strict=True)
-            for (start, line, _), candidate in sorted(judged, key=lambda pair: pair[1].rank):
+            evaluated = zip(
+                batch, self.fitter.evaluate_all(parameters, batch[0][0].result), strict=True
+            )
+            for (start, line, _), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
                 if line not in lines and candidate.is_clear and candidate.rank < start.rank:
                     lines.add(line)
                     yield candidate

@@ -27,55 +27,58 @@ _MANY = 1 << 15
 """Samples above which the metric is not evaluated hundreds of times."""
 
 
-def search_metric(task, fairest):
+def search_metric(fitter, fairest):
     """The candidate of least violation, by a search of the last layer from the fairest fit.
 
     Where the metrics depend on ranks alone, its scale and intercept are those of least objective.
     The fairest fit itself is returned if no other is better, and where samples are partitioned or
     too many.
     """
-    problem = task.problem
+    problem = fitter.problem
     if problem.scored_problem is not problem or len(problem.target) > _MANY:
         return fairest
-    plain = task.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
+    plain = fitter.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
     layer = problem.model.last_layer(fairest.parameters)
     before = fairest.parameters[: -layer.n_parameters]
     rng = np.random.default_rng(0)  # the same search for the same samples
 
-    def judge(parameters):
-        return task.judge(np.concatenate((before, parameters)), plain.result)
+    def evaluate(parameters):
+        return fitter.evaluate(np.concatenate((before, parameters)), plain.result)
 
     # Near the fairest fit, where the objective is low.
-    best = _local_search(judge, fairest.parameters[len(before) :], rng)
+    best = _local_search(evaluate, fairest.parameters[len(before) :], rng)
     # Anywhere else: first where scores agree with those of the plain fit, then where they do not.
     drawn = rng.normal(size=(_N_STARTS, layer.n_parameters))
     drawn *= np.where(drawn @ plain.parameters[len(before) :] < 0.0, -1.0, 1.0)[:, np.newaxis]
     for starts in (drawn, -drawn):
         if best.violation > 0.0:
-            start = min(map(judge, starts), key=_violation)
-            other = _local_search(judge, start.parameters[len(before) :], rng)
+            start = min(map(evaluate, starts), key=_violation)
+            other = _local_search(evaluate, start.parameters[len(before) :], rng)
             best = best if other.violation > 0.0 else other
     if best.violation >= fairest.violation:
         return fairest
     # Ranks depend neither on scale nor on intercept.
-    free, parameters = task.replace_constraint(ConstraintSystem(())), best.parameters[len(before) :]
+    free, parameters = (
+        fitter.replace_constraint(ConstraintSystem(())),
+        best.parameters[len(before) :],
+    )
     rescaled = _rescale(parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun)
-    return min(judge(rescaled), best, key=_violation)
+    return min(evaluate(rescaled), best, key=_violation)
 
 
 def _violation(candidate):
     return candidate.violation
 
 
-def _local_search(judge, parameters, rng):
+def _local_search(evaluate, parameters, rng):
     """The least violation by random steps, each from the best parameters so far."""
-    best = judge(parameters)
+    best = evaluate(parameters)
     for radius in np.tile(_RADII, _N_STEPS):
         if best.violation == 0.0:
             break
         center = best.parameters[-len(parameters) :]
         size = radius * np.linalg.norm(center) / np.sqrt(len(center))
-        best = min(best, judge(center + size * rng.normal(size=len(center))), key=_violation)
+        best = min(best, evaluate(center + size * rng.normal(size=len(center))), key=_violation)
     return best
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from skfair.constraints import ConstraintSystem, bind_all
-from skfair.enforcement import Guarantee, Task, enforce, enforce_in_population
+from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
 from skfair.losses import LogisticLoss
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.problems import ConstrainedProblem
@@ -34,61 +34,61 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     or several, the largest of which decides, and each of which keeps the constraints. ``callback``
     sees every iteration. The loss is logistic.
     """
-    tasks = _tasks(problems, constraints, tolerance, callback)
+    fitters = _fitters(problems, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    task, candidate = _select_most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
+    fitter, candidate = _select_most_accurate(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
-    guarantee = Guarantee(candidate, task.constraint.tolerances)
+    guarantee = Guarantee(candidate, fitter.constraint.tolerances)
     if confidence is not None:
-        start, clusters = replace(task, start=candidate.parameters), problems[0].samples.clusters
+        start, clusters = replace(fitter, start=candidate.parameters), problems[0].samples.clusters
         guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
-    problem = task.problem
+    problem = fitter.problem
     # At the enforced model, where the report and the multipliers are read.
     constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
     return replace(problem, constraint=constraint), guarantee
 
 
-def _tasks(problems, constraints, tolerance, callback):
+def _fitters(problems, constraints, tolerance, callback):
     """The constrained problem at each temperature of the surrogate; one where none is used."""
     loss, model = LogisticLoss(), _make_model(problems)
     target = np.concatenate([problem.samples.target for problem in problems])
     weights = np.concatenate([problem.samples.weights for problem in problems])
-    tasks = []
+    fitters = []
     for temperature in _TEMPERATURES:
         with warnings.catch_warnings():
-            if tasks:
+            if fitters:
                 warnings.simplefilter("ignore")  # of small groups, once is enough
             system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
         solver = _RANKS_SOLVER if "ranks" in system.statistics else _SOLVER
         solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
-        tasks.append(Task(problem, model.initial(), solver, {"callback": callback}))
+        fitters.append(Fitter(problem, model.initial(), solver, {"callback": callback}))
         if "ranks" in system.statistics or "decisions" not in system.statistics:
             break
-    return tasks
+    return fitters
 
 
-def _preselect(tasks):
-    """The task of the best temperature, where an intercept alone shows which it is, or all tasks.
+def _preselect(fitters):
+    """The fitter of the best temperature, if an intercept alone shows which it is, or all fitters.
 
     A search along the intercept is cheap, and leads a single row to its bound.
     """
     # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
-    constraint = tasks[0].constraint
+    constraint = fitters[0].constraint
     counts_all = constraint.statistics <= {"decisions"}
-    if len(tasks) == 1 or not counts_all or len(constraint.rows.lower) != 1:
-        return tasks
-    task, candidate = _select_most_accurate(tasks, "sweep")
+    if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
+        return fitters
+    fitter, candidate = _select_most_accurate(fitters, "sweep")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
-        return tasks
-    return [replace(task, start=candidate.parameters)]
+        return fitters
+    return [replace(fitter, start=candidate.parameters)]
 
 
-def _select_most_accurate(tasks, strategy="auto"):
-    """The task whose enforced model has the fewest errors, and this model."""
-    enforced = [(task, enforce(task, strategy)) for task in tasks]
+def _select_most_accurate(fitters, strategy="auto"):
+    """The fitter whose enforced model has the fewest errors, and this model."""
+    enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].rank)
 
 

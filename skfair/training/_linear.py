@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.enforcement import Task, enforce_in_population
+from skfair.enforcement import Fitter, enforce_in_population
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.training._cost import warn_of_cost_to
@@ -68,9 +68,9 @@ class ConstrainedLinearModel(ConstrainedModel):
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
         # From smooth rates to decisions, and on to the population if a confidence is requested.
-        task = Task(problem, start, solver, {"random_state": random_state, "callback": watch})
+        fitter = Fitter(problem, start, solver, {"random_state": random_state, "callback": watch})
         clusters = training.samples.clusters
-        guarantee = enforce_in_population(task, self.enforcement, confidence, clusters=clusters)
+        guarantee = enforce_in_population(fitter, self.enforcement, confidence, clusters=clusters)
         candidate = guarantee.candidate
         fitted = self._outcome(problem, guarantee, training)
         fitted |= self._predictor(problem.model, candidate.parameters, training)
@@ -79,7 +79,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, problem.constraint, guarantee)
         if not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(task, candidate, is_real=training.classes is None)
+            warn_of_cost_to(fitter, candidate, is_real=training.classes is None)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement import Guarantee, Task, enforce_in_population
+from skfair.enforcement import Fitter, Guarantee, enforce_in_population
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._cost import warn_of_cost_to
@@ -79,28 +79,28 @@ class ConstrainedNetwork(ConstrainedModel):
         problem = replace(problem, model=self._prediction_model(problem.model, trained))
 
         def train_layers(rows):
-            """The task of the last layer for all samples, other layers trained on these rows."""
+            """Fitter of the last layer for all samples, with other layers trained on these rows."""
             parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
             model = self._prediction_model(to_train.model, parameters)
-            return _last_layer_task(replace(to_train, model=model), parameters)
+            return _last_layer_fitter(replace(to_train, model=model), parameters)
 
         # Enforce the constraint in the last layer.
 
         if self.enforcement is None and confidence is None:
-            task, parameters = Task(problem, None, self._chosen_solver()), trained
-            guarantee = Guarantee(task.judge(trained, result), problem.constraint.tolerances)
+            fitter, parameters = Fitter(problem, None, self._chosen_solver()), trained
+            guarantee = Guarantee(fitter.evaluate(trained, result), problem.constraint.tolerances)
         else:
-            task = _last_layer_task(problem, trained)
+            fitter = _last_layer_fitter(problem, trained)
             strategy, clusters = self.enforcement, training.samples.clusters
-            guarantee = enforce_in_population(task, strategy, confidence, train_layers, clusters)
-            parameters = _join_layers(task, trained, guarantee.candidate)
-        fitted = self._outcome(task.problem, guarantee, training) | curves
+            guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
+            parameters = _join_layers(fitter, trained, guarantee.candidate)
+        fitted = self._outcome(fitter.problem, guarantee, training) | curves
         fitted |= self._predictor(problem.model, parameters, training) | feature_attributes(X)
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, task.constraint, guarantee)
-        if task.start is not None and not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(task, guarantee.candidate, is_real=False)
+        warn_of_outcome(self, fitter.constraint, guarantee)
+        if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
+            warn_of_cost_to(fitter, guarantee.candidate, is_real=False)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -194,17 +194,17 @@ def _solve(solver, problem, x, random_state, epochs):
         return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
 
 
-def _last_layer_task(problem, parameters):
-    """The task of the last layer, a linear model of the outputs of the others."""
+def _last_layer_fitter(problem, parameters):
+    """Fitter of the last layer, a linear model of the outputs of the others."""
     last = problem.model.last_layer(parameters)
     *coef, intercept = parameters[-last.n_parameters :]
     last = LinearModel.from_features(last.X, problem.weights)
-    return Task(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
+    return Fitter(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
 
 
-def _join_layers(task, trained, candidate):
+def _join_layers(fitter, trained, candidate):
     """Parameters of the trained layers, with the candidate as the last one."""
-    coef, intercept = task.problem.model.coefficients(candidate.parameters)
+    coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
     return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
 
 

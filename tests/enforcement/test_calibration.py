@@ -8,7 +8,7 @@ import pytest
 
 from skfair.constraints import ConstraintSystem
 from skfair.enforcement._calibration import MAX_SOLVES, _is_used_up, calibrate
-from skfair.enforcement._task import Candidate
+from skfair.enforcement._fitter import Candidate
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BoundConstraint:
 
 
 class Curve:
-    """A task whose metric is a function of the surrogate's tolerance, and of its width."""
+    """A fitter whose metric is a function of the surrogate's tolerance, and of its width."""
 
     earlier = None
 
@@ -55,7 +55,7 @@ class Curve:
     def fit_plain_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
 
-    def judge(self, parameters, result):
+    def evaluate(self, parameters, result):
         return self._candidate(self.earlier.gaps[0], 1.0)
 
     def take_subsample(self, start):
@@ -97,18 +97,18 @@ class Curve:
 
 
 def test_a_plain_fit_within_the_tolerance_is_returned():
-    task = Curve(lambda t, width: t, 0.05, plain=0.04)
-    assert calibrate(task).gaps == 0.04
-    assert not task.tolerances
+    fitter = Curve(lambda t, width: t, 0.05, plain=0.04)
+    assert calibrate(fitter).gaps == 0.04
+    assert not fitter.tolerances
 
 
 def test_a_rough_fit_is_polished_before_it_is_returned():
     for rough in (0.04, 0.055):
-        task = Curve(lambda t, width: t, 0.05, plain=0.045, rough=rough)
-        assert calibrate(task).gaps == 0.045
-    task = Curve(lambda t, width: t, 0.05, plain=0.06, rough=0.04)
-    assert 0.04 <= calibrate(task).gaps <= 0.05
-    assert task.tolerances
+        fitter = Curve(lambda t, width: t, 0.05, plain=0.045, rough=rough)
+        assert calibrate(fitter).gaps == 0.045
+    fitter = Curve(lambda t, width: t, 0.05, plain=0.06, rough=0.04)
+    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert fitter.tolerances
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.1, 0.2, 0.5])
@@ -124,91 +124,91 @@ def test_a_rough_fit_is_polished_before_it_is_returned():
     ],
 )
 def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
-    task = Curve(lambda t, width: gap(t), tolerance)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: gap(t), tolerance)
+    candidate = calibrate(fitter)
     assert tolerance - 0.01 <= candidate.gaps <= tolerance
-    assert len(task.tolerances) <= MAX_SOLVES
+    assert len(fitter.tolerances) <= MAX_SOLVES
 
 
 @pytest.mark.parametrize("noise", [1.5, 2.0, 3.0])
 def test_a_noisy_subsample_costs_a_second_fit_to_the_full_data(noise):
     """In a subsample groups also differ by chance, and gaps grow about as tolerances do."""
     subsample = Curve(lambda t, width: noise * t, 0.05)
-    task = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, subsample=subsample)
-    assert 0.04 <= calibrate(task).gaps <= 0.05
-    assert len(task.tolerances) == 2
+    fitter = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, subsample=subsample)
+    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert len(fitter.tolerances) == 2
     subsample = Curve(lambda t, width: 1.1 * t, 0.05)
-    task = Curve(lambda t, width: 1.1 * t, 0.05, subsample=subsample)
-    assert 0.04 <= calibrate(task).gaps <= 0.05
-    assert len(task.tolerances) == 1
+    fitter = Curve(lambda t, width: 1.1 * t, 0.05, subsample=subsample)
+    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert len(fitter.tolerances) == 1
 
 
 def test_an_unreachable_tolerance_gives_the_fairest():
-    task = Curve(lambda t, width: 0.3 + t, 0.1)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: 0.3 + t, 0.1)
+    candidate = calibrate(fitter)
     assert candidate.gaps == pytest.approx(0.3)
-    assert min(task.tolerances) == 0.0
+    assert min(fitter.tolerances) == 0.0
 
 
 def test_the_best_feasible_fit_of_a_discontinuous_metric_is_returned():
-    task = Curve(lambda t, width: 0.02 if t < 0.07 else 0.3, 0.1)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: 0.02 if t < 0.07 else 0.3, 0.1)
+    candidate = calibrate(fitter)
     assert candidate.gaps == 0.02
-    feasible = [t for t in task.tolerances if t < 0.07]
+    feasible = [t for t in fitter.tolerances if t < 0.07]
     assert candidate.result.fun == 1.0 - max(feasible)
 
 
 def test_a_metric_of_nan_counts_as_a_violation():
-    task = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
-    assert np.isnan(calibrate(task).gaps)
-    assert len(task.tolerances) <= MAX_SOLVES
+    fitter = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
+    assert np.isnan(calibrate(fitter).gaps)
+    assert len(fitter.tolerances) <= MAX_SOLVES
 
 
 def test_a_ramp_without_a_difference_is_made_narrower():
-    task = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
+    candidate = calibrate(fitter)
     assert 0.09 <= candidate.gaps <= 0.1
-    assert sorted(set(task.widths)) == [0.0625, 0.25, 1.0]
+    assert sorted(set(fitter.widths)) == [0.0625, 0.25, 1.0]
 
 
 def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
-    task = Curve(lambda t, width: t if width < 1.0 else 0.3 - t, 0.1)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: t if width < 1.0 else 0.3 - t, 0.1)
+    candidate = calibrate(fitter)
     assert 0.09 <= candidate.gaps <= 0.1
-    assert task.widths.count(1.0) == 2
-    assert min(task.tolerances) > 0.0
+    assert fitter.widths.count(1.0) == 2
+    assert min(fitter.tolerances) > 0.0
 
 
 def test_the_search_stops_below_a_tolerance_that_no_model_keeps():
     """A narrower ramp confirms that no model keeps the tolerance."""
-    task = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
-    candidate = calibrate(task)
+    fitter = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
+    candidate = calibrate(fitter)
     for width in (1.0, 0.25):
         *feasible, last = [
-            t for t, w in zip(task.tolerances, task.widths, strict=True) if w == width
+            t for t, w in zip(fitter.tolerances, fitter.widths, strict=True) if w == width
         ]
         assert min(feasible) >= 0.05 > last > 0.0
-    assert min(task.widths) == 0.25
-    assert candidate.gaps == 0.3 + min(task.tolerances)
+    assert min(fitter.widths) == 0.25
+    assert candidate.gaps == 0.3 + min(fitter.tolerances)
 
 
 def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
-    task = Curve(lambda t, width: t + 0.2 * (width > 0.1), 0.1)
-    assert 0.09 <= calibrate(task).gaps <= 0.1
-    ramps = dict(zip(task.widths, task.n_rows, strict=True))
+    fitter = Curve(lambda t, width: t + 0.2 * (width > 0.1), 0.1)
+    assert 0.09 <= calibrate(fitter).gaps <= 0.1
+    ramps = dict(zip(fitter.widths, fitter.n_rows, strict=True))
     assert ramps == {1.0: 1, 0.25: 1, 0.0625: 4}
 
 
 def test_rows_active_by_rounding_alone_end_the_search():
     """An interior point leaves next to nothing of a multiplier, but not 0."""
     constraint = ConstraintSystem((BoundConstraint(0.1), BoundConstraint(0.5)))
-    task = SimpleNamespace(constraint=constraint, tol=1e-6)
+    fitter = SimpleNamespace(constraint=constraint, tol=1e-6)
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
     candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
-    assert _is_used_up(task, constraint, candidate)
+    assert _is_used_up(fitter, constraint, candidate)
     multipliers[1] = -1e-3
-    assert not _is_used_up(task, constraint, candidate)
+    assert not _is_used_up(fitter, constraint, candidate)
 
 
 def test_a_warm_start_begins_at_the_tolerance_of_the_earlier_fit():

@@ -17,7 +17,7 @@ from skfair.constraints import (
     EqualOpportunity,
     LossParity,
 )
-from skfair.enforcement import ENFORCEMENTS, Task, enforce
+from skfair.enforcement import ENFORCEMENTS, Fitter, enforce
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, search, sweep
 from skfair.groups import Samples, check_groups
@@ -34,14 +34,14 @@ LOSS = LogisticLoss()
 SPECS = [DemographicParity(), EqualOpportunity(), EqualizedOdds(), EqualizedOdds(ratio=0.95)]
 
 
-def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
+def make_fitter(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
     weights = np.ones(len(target)) if weights is None else weights
     samples = Samples(target, check_groups(groups, len(target)), weights)
     bound = [spec.bind(samples, Sigmoid(), LOSS, tolerance) for spec in specs]
     model = LinearModel.from_features(X, weights, fit_intercept)
     constraint = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
-    return Task(problem, np.zeros(model.n_parameters), SQP(tol=1e-6))
+    return Fitter(problem, np.zeros(model.n_parameters), SQP(tol=1e-6))
 
 
 def draw(seed, n_samples=60, n_groups=2, ties=False):
@@ -54,10 +54,12 @@ def draw(seed, n_samples=60, n_groups=2, ties=False):
     return (np.round(X) if ties else X), target, groups
 
 
-def best_by_brute_force(task, candidate, lengths, direction):
-    """Smallest (violation, error) over the points of a line, each of which is judged."""
-    judged = [task.judge(candidate.parameters + t * direction, candidate.result) for t in lengths]
-    return min((round(best.violation, 10), best.error) for best in judged)
+def best_by_brute_force(fitter, candidate, lengths, direction):
+    """Smallest (violation, error) over the points of a line, each of which is evaluated."""
+    evaluated = [
+        fitter.evaluate(candidate.parameters + t * direction, candidate.result) for t in lengths
+    ]
+    return min((round(best.violation, 10), best.error) for best in evaluated)
 
 
 @given(
@@ -70,14 +72,14 @@ def best_by_brute_force(task, candidate, lengths, direction):
 def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties, weighted):
     X, target, groups = draw(seed, n_groups=3, ties=ties)
     weights = np.random.default_rng(seed).uniform(0.1, 2.0, len(X)) if weighted else None
-    task = make_task(X, target, groups, [spec], tolerance, weights)
+    fitter = make_fitter(X, target, groups, [spec], tolerance, weights)
     parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
-    candidate = task.judge(parameters, task.fit_plain().result)
-    best = sweep(task, candidate)
+    candidate = fitter.evaluate(parameters, fitter.fit_plain().result)
+    best = sweep(fitter, candidate)
     scores = np.unique(np.round(candidate.scores, 9))
     between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
-    up = task.problem.model.intercept_direction()
-    violation, error = best_by_brute_force(task, candidate, -between, up)
+    up = fitter.problem.model.intercept_direction()
+    violation, error = best_by_brute_force(fitter, candidate, -between, up)
     assert best.violation == violation == 0.0  # constant decisions keep these constraints
     assert best.error == pytest.approx(error, abs=1e-12)
     np.testing.assert_array_equal(best.parameters[:-1], parameters[:-1])
@@ -86,37 +88,37 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
 @given(seed=st.integers(0, 10**6), ties=st.booleans())
 def test_a_search_along_any_line_finds_its_best_point(seed, ties):
     X, target, groups = draw(seed, ties=ties)
-    task = make_task(X, target, groups, [DemographicParity()])
+    fitter = make_fitter(X, target, groups, [DemographicParity()])
     rng = np.random.default_rng(seed)
-    candidate = task.judge(rng.normal(size=3), task.fit_plain().result)
+    candidate = fitter.evaluate(rng.normal(size=3), fitter.fit_plain().result)
     direction = rng.normal(size=3)
-    slopes = task.problem.model.scores(direction)
+    slopes = fitter.problem.model.scores(direction)
     flips = np.unique(np.round(-candidate.scores / slopes, 9))
     between = np.r_[flips[0] - 1, (flips[:-1] + flips[1:]) / 2, flips[-1] + 1]
     best = min(
-        best_by_brute_force(task, candidate, between, direction),
+        best_by_brute_force(fitter, candidate, between, direction),
         (round(candidate.violation, 10), candidate.error),
     )
-    result = search(task, candidate, direction)
+    result = search(fitter, candidate, direction)
     assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
 
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_polish_never_makes_a_candidate_worse(spec, seed):
-    task = make_task(*draw(seed, n_groups=3), [spec])
-    for candidate in islice(corrections(task, task.fit_smooth()), 2):
-        swept = sweep(task, candidate)
-        polished = polish(task, swept)
+    fitter = make_fitter(*draw(seed, n_groups=3), [spec])
+    for candidate in islice(corrections(fitter, fitter.fit_smooth()), 2):
+        swept = sweep(fitter, candidate)
+        polished = polish(fitter, swept)
         assert swept.rank <= candidate.rank
         assert polished.rank <= swept.rank
         assert polished.keeps_bound
         assert polished.is_clear
         # Its attributes are those of its scores.
-        excess = task.constraint.gaps(polished.scores) - task.constraint.tolerances
+        excess = fitter.constraint.gaps(polished.scores) - fitter.constraint.tolerances
         assert polished.violation == max(0.0, excess.max())
         np.testing.assert_array_equal(
-            polished.scores, task.problem.model.scores(polished.parameters)
+            polished.scores, fitter.problem.model.scores(polished.parameters)
         )
 
 
@@ -129,12 +131,12 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
 )
 def test_every_strategy_keeps_the_tolerance(strategy, spec):
     X, target, groups = draw(5, n_samples=600)
-    task = make_task(X, target, groups, [spec], tolerance=0.03)
-    assert task.fit_plain().violation > 0.05
-    best = enforce(task, strategy)
+    fitter = make_fitter(X, target, groups, [spec], tolerance=0.03)
+    assert fitter.fit_plain().violation > 0.05
+    best = enforce(fitter, strategy)
     assert best.keeps_bound
     assert best.is_clear
-    (one,) = task.constraint
+    (one,) = fitter.constraint
     assert one.gap(best.scores) <= one.tolerance
     assert len(np.unique(best.scores > 0)) == 2
     assert best.error <= 0.33  # constant decisions: 0.5
@@ -142,14 +144,14 @@ def test_every_strategy_keeps_the_tolerance(strategy, spec):
 
 def test_auto_errs_no_more_than_the_sweep_alone():
     for seed in range(5):
-        task = make_task(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
-        assert enforce(task, "auto").error <= enforce(task, "sweep").error
+        fitter = make_fitter(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
+        assert enforce(fitter, "auto").error <= enforce(fitter, "sweep").error
 
 
 @pytest.mark.parametrize("strategy", ENFORCEMENTS)
 def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
-    task = make_task(*draw(0), [DemographicParity()], tolerance=1.0)
-    best, unconstrained = enforce(task, strategy), task.fit_plain()
+    fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
+    best, unconstrained = enforce(fitter, strategy), fitter.fit_plain()
     np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
     assert best.result.status == "optimal"
     assert not best.result.multipliers.any()
@@ -159,41 +161,41 @@ def test_scores_of_0_by_rounding_are_moved_away_from_0():
     # Symmetric samples: the plain fit is 0 everywhere, but for rounding.
     X = np.array([[0.1], [0.2], [0.3]] * 2)
     target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
-    task = make_task(X, target, groups, [DemographicParity()], tolerance=1.0)
+    fitter = make_fitter(X, target, groups, [DemographicParity()], tolerance=1.0)
     parameters = np.array([1e-17, 0.0])
-    unclear = task.judge(parameters, task.fit_plain().result)
+    unclear = fitter.evaluate(parameters, fitter.fit_plain().result)
     assert unclear.keeps_bound
     assert not unclear.is_clear
-    best = sweep(task, unclear)
+    best = sweep(fitter, unclear)
     assert best.is_clear
     assert np.abs(best.scores).min() > 1e-9
     # An exact 0 is a decision like any other, and so is anything that no constraint counts.
-    assert task.judge(np.zeros(2), unclear.result).is_clear
-    losses = make_task(X, target, groups, [LossParity()])
-    assert losses.judge(parameters, unclear.result).is_clear
+    assert fitter.evaluate(np.zeros(2), unclear.result).is_clear
+    losses = make_fitter(X, target, groups, [LossParity()])
+    assert losses.evaluate(parameters, unclear.result).is_clear
 
 
 def test_a_row_of_zeros_without_an_intercept_is_searched():
     X, target, groups = draw(3, n_samples=200)
     X[7] = 0.0
-    task = make_task(X, target, groups, [DemographicParity()], fit_intercept=False)
-    first = task.fit_plain()
-    assert sweep(task, first) is first
-    assert polish(task, first).rank < first.rank
+    fitter = make_fitter(X, target, groups, [DemographicParity()], fit_intercept=False)
+    first = fitter.fit_plain()
+    assert sweep(fitter, first) is first
+    assert polish(fitter, first).rank < first.rank
 
 
 def test_candidates_are_ranked_by_violation_then_rounding_then_error():
-    task = make_task(*draw(0), [DemographicParity()])
-    one = task.fit_plain()._replace(violation=0.0, is_clear=True, error=0.5)
+    fitter = make_fitter(*draw(0), [DemographicParity()])
+    one = fitter.fit_plain()._replace(violation=0.0, is_clear=True, error=0.5)
     assert one.rank < one._replace(is_clear=False, error=0.1).rank
     assert one.rank < one._replace(violation=0.1, error=0.1).rank
     assert one._replace(error=0.4).rank < one.rank
 
 
 def test_the_path_scales_the_multipliers():
-    task = make_task(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
-    start = task.fit_smooth()
-    first, *scaled = path(task, start)
+    fitter = make_fitter(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
+    start = fitter.fit_smooth()
+    first, *scaled = path(fitter, start)
     assert first is start
     multipliers = start.result.multipliers
     lengths = [best.result.multipliers[0] / multipliers[0] for best in scaled]
@@ -201,34 +203,34 @@ def test_the_path_scales_the_multipliers():
     # Bisection: each length lies between the highest that was too low and the lowest too high.
     assert all(0 < length < 100 for length in lengths)
     assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
-    gap = task.constraint.constraints[0].gap
-    assert abs(gap(scaled[-1].scores) - 0.03) < abs(gap(task.fit_plain().scores) - 0.03) / 3
+    gap = fitter.constraint.constraints[0].gap
+    assert abs(gap(scaled[-1].scores) - 0.03) < abs(gap(fitter.fit_plain().scores) - 0.03) / 3
 
 
 def test_smooth_rates_suffice_where_they_are_the_metric():
-    task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    best = enforce(task, "auto")
+    fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+    best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert task.constraint.constraints[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
+    assert fitter.constraint.constraints[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
     assert best.result.status == "optimal"
 
 
 @pytest.mark.parametrize("solver", [SQP(), SQP(tol=1e-3), GDA(max_iter=2000)])
 def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
     """A solver may exceed a bound by ``tol``, and the fit may not."""
-    task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    best = enforce(replace(task, solver=solver), "correction")
+    fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+    best = enforce(replace(fitter, solver=solver), "correction")
     assert best.violation == 0.0
-    assert 0.005 < task.constraint.constraints[0].gap(best.scores) <= 0.01
+    assert 0.005 < fitter.constraint.constraints[0].gap(best.scores) <= 0.01
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_decisions_and_losses_keep_their_tolerances_together(seed):
     X, target, groups = draw(seed, n_samples=400)
-    task = make_task(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
-    assert not task.fit_plain().keeps_bound
-    best = enforce(task, "auto")
-    parity, loss_parity = task.constraint
+    fitter = make_fitter(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
+    assert not fitter.fit_plain().keeps_bound
+    best = enforce(fitter, "auto")
+    parity, loss_parity = fitter.constraint
     assert best.keeps_bound
     assert parity.gap(best.scores) <= 0.02
     assert loss_parity.gap(best.scores) <= 0.02
@@ -237,37 +239,37 @@ def test_decisions_and_losses_keep_their_tolerances_together(seed):
 
 def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     specs = [DemographicParity(), LossParity()]
-    task = make_task(*draw(0, n_samples=400), specs, tolerance=0.02)
-    start = task.fit_smooth()
-    missing = [best for best in corrections(task, start) if not best.keeps_bound]
+    fitter = make_fitter(*draw(0, n_samples=400), specs, tolerance=0.02)
+    start = fitter.fit_smooth()
+    missing = [best for best in corrections(fitter, start) if not best.keeps_bound]
     assert missing
-    tightened = tighten(task, missing[0])
+    tightened = tighten(fitter, missing[0])
     assert tightened.rank < missing[0].rank
     assert tightened.keeps_bound
-    assert tighten(task, tightened) is tightened
+    assert tighten(fitter, tightened) is tightened
 
 
 def test_contradictory_constraints_end_soon_and_are_reported():
     # No model has a loss that small, and the constraint on decisions counts too.
     specs = [DemographicParity(), BoundedGroupLoss(0.05)]
-    task = make_task(*draw(1, n_samples=300), specs, tolerance=0.02)
-    best = enforce(task, "auto")
+    fitter = make_fitter(*draw(1, n_samples=300), specs, tolerance=0.02)
+    best = enforce(fitter, "auto")
     assert not best.keeps_bound
     assert best.result.status == "infeasible"
     assert best.result.n_iter < 60
-    excesses = np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
+    excesses = np.maximum(0.0, fitter.constraint.gaps(best.scores) - fitter.constraint.tolerances)
     assert best.violation == max(excesses) > 0.1
 
 
 def test_without_constraint_the_plain_fit_keeps_the_bound():
     X, target, groups = draw(0)
-    task = make_task(X, target, groups, [])
-    best = enforce(task, "auto")
+    fitter = make_fitter(X, target, groups, [])
+    best = enforce(fitter, "auto")
     assert best.keeps_bound
-    model = task.problem.model
-    with_weights = replace(task.problem, weights=2 * task.problem.weights)
+    model = fitter.problem.model
+    with_weights = replace(fitter.problem, weights=2 * fitter.problem.weights)
     np.testing.assert_allclose(
-        best.scores, model.scores(task.fit(with_weights, task.start).parameters), atol=1e-9
+        best.scores, model.scores(fitter.fit(with_weights, fitter.start).parameters), atol=1e-9
     )
 
 
@@ -276,8 +278,8 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     problem = network_problem()
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
-    task = Task(problem, start, solver)
-    plain, best = task.fit_plain(), enforce(task, strategy)
+    fitter = Fitter(problem, start, solver)
+    plain, best = fitter.fit_plain(), enforce(fitter, strategy)
     assert plain.violation > 0.05
     assert best.keeps_bound
     assert best.error <= plain.error + 0.15
@@ -287,15 +289,17 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
 
 def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
     X, target, groups = draw(0, n_samples=3000)
-    exact = enforce(make_task(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
+    exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
     monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 1000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
     monkeypatch.setattr(_flips, "MAX_ENTRIES", 4000)
-    task = make_task(X, target, groups, [EqualizedOdds()], tolerance=0.02)
-    assert len(task.problem.subsample.target) <= 500
-    best = enforce(task, "auto")
+    fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
+    assert len(fitter.problem.subsample.target) <= 500
+    best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert task.constraint.constraints[0].gap(task.problem.model.scores(best.parameters)) <= 0.02
+    assert (
+        fitter.constraint.constraints[0].gap(fitter.problem.model.scores(best.parameters)) <= 0.02
+    )
     assert best.error <= exact.error + 0.01
 
 
@@ -333,9 +337,9 @@ def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeyp
     X, target, groups = draw(0, n_samples=300)
     groups[:] = 0
     groups[:2] = 1
-    task = make_task(X, target, groups, [DemographicParity()])
-    assert task.problem.subsample is task.problem
-    assert enforce(task, "auto").keeps_bound
+    fitter = make_fitter(X, target, groups, [DemographicParity()])
+    assert fitter.problem.subsample is fitter.problem
+    assert enforce(fitter, "auto").keeps_bound
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -344,7 +348,7 @@ def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
     X, target, groups = draw(seed, n_samples=250)
     rng = np.random.default_rng(seed)
     errors = [
-        enforce(make_task(X * noise, target, groups, [spec], 0.02), "auto").error
+        enforce(make_fitter(X * noise, target, groups, [spec], 0.02), "auto").error
         for noise in (1.0, 1.0 + 1e-15 * rng.normal(size=X.shape))
     ]
     assert errors[0] == errors[1]
@@ -359,5 +363,5 @@ def test_decisions_are_constant_as_a_last_resort(strategy, spec, fit_intercept):
     groups = rng.integers(0, 2, 100)
     X = np.round(rng.normal(size=(100, 1)) + groups[:, np.newaxis])
     target = np.where(X[:, 0] + rng.logistic(size=100) > 0.5, 1.0, -1.0)
-    task = make_task(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
-    assert enforce(task, strategy).keeps_bound
+    fitter = make_fitter(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
+    assert enforce(fitter, strategy).keeps_bound

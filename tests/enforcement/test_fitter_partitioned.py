@@ -15,7 +15,7 @@ from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 from skfair.training import _partitioned
 from tests.enforcement.test_enforcement import draw as draw_few
-from tests.enforcement.test_enforcement import make_task
+from tests.enforcement.test_enforcement import make_fitter
 
 N_SAMPLES = 6000
 
@@ -150,8 +150,8 @@ def test_settings_that_are_no_sum_over_samples_are_fitted_as_one_block(
 
 
 def test_flips_along_a_line_are_those_of_brute_force():
-    task = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()])
-    block, rng = task.problem, np.random.default_rng(0)
+    fitter = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()])
+    block, rng = fitter.problem, np.random.default_rng(0)
     start, direction = rng.normal(size=(2, block.n_parameters))
     errors, (means,), (negative,) = _flips.count_bins(
         block, start, direction[np.newaxis], np.array([0.25])
@@ -168,7 +168,10 @@ def test_flips_along_a_line_are_those_of_brute_force():
 
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
 def test_counts_of_partitions_are_those_in_memory(spec):
-    problem, rng = make_task(*draw_few(3, n_samples=300), [spec]).problem, np.random.default_rng(0)
+    problem, rng = (
+        make_fitter(*draw_few(3, n_samples=300), [spec]).problem,
+        np.random.default_rng(0),
+    )
     partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
@@ -183,7 +186,7 @@ def test_counts_of_partitions_are_those_in_memory(spec):
 
 
 def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
-    problem = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
+    problem = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
     partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])

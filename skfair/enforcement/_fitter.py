@@ -1,4 +1,4 @@
-"""The problem to be enforced with its solver, and candidates judged by the public metrics."""
+"""Fits of a constrained problem, and candidates evaluated by the public metrics."""
 
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -25,7 +25,7 @@ from, and of problems after which the metric decides what is solved next."""
 
 
 class Candidate(NamedTuple):
-    """A model, judged by the public metrics on the training data.
+    """A model, evaluated by the public metrics on the training data.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """A problem to be enforced, and how it is solved.
+class Fitter:
+    """Fits of a constrained problem by a solver, evaluated by the public metrics.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class Task:
         """The solver's tolerance."""
         return self.solver.tol
 
-    def judge(self, parameters, result):
+    def evaluate(self, parameters, result):
         """The candidate with these parameters."""
         (counts,) = self.problem.count([parameters])
         return self._make_candidate(parameters, counts, result)
 
-    def judge_all(self, points, result):
+    def evaluate_all(self, points, result):
         """The candidates with these parameters, from one pass over the data."""
         pairs = zip(points, self.problem.count(points), strict=True)
         return [self._make_candidate(*pair, result) for pair in pairs]
@@ -144,9 +144,9 @@ class Task:
         return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):
-        """Solve a problem from unknowns x, and judge its result by the constraint of this task.
+        """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
 
-        The problem is this task's with another constraint, or with other labels and weights.
+        The problem is the fitter's with another constraint, or with other labels and weights.
         Continuous metrics are solved with a margin, to keep their bounds.
         """
         constraint = problem.constraint
@@ -155,7 +155,7 @@ class Task:
             constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
-        return self.judge(result.x[: problem.n_parameters], result)
+        return self.evaluate(result.x[: problem.n_parameters], result)
 
     def fit_roughly(self, problem, x):
         """`fit` to fewer digits, where the metric decides what is solved next."""
@@ -169,14 +169,14 @@ class Task:
 
     def fit_plain_roughly(self):
         """A fit without constraint that others may start from, on the subsample if there is one."""
-        task = self.take_subsample(self.start)
-        if task is None:
+        fitter = self.take_subsample(self.start)
+        if fitter is None:
             return self.fit_plain(solver=_ROUGH)
-        rough = task.fit_plain_roughly()
-        return self.judge(rough.parameters, rough.result)
+        rough = fitter.fit_plain_roughly()
+        return self.evaluate(rough.parameters, rough.result)
 
     def take_subsample(self, start):
-        """The same task on the subsample, from given parameters; None if there is no subsample."""
+        """The fitter of the subsample, from given parameters; None if there is no subsample."""
         problem = self.problem.subsample
         return None if problem is self.problem else replace(self, problem=problem, start=start)
 
@@ -198,17 +198,17 @@ class Task:
         return replace(self.problem, constraint=constraint)
 
     def replace_tolerances(self, tolerances):
-        """The same task with other tolerances, (n_constraints,)."""
+        """The same fitter with other tolerances, (n_constraints,)."""
         constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.replace_constraint(constraint))
 
     def restrict_to(self, problem):
-        """The same task on a subsample, solved to the digits that it shares with all samples."""
+        """The fitter of a subsample, with a tolerance that suits its sampling error."""
         tol = max(_SUBSAMPLE_TOL, self.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
 
     def restart_at(self, candidate):
-        """The same task, started at a candidate of a similar task."""
+        """The same fitter, started at a candidate of a similar fitter."""
         constraint, compares_ranks = self.constraint, "ranks" in self.constraint.statistics
         if not compares_ranks:
             constraint = constraint.correct(candidate.scores)
