@@ -61,18 +61,19 @@ def _cell(cell):
 def draw_strip(low, value, high, reference, scale):
     """Picture of the interval, the value and, dashed, the value of the reference group."""
 
-    def x(value):
+    def position(value):
         return f"{100 * (value - scale[0]) / (scale[1] - scale[0]):.1f}"
 
-    def line(kind, start, end, top, bottom):
-        return f'<line class="{kind}" x1="{x(start)}" x2="{x(end)}" y1="{top}" y2="{bottom}"/>'
+    def draw_line(kind, start, end, top, bottom):
+        x1, x2 = position(start), position(end)
+        return f'<line class="{kind}" x1="{x1}" x2="{x2}" y1="{top}" y2="{bottom}"/>'
 
     shapes = []
     if reference is not None:
-        shapes.append(line("ref", reference, reference, 0, 20))
+        shapes.append(draw_line("ref", reference, reference, 0, 20))
     if isfinite(low) and isfinite(high):
-        shapes.append(line("span", low, high, 10, 10))
-    shapes.append(line("at", value, value, 4, 16))
+        shapes.append(draw_line("span", low, high, 10, 10))
+    shapes.append(draw_line("at", value, value, 4, 16))
     return (
         '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{''.join(shapes)}</svg>"

@@ -395,7 +395,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
     def _cluster(self, data, random_state, rounds):
         def watch(point):
-            return rounds.show(lambda: data.describe_round(point), lambda: data.label_rows(point))
+            return rounds.show(
+                lambda: data.describe_clustering(point), lambda: data.label_rows(point)
+            )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = check_runs(self, data.mean)

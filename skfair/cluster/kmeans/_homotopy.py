@@ -140,7 +140,7 @@ class Homotopy(BaseEstimator):
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         # Warm start: plain k-means and rising balances on a subsample, then on larger ones.
         subsample = self._thin_samples(samples, runs, random_state)
-        point = self._climb(
+        point = self._lowest_end(
             subsample, self._compare_starts(subsample, runs, random_state), level, runs.tol
         )
         size = GROWTH * subsample.n_samples
@@ -219,21 +219,22 @@ class Homotopy(BaseEstimator):
             point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
-        highest = self._climb(subsample, [lowest, *others], samples.balance, runs.tol)
+        highest = self._lowest_end(subsample, [lowest, *others], samples.balance, runs.tol)
         point, _, _ = advance(samples, highest, samples.balance, 5, runs.tol)
         point = round_off(samples, point, samples.balance)
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         return [*routes, route_from(samples, point, 1.0)]
 
-    def _climb(self, samples, points, ratio, tol):
-        """The cheapest end of the homotopies from points of plain k-means to a balance."""
+    def _lowest_end(self, samples, points, ratio, tol):
+        """The end of lowest cost of the homotopies from points of plain k-means to a balance."""
         if ratio == 0 and is_sized(samples.limits):
             return points[0]  # already converged
         # Each start follows its own homotopy; kernels release the interpreter lock.
-        climb = partial(self._climb_from, samples, ratio, tol)
-        return min(_map_in_threads(samples.n_jobs, climb, points), key=attrgetter("cost"))
+        follow = partial(self._follow_levels, samples, ratio, tol)
+        return min(_map_in_threads(samples.n_jobs, follow, points), key=attrgetter("cost"))
 
-    def _climb_from(self, samples, ratio, tol, point):
+    def _follow_levels(self, samples, ratio, tol, point):
+        """The end of the homotopy from a point, level by level."""
         for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
             point, _, _ = advance(samples, point, level, 1, tol)
         return point

@@ -72,7 +72,7 @@ class KMeansInput(NamedTuple):
         # cheaper.
         dual = point.dual if reached > 0 else None
         assignment = fair_assignment(problem, clustering.centers, reached, dual)
-        return self.describe_round(point) | {
+        return self.describe_clustering(point) | {
             "offsets_": assignment.offsets,
             "lower_bound_": min(float(assignment.value), point.cost),
             **self.label_rows(point),
@@ -83,7 +83,7 @@ class KMeansInput(NamedTuple):
         point = recompute_point(self.problem, labels[self.present], n_clusters)
         return self.describe(point) | {"labels_": labels}
 
-    def describe_round(self, point):
+    def describe_clustering(self, point):
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
