@@ -79,10 +79,10 @@ class BoundConstraint:
         """The gap by the public metric."""
         return float(self.aggregate(self.means.exact_at(scores)))
 
-    def correct(self, scores, share=1.0):
-        """The same constraint, its offset moved by a share to the residual at the scores."""
+    def correct(self, scores, step_size=1.0):
+        """The same constraint, its offset moved by a step to the residual at the scores."""
         residual = self.means.residual(scores)
-        return replace(self, offset=self.offset + share * (residual - self.offset))
+        return replace(self, offset=self.offset + step_size * (residual - self.offset))
 
     def linearize_at(self, scores):
         """The constraint itself: its rows suit all scores."""
@@ -93,7 +93,7 @@ class BoundConstraint:
         return replace(self, means=self.means.take(rows), uncompared=None)
 
     def subset(self, rows, factors=1.0, target=None):
-        """A partition's share, as in `Events.subset`: rows of partitions add up, without offset."""
+        """A partition's contribution, as in `Events.subset`; rows without offset add up."""
         # The offset is added once, to the means of all samples, so a partition has none.
         uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
         means = self.means.subset(rows, factors, target)

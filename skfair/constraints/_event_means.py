@@ -67,11 +67,11 @@ class EventMeans:
         return estimates_of(self.events, self.exact_rate(scores))
 
     def moments(self, scores):
-        """Means of the exact rate and its square, and sums of squared shares; partitions add up."""
+        """Means of the exact rate and its square, sums of squared weights; partitions add up."""
         values = self.exact_rate(scores)
-        # The sum of squared shares is one over the effective number of samples.
-        shares = self.events.averaging_matrix.power(2).sum(axis=1)
-        return self.events.means(values), self.events.means(values**2), shares
+        # The sum of squared weights is one over the effective number of samples.
+        weights = self.events.averaging_matrix.power(2).sum(axis=1)
+        return self.events.means(values), self.events.means(values**2), weights
 
     @property
     def has_kernel(self):
@@ -79,11 +79,11 @@ class EventMeans:
         return self.kernel_arguments(self.smooth) is not None
 
     def kernel_arguments(self, rate):
-        """Event and share of each sample, and what kernels know a rate by; None without a kernel.
+        """Event and weight of each sample, and what kernels know a rate by; None without a kernel.
 
-        Events are disjoint; samples in none of them have the number of events, and a share of 0.
+        Events are disjoint; samples in none of them have the number of events, and a weight of 0.
         """
-        known, members = kernel_rate(rate), self.events.codes_and_shares
+        known, members = kernel_rate(rate), self.events.codes_and_weights
         return None if known is None or members is None else (*members, *known)
 
     @cached_property
@@ -96,8 +96,8 @@ class EventMeans:
         positive, negative = (
             self.exact_rate(np.full(len(self.target), sign)) for sign in (1.0, -1.0)
         )
-        samples, _, shares = self.events.memberships
-        return shares * (positive - negative)[samples], self.events.means(negative)
+        samples, _, weights = self.events.memberships
+        return weights * (positive - negative)[samples], self.events.means(negative)
 
     def along_flips(self, decisions, steps, n_steps):
         """Exact means as decisions flip, (n_events, n_steps + 1): at first, and after each step.
@@ -118,7 +118,7 @@ class EventMeans:
         return replace(self, events=events, target=self.target[rows], counts=counts)
 
     def subset(self, rows, factors=1.0, target=None):
-        """A partition's share of the means, as in `Events.subset`; partitions add up."""
+        """A partition's contribution to the means, as in `Events.subset`; partitions add up."""
         target = self.target[rows] if target is None else target
         return replace(self, events=self.events.subset(rows, factors), target=target)
 

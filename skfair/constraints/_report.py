@@ -8,17 +8,17 @@ from skfair.constraints._protocols import REPORT_COLUMNS
 def report_means(constraint, moments):
     """One row per rate of a `BoundConstraint`; those of small groups come last.
 
-    `moments` are the means of each rate and of its square, and the sum of the squared shares of its
+    `moments` are the means of each rate and of its square, and the sum of squared weights of its
     samples, (n_events,) each.
     """
     import pandas as pd
 
     means, uncompared = constraint.means, constraint.uncompared
-    rates, squares, shares = moments
+    rates, squares, weights = moments
     labels, counts, n_compared = means.labels, means.counts, len(means.labels)
     if uncompared is not None:
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
-    # Standard error of a weighted mean: the variance times the sum of squared shares.
+    # Standard error of a weighted mean: the variance times the sum of squared weights.
     variances = np.maximum(0.0, squares - rates**2)  # despite rounding
     cells, groups = zip(*labels, strict=True)
     is_compared = np.arange(len(rates)) < n_compared
@@ -30,7 +30,7 @@ def report_means(constraint, moments):
         "group": list(groups),
         "rate": rates,
         "n": counts,
-        "standard_error": np.sqrt(variances * shares),
+        "standard_error": np.sqrt(variances * weights),
         "constraint": [constraint.name] * len(rates),
         "threshold": np.full(len(rates), threshold),
         "gap": np.where(is_compared, gap, np.nan),
@@ -43,7 +43,7 @@ def report_shares(constraint, moments):
     """One row per event and threshold of a `BoundPartialParity`; those of small groups come last.
 
     `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,
-    n_thresholds), and the sums of the squared shares of samples, (n_events,).
+    n_thresholds), and the sums of the squared weights of samples, (n_events,).
     """
     import pandas as pd
 

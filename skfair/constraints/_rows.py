@@ -46,7 +46,7 @@ class EventJacobian(ScoreJacobian):
     @cached_property
     def cells(self):
         """Derivative of each mean by each score, a csr_array of shape (n_events, n_samples)."""
-        # Chain rule: the share of each sample in its event's mean times the slope of its rate.
+        # Chain rule: the weight of each sample in its event's mean times the slope of its rate.
         averaging = self.events.averaging_matrix
         return sparse.csr_array(
             (averaging.data * self.slope[averaging.indices], averaging.indices, averaging.indptr),
@@ -78,9 +78,9 @@ class StackedJacobian(ScoreJacobian):
 
     def adjoint(self, v):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        shares = split(v, [one.combine.shape[0] for one in self.jacobians])
-        pairs = zip(self.jacobians, shares, strict=True)
-        return sum((one.adjoint(share) for one, share in pairs), np.zeros(self.n_samples))
+        blocks = split(v, [one.combine.shape[0] for one in self.jacobians])
+        pairs = zip(self.jacobians, blocks, strict=True)
+        return sum((one.adjoint(block) for one, block in pairs), np.zeros(self.n_samples))
 
 
 class ConstraintValues(NamedTuple):
@@ -169,10 +169,10 @@ class MeanRows:
         """What the smooth means lack of the exact ones, an offset, (n_events,)."""
         return self.means.residual(scores)
 
-    def correct(self, scores, share=1.0):
-        """The same rows with an offset that is moved, by a share, to the residual at the scores."""
+    def correct(self, scores, step_size=1.0):
+        """The same rows with an offset that is moved by a step to the residual at the scores."""
         # The offset that would make smooth means equal to exact ones is their residual.
-        offset = self.offset + share * (self.residual(scores) - self.offset)
+        offset = self.offset + step_size * (self.residual(scores) - self.offset)
         return MeanRows(self.means, self.polyhedron, offset)
 
     def draw(self, n_per_event, random_state=None, first=()):
@@ -209,7 +209,7 @@ class NoRows:
         """No values, (0,)."""
         return aux
 
-    def correct(self, scores, share=1.0):
+    def correct(self, scores, step_size=1.0):
         """The same: there is nothing to correct."""
         return self
 
@@ -278,9 +278,9 @@ class StackedRows:
             one.constant_term(unknowns) for one, unknowns in self._pair_with_aux(aux)
         )
 
-    def correct(self, scores, share=1.0):
+    def correct(self, scores, step_size=1.0):
         """The same rows, each corrected at the scores."""
-        return StackedRows(tuple(one.correct(scores, share) for one in self.components))
+        return StackedRows(tuple(one.correct(scores, step_size) for one in self.components))
 
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
@@ -290,9 +290,9 @@ class StackedRows:
 
     def original_multipliers(self, multipliers):
         """Multipliers of the original rows from those of these rows, which majorise them."""
-        shares = split(multipliers, [len(one.lower) for one in self.components])
-        pairs = zip(self.components, shares, strict=True)
-        return concatenate(one.original_multipliers(share) for one, share in pairs)
+        blocks = split(multipliers, [len(one.lower) for one in self.components])
+        pairs = zip(self.components, blocks, strict=True)
+        return concatenate(one.original_multipliers(block) for one, block in pairs)
 
     def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event of every component, as `draw_rows`."""

@@ -74,9 +74,9 @@ class ConstraintSystem:
         """The same constraints with other tolerances, (n_constraints,)."""
         return self.map(lambda one, tolerance: replace(one, tolerance=float(tolerance)), tolerances)
 
-    def correct(self, scores, share=1.0):
-        """The same constraints, each offset moved by a share to the residual at the scores."""
-        return self.map(lambda one: one.correct(scores, share))
+    def correct(self, scores, step_size=1.0):
+        """The same constraints, each offset moved by a step to the residual at the scores."""
+        return self.map(lambda one: one.correct(scores, step_size))
 
     def linearize_at(self, scores):
         """The same constraints with the rows that suit scores near the given ones."""
@@ -104,5 +104,5 @@ class ConstraintSystem:
         return self.map(lambda one: one.take(rows))
 
     def subset(self, rows, factors=1.0, target=None):
-        """A partition's share of the constraints, as in `BoundConstraint.subset`."""
+        """A partition's contribution to the constraints, as in `BoundConstraint.subset`."""
         return self.map(lambda one: one.subset(rows, factors, target))

@@ -167,10 +167,10 @@ def _corrections(constraint, start):
 def _secant(constraint, start):
     """Yield rows with another tolerance, found by the secant method in a bracket.
 
-    The share of the bracket that the secant points to is kept away from its ends. If less tolerance
-    increases the gap, or 0 is not enough, the ramp is made narrower, and the next time rows are
-    refined too. None is the end: a tolerance of 0 is more than enough, or narrower ramps come no
-    nearer to it, or the ramp is so narrow that no model can keep more than 0.
+    The fraction of the bracket that the secant points to is kept away from 0 and 1. If less
+    tolerance increases the gap, or 0 is not enough, the ramp is made narrower, and the next time
+    rows are refined too. None is the end: a tolerance of 0 is more than enough, or narrower ramps
+    come no nearer to it, or the ramp is so narrow that no model can keep more than 0.
     """
     requested = constraint.tolerance
     aim = _aim(requested)
@@ -207,8 +207,8 @@ def _secant(constraint, start):
                     high = (2.0 * tolerance * aim / gap, 2.0 * aim)
                 elif not is_measured and tolerance > high[0] / 2:
                     high = (2.0 * high[0], high[1])
-            share = (aim - low[1]) / max(high[1] - low[1], 1e-12)
-            tolerance = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
+            fraction = (aim - low[1]) / max(high[1] - low[1], 1e-12)
+            tolerance = low[0] + min(max(fraction, 0.1), 0.9) * (high[0] - low[0])
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation

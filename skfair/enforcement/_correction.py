@@ -18,16 +18,16 @@ def corrections(fitter, start):
 
     A correction that takes the decisions further from the bound is made half as far.
     """
-    problem, best, share = fitter.problem, start, 1.0
+    problem, best, step_size = fitter.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
-        corrected = problem.correct(best.parameters, share)
+        corrected = problem.correct(best.parameters, step_size)
         candidate = fitter.fit(corrected, corrected.initial_point(best.parameters))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
             problem, best = corrected, candidate
         else:
-            share /= 2
+            step_size /= 2
 
 
 def correct_partitioned(fitter, on_subsample, start):
@@ -87,7 +87,7 @@ def path(fitter, start):
     low, high, parameters = 0.0, np.inf, start.parameters
     length = 1.0
     for _ in range(_MAX_LENGTHS):
-        gain = problem.share * problem.target - length * effects
+        gain = problem.mean_weights * problem.target - length * effects
         weighted = replace(
             problem,
             constraint=ConstraintSystem(()),

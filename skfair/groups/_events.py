@@ -43,17 +43,17 @@ class Events(ABC):
         """
         codes = np.asarray(codes)
         weights = _check_weights(weights, len(codes))
-        # Samples in no event go to an extra bin, the last one, whose shares are 0.
+        # Samples in no event go to an extra bin, the last one, whose weights are 0.
         codes = np.where(codes >= 0, codes, n_events) if (codes < 0).any() else codes
         totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
-        shares = np.append(1.0 / totals, 0.0)[codes]
-        shares *= weights
-        return _DisjointEvents(codes, shares, n_events)
+        mean_weights = np.append(1.0 / totals, 0.0)[codes]
+        mean_weights *= weights
+        return _DisjointEvents(codes, mean_weights, n_events)
 
     @staticmethod
     def overlapping(membership, weights=None):
         """Events that may share samples, from booleans of shape (n_samples, n_events)."""
-        # Shares of the events' weights, as the entries of the averaging matrix.
+        # Entries of the averaging matrix.
         members = sparse.csr_array(membership.T, dtype=np.float64)
         if not np.isin(members.data, (0, 1)).all():
             raise ValueError(
@@ -64,8 +64,8 @@ class Events(ABC):
         weighted = members.data * _check_weights(weights, members.shape[1])[members.indices]
         event = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
         totals = _check_totals(np.bincount(event, weighted, minlength=members.shape[0]))
-        shares = (weighted / totals[event], members.indices, members.indptr)
-        return _OverlappingEvents(sparse.csr_array(shares, shape=members.shape))
+        mean_weights = (weighted / totals[event], members.indices, members.indptr)
+        return _OverlappingEvents(sparse.csr_array(mean_weights, shape=members.shape))
 
     def draw(self, n_per_event, random_state):
         """Draw equally many samples from every event, each by its weight, with replacement.
@@ -73,19 +73,19 @@ class Events(ABC):
         The positions are of shape (n_events * n_per_event,), event after event.
         """
         events = np.arange(self.n_events)[:, np.newaxis]
-        # Invert the cumulative shares; those of event e reach from e to e + 1.
+        # Invert the cumulative weights; those of event e reach from e to e + 1.
         uniform = random_state.random_sample((self.n_events, n_per_event))
         uniform += events
-        entries = np.searchsorted(self._cumulative_shares, uniform, side="right")
+        entries = np.searchsorted(self._cumulative_weights, uniform, side="right")
         # Rounding must not lead into the next event.
         np.minimum(entries, self.averaging_matrix.indptr[events + 1] - 1, out=entries)
         return self.averaging_matrix.indices[entries.ravel()]
 
     @cached_property
-    def _cumulative_shares(self):
-        """Cumulative shares of all events; those of each event end at an integer."""
-        _, event, shares = self.memberships
-        cumulative = np.cumsum(shares)
+    def _cumulative_weights(self):
+        """Cumulative weights of all events; those of each event end at an integer."""
+        _, event, mean_weights = self.memberships
+        cumulative = np.cumsum(mean_weights)
         ends = cumulative[self.averaging_matrix.indptr[1:] - 1]
         return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
@@ -99,7 +99,7 @@ class Events(ABC):
 
     @abstractmethod
     def take(self, rows):
-        """The events of selected samples; the shares of each add up to 1 again.
+        """The events of selected samples; the weights in each sum to 1 again.
 
         `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
         """
@@ -110,13 +110,13 @@ class Events(ABC):
 
     @abstractmethod
     def subset(self, rows, factors=1.0):
-        """The events' shares of selected samples: means of subsets add up to those of all.
+        """The weights of selected samples in the events: means of subsets add up to those of all.
 
-        `factors` multiply the shares.
+        `factors` multiply the weights.
         """
 
-    codes_and_shares = None
-    """Of disjoint events, the event and share of each sample; `n_events` and 0 for none."""
+    codes_and_weights = None
+    """Of disjoint events, the event and weight of each sample; `n_events` and 0 for none."""
 
     @property
     @abstractmethod
@@ -125,40 +125,42 @@ class Events(ABC):
 
     @cached_property
     def memberships(self):
-        """Sample, event and share of every membership, event by event: three (n_entries,)."""
+        """Sample, event and weight of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging_matrix
         events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), events, averaging.data
 
     def members(self, event):
-        """Positions of the samples of an event, and their shares of its weight."""
+        """Positions of the samples of an event, and their weights in its mean."""
         averaging = self.averaging_matrix
         inside = slice(*averaging.indptr[event : event + 2])
         return averaging.indices[inside], averaging.data[inside]
 
     def quantiles(self, event, scores, levels):
-        """Scores that given shares of an event exceed, one for each level in [0, 1]."""
-        samples, shares = self.members(event)
+        """Scores that given proportions of an event exceed, one for each level in [0, 1]."""
+        samples, mean_weights = self.members(event)
         member_scores = scores[samples]
-        if np.ptp(shares) > 0:
+        if np.ptp(mean_weights) > 0:
             descending = np.argsort(-member_scores, kind="stable")
-            member_scores, shares = member_scores[descending], shares[descending]
-        else:  # equal shares need no permutation: sorting values is much faster than argsort
+            member_scores, mean_weights = member_scores[descending], mean_weights[descending]
+        else:  # equal weights need no permutation: sorting values is much faster than argsort
             member_scores = -np.sort(-member_scores)
-        return np.interp(levels, np.cumsum(shares) - shares / 2, member_scores)
+        return np.interp(levels, np.cumsum(mean_weights) - mean_weights / 2, member_scores)
 
 
 class _DisjointEvents(Events):
     """Every sample in at most one event, so that an array of codes suffices."""
 
-    def __init__(self, codes, shares, n_events):
+    def __init__(self, codes, mean_weights, n_events):
         self.codes = codes  # (n_samples,) event of each sample; n_events for none
-        self.shares = shares  # (n_samples,) share of each sample of the weight of its event
+        self.mean_weights = (
+            mean_weights  # (n_samples,) weight of each sample in the mean of its event
+        )
         self.n_events, self.n_samples = n_events, len(codes)
 
     @property
-    def codes_and_shares(self):
-        return self.codes, self.shares
+    def codes_and_weights(self):
+        return self.codes, self.mean_weights
 
     @property
     def membership_codes(self):
@@ -167,37 +169,37 @@ class _DisjointEvents(Events):
     @cached_property
     def averaging_matrix(self):
         inside = np.flatnonzero(self.codes < self.n_events)
-        entries = (self.shares[inside], (self.codes[inside], inside))
+        entries = (self.mean_weights[inside], (self.codes[inside], inside))
         return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
 
     def means(self, values):
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
         if np.ndim(values) > 1 or self.n_samples > _MAX_BINCOUNT_SAMPLES:
             return self.averaging_matrix @ values
-        return np.bincount(self.codes, self.shares * values, self.n_events + 1)[:-1]
+        return np.bincount(self.codes, self.mean_weights * values, self.n_events + 1)[:-1]
 
     def means_adjoint(self, v):
         if np.ndim(v) > 1:
             return self.averaging_matrix.T @ v
-        return self.shares * np.append(v, 0.0)[self.codes]
+        return self.mean_weights * np.append(v, 0.0)[self.codes]
 
     def take(self, rows):
-        codes, shares = self.codes[rows], self.shares[rows]
-        # Shares of the samples taken add up to 1 in every event; the extra bin divides by 1.
-        totals = np.bincount(codes, shares, self.n_events + 1)[:-1]
+        codes, mean_weights = self.codes[rows], self.mean_weights[rows]
+        # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
+        totals = np.bincount(codes, mean_weights, self.n_events + 1)[:-1]
         _check_taken(totals)
-        return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
+        return _DisjointEvents(codes, mean_weights / np.append(totals, 1.0)[codes], self.n_events)
 
     def subset(self, rows, factors=1.0):
-        shares = self.shares[rows]
+        mean_weights = self.mean_weights[rows]
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
-            shares = shares * factors
-        return _DisjointEvents(self.codes[rows], shares, self.n_events)
+            mean_weights = mean_weights * factors
+        return _DisjointEvents(self.codes[rows], mean_weights, self.n_events)
 
     def embed(self, rows, n_samples):
-        codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)
-        codes[rows], shares[rows] = self.codes, self.shares
-        return _DisjointEvents(codes, shares, self.n_events)
+        codes, mean_weights = np.full(n_samples, self.n_events), np.zeros(n_samples)
+        codes[rows], mean_weights[rows] = self.codes, self.mean_weights
+        return _DisjointEvents(codes, mean_weights, self.n_events)
 
 
 class _OverlappingEvents(Events):
@@ -228,16 +230,16 @@ class _OverlappingEvents(Events):
         taken = self.averaging_matrix[:, rows]
         totals = taken.sum(axis=1)
         _check_taken(totals)
-        # Divide each share by the sum of its event, as rows of the matrix are events.
-        shares = taken.data / np.repeat(totals, np.diff(taken.indptr))
-        entries = (shares, taken.indices, taken.indptr)
+        # Divide each weight by the sum of its event, as rows of the matrix are events.
+        mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
+        entries = (mean_weights, taken.indices, taken.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=taken.shape))
 
     def subset(self, rows, factors=1.0):
         taken = sparse.csr_array(self.averaging_matrix[:, rows])
         factors = np.broadcast_to(factors, taken.shape[1])
-        shares = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
-        return _OverlappingEvents(sparse.csr_array(shares, shape=taken.shape))
+        mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
+        return _OverlappingEvents(sparse.csr_array(mean_weights, shape=taken.shape))
 
     def embed(self, rows, n_samples):
         columns = np.arange(n_samples)[rows][self.averaging_matrix.indices]

@@ -29,7 +29,7 @@ _PAIRS = 1 << 20
 
 
 def over_pairs(loss):
-    """Whether a loss compares samples; it then also takes their shares of the mean."""
+    """Whether a loss compares samples; it then also takes their weights in the mean."""
     return getattr(loss, "compares_pairs", False)
 
 
@@ -81,14 +81,14 @@ class AUCLoss(BaseEstimator):
 
     >>> import numpy as np
     >>> from skfair.losses import AUCLoss
-    >>> scores, target, share = np.array([0.0, 1.0, -2.0]), np.array([1, -1, -1]), np.ones(3) / 3
-    >>> round(float(share @ AUCLoss()(scores, target, share).value), 6)
+    >>> scores, target, weights = np.array([0.0, 1.0, -2.0]), np.array([1, -1, -1]), np.ones(3) / 3
+    >>> round(float(weights @ AUCLoss()(scores, target, weights).value), 6)
     1.0
 
     The half of the negatives with the higher scores is ranked wrongly:
 
     >>> worst = AUCLoss((0.0, 0.5), taper=0.0)
-    >>> round(float(share @ worst(scores, target, share).value), 6)
+    >>> round(float(weights @ worst(scores, target, weights).value), 6)
     2.0
     """
 
@@ -110,27 +110,27 @@ class AUCLoss(BaseEstimator):
         self.loss = loss
         self.taper = taper
 
-    def __call__(self, scores: np.ndarray, target: np.ndarray, share: np.ndarray) -> Any:
-        r"""Losses of samples with classes -1 and +1 and shares in the mean, as `Pointwise`.
+    def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Any:
+        r"""Losses of samples with classes -1 and +1 and weights in the mean, as `Pointwise`.
 
         Their mean is the loss of pairs, and likewise the derivatives: the loss of a pair is
         assigned to its negative. Curvatures are by single scores; by
         :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they bound those of differences, and are never negative.
         A parameter that is out of range raises a ValueError.
         """
-        convex, concave = self.parts(scores, target, share)
+        convex, concave = self.parts(scores, target, weights)
         # The difference of two convex functions is not convex: negative curvatures are cut off.
         value, slope, curvature = (up - down for up, down in zip(convex, concave, strict=True))
         return Pointwise(value, slope, np.maximum(0.0, curvature))
 
     def parts(
-        self, scores: np.ndarray, target: np.ndarray, share: np.ndarray
+        self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray
     ) -> tuple[Pointwise, ...]:
         """Two functions, convex in the scores, whose difference is the loss.
 
         Parameters
         ----------
-        scores, target, share : ndarray of shape (n_samples,)
+        scores, target, weights : ndarray of shape (n_samples,)
             As in `__call__`.
 
         Returns
@@ -140,16 +140,16 @@ class AUCLoss(BaseEstimator):
         """
         begin, end = self._check_interval()
         # Negatives up to the end of the interval, less those up to its beginning.
-        sides, width = _ClassScores(scores, target, share), end - begin
+        sides, width = _ClassScores(scores, target, weights), end - begin
         length = self.taper * width
         return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
 
-    def majorant(self, scores: np.ndarray, target: np.ndarray, share: np.ndarray) -> Callable:
+    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Callable:
         """A convex majorant of the loss, equal at the scores passed.
 
         Parameters
         ----------
-        scores, target, share : ndarray of shape (n_samples,)
+        scores, target, weights : ndarray of shape (n_samples,)
             As in `__call__`.
 
         Returns
@@ -157,7 +157,7 @@ class AUCLoss(BaseEstimator):
         loss : callable
             With the arguments of this loss.
         """
-        _, concave = self.parts(scores, target, share)
+        _, concave = self.parts(scores, target, weights)
         return _Majorant(self, scores, concave)
 
     def _check_interval(self):
@@ -189,8 +189,8 @@ class _Majorant:
         self.scores = scores
         self.concave = concave
 
-    def __call__(self, scores, target, share):
-        convex, _ = self.loss.parts(scores, target, share)
+    def __call__(self, scores, target, weights):
+        convex, _ = self.loss.parts(scores, target, weights)
         value, slope, _ = self.concave
         line = value + slope * (scores - self.scores)
         return Pointwise(convex.value - line, convex.slope - slope, convex.curvature)
@@ -199,18 +199,18 @@ class _Majorant:
 class _ClassScores:
     """Positives by ascending and negatives by descending score."""
 
-    def __init__(self, scores, target, share):
-        # Samples without share are left out, as in a mini-batch.
-        positive = np.flatnonzero((target > 0) & (share > 0))
-        negative = np.flatnonzero((target <= 0) & (share > 0))
+    def __init__(self, scores, target, weights):
+        # Samples of weight 0 are left out, as in a mini-batch.
+        positive = np.flatnonzero((target > 0) & (weights > 0))
+        negative = np.flatnonzero((target <= 0) & (weights > 0))
         self.n_samples = len(scores)
         self.positives = positive[np.argsort(scores[positive], kind="stable")]
         self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
         self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
-        self.weights = share[self.positives].sum(), share[self.negatives].sum()
+        self.weights = weights[self.positives].sum(), weights[self.negatives].sum()
         # Shares within the class; a class without samples has none.
         self.positive_shares, self.negative_shares = (
-            share[members] / max(weight, np.finfo(float).tiny)
+            weights[members] / max(weight, np.finfo(float).tiny)
             for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
         )
 
@@ -280,7 +280,7 @@ class _ClassScores:
 
     def _average_ties(self, counts):
         """Counts averaged over negatives of equal score, in proportion to their shares."""
-        # The order of equal scores is arbitrary, so each of them has the same weight per share.
+        # The order of equal scores is arbitrary, so each of them has the same count per weight.
         _, ties = np.unique(self.negative_scores, return_inverse=True)
         tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
@@ -290,7 +290,7 @@ class _ClassScores:
 
         Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
         """
-        # Each negative ranks at the middle of its share.
+        # Each negative ranks at the middle of its weight.
         ranks = np.cumsum(self.negative_shares) - self.negative_shares / 2.0
         ends = np.searchsorted(ranks, [rank - length / 2.0, rank + length / 2.0])
         tapering = slice(*ends)

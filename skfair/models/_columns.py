@@ -51,8 +51,8 @@ def _compress(X):
     return sparse.csr_array(compressed_rows(X), shape=X.shape)
 
 
-def moments(X, share, n_jobs=None):
-    """Mean and variance of each column, (n_features,) each, for shares of rows that sum to 1.
+def moments(X, weights, n_jobs=None):
+    """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
     lose digits of columns with a large mean.
@@ -61,42 +61,44 @@ def moments(X, share, n_jobs=None):
     --------
     >>> import numpy as np
     >>> from skfair.models import moments
-    >>> moments(np.array([[1.0], [3.0]]), share=np.array([0.5, 0.5]))
+    >>> moments(np.array([[1.0], [3.0]]), weights=np.array([0.5, 0.5]))
     (array([2.]), array([1.]))
     """
     # Two passes: means, then deviations from them, so that no digits cancel.
     if sparse.issparse(X):
-        mean = X.T @ share
-        residual, squares = _sparse_deviations(X, share, mean)
+        mean = X.T @ weights
+        residual, squares = _sparse_deviations(X, weights, mean)
     else:
-        parts = make_partitions([(X[rows], share[rows]) for rows in blocks(len(share))], n_jobs)
+        parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
         mean = parts.reduce(_sums)
         residual, squares = parts.reduce(_deviations, mean)
     return mean + residual, np.maximum(0.0, squares - residual**2)
 
 
 def _sums(part):
-    X, share = part
-    return X.T.dot(share)
+    X, weights = part
+    return X.T.dot(weights)
 
 
 def _deviations(part, mean):
     """Sums of deviations from the means and of their squares, by column."""
-    X, share = part
+    X, weights = part
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
-    for rows in _chunks(len(share)):
+    for rows in _chunks(len(weights)):
         deviation = X[rows] - mean
-        residual += share[rows].dot(deviation)
-        squares += share[rows].dot(deviation**2)
+        residual += weights[rows].dot(deviation)
+        squares += weights[rows].dot(deviation**2)
     return residual, squares
 
 
-def _sparse_deviations(X, share, mean):
+def _sparse_deviations(X, weights, mean):
     from skfair._kernels.sparse_rows import stored_deviations
 
-    counts, stored, residual, squares = stored_deviations(X.data, X.indices, X.indptr, share, mean)
-    # Share of the absent entries (zeros); exactly 0 for full columns, as shares round.
-    absent = np.where(counts == len(share), 0.0, np.maximum(0.0, 1.0 - stored))
+    counts, stored, residual, squares = stored_deviations(
+        X.data, X.indices, X.indptr, weights, mean
+    )
+    # Weight of the absent entries (zeros); exactly 0 for full columns, as weights round.
+    absent = np.where(counts == len(weights), 0.0, np.maximum(0.0, 1.0 - stored))
     return residual - absent * mean, squares + absent * mean**2
 
 

@@ -111,8 +111,8 @@ class LinearModel(LinearInParameters):
         """
         original = X
         X = store_columns(X)
-        share = weights / weights.sum()
-        mean, variance = moments(X, share, n_jobs)
+        normalized = weights / weights.sum()
+        mean, variance = moments(X, normalized, n_jobs)
         model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):
@@ -121,7 +121,7 @@ class LinearModel(LinearInParameters):
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
         X = shift_columns(X, origin)
-        return cls(X, X.T @ share, model.scale, True, origin, original=original)
+        return cls(X, X.T @ normalized, model.scale, True, origin, original=original)
 
     @classmethod
     def from_moments(

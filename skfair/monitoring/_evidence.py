@@ -13,7 +13,7 @@ _ENOUGH = np.log(1e12)
 _START_WEIGHT = 0.75
 """Weight of the e-process from the start; the mixtures over all starts have the rest."""
 
-_SHARE = 0.75
+_FRACTION = 0.75
 """How far toward the predicted means a detector bets."""
 
 
@@ -57,8 +57,8 @@ class CellEvidence:
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
         q = plug_in(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
-        share = np.where(np.arange(len(level)) < n_levels, 1.0, _SHARE)[:, np.newaxis]
-        log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, share)
+        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _FRACTION)[:, np.newaxis]
+        log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
         self._count(n, x)
         return log_e[..., :n_levels], log_e[..., n_levels:]
 

@@ -125,10 +125,10 @@ class UpperBounds:
         return np.where(is_open, log_e, 0.0)
 
 
-def log_e_gap(hypothesis, x, n, q, level, share):
+def log_e_gap(hypothesis, x, n, q, level, fraction):
     """Evidence of a batch against the hypothesis that the gap is at most the level.
 
-    A `share` below 1 bets more carefully: on means between the projection and the prediction.
+    A `fraction` below 1 bets more carefully: on means between the projection and the prediction.
     """
     p = hypothesis.project_gap(q, n, level)
-    return log_ratio(x, n, p + share * (q - p), p).sum(axis=-1)
+    return log_ratio(x, n, p + fraction * (q - p), p).sum(axis=-1)

@@ -15,7 +15,7 @@ def compile_block(problem):
     code, columns = kernel_code(problem.loss), getattr(problem.model, "kernel_columns", None)
     if code is None or columns is None:
         return None
-    return CompiledBlock(problem, columns, (problem.target, problem.share, *code))
+    return CompiledBlock(problem, columns, (problem.target, problem.mean_weights, *code))
 
 
 class CompiledBlock:
@@ -162,7 +162,7 @@ class CompiledBlock:
 
 def _has_buckets(rows):
     """Whether rows are of shares of disjoint events."""
-    return hasattr(rows, "buckets_at") and rows.events.codes_and_shares is not None
+    return hasattr(rows, "buckets_at") and rows.events.codes_and_weights is not None
 
 
 def _sum_means(block, parameters, weights):
@@ -179,7 +179,7 @@ def _sum_shares(block, parameters, buckets, weights):
     from skfair._kernels.linear_pass import evaluate_shares
 
     compiled, (constraint,) = block.compiled, block.constraint
-    events = constraint.events.codes_and_shares
+    events = constraint.events.codes_and_weights
     return evaluate_shares(compiled.columns, parameters, compiled.losses, events, buckets, weights)
 
 

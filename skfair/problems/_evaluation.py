@@ -85,12 +85,12 @@ class Evaluation:
     def fun(self) -> float:
         """The objective."""
         penalty = self.problem.ridge @ self.parameters**2 / 2
-        return float(self.problem.share @ self._losses.value + penalty)
+        return float(self.problem.mean_weights @ self._losses.value + penalty)
 
     @cached_property
     def grad(self) -> np.ndarray:
         """Gradient of the objective, (n_unknowns,)."""
-        slopes = self.problem.share * self._losses.slope
+        slopes = self.problem.mean_weights * self._losses.slope
         gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
         return np.append(gradient, np.zeros(self.problem.rows.n_aux))
 
@@ -147,7 +147,7 @@ class Evaluation:
         gradient : ndarray of shape (n_unknowns,)
         """
         problem = self.problem
-        slopes = problem.share * self._losses.slope
+        slopes = problem.mean_weights * self._losses.slope
         slopes = slopes + self._rows.jacobian.adjoint(multipliers)
         gradient = self.point.pull_back(slopes) + problem.ridge * self.parameters
         return np.append(gradient, multipliers @ self._rows.aux_jacobian)
@@ -188,7 +188,7 @@ class Evaluation:
     @property
     def loss_curvature(self) -> np.ndarray:
         """Second derivative of the mean loss by each score, (n_samples,)."""
-        return self.problem.share * self._losses.curvature
+        return self.problem.mean_weights * self._losses.curvature
 
     def curvature(self, multipliers: np.ndarray) -> np.ndarray:
         """Second derivative of the Lagrangian by each score, (n_rows,) -> (n_samples,).

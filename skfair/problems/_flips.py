@@ -62,8 +62,8 @@ def count_line(problem, scores, slopes, max_error):
 
 def _errors_along(problem, decisions, bins, n_bins):
     """Weighted share of wrong decisions before the first bin and after each."""
-    effects = -problem.share * problem.target  # of a positive decision
-    first = problem.share @ (problem.target > 0) + effects @ (decisions > 0)
+    effects = -problem.mean_weights * problem.target  # of a positive decision
+    first = problem.mean_weights @ (problem.target > 0) + effects @ (decisions > 0)
     steps = np.bincount(bins, -decisions * effects, n_bins + 1)
     return np.cumsum(np.concatenate(([first], steps[:n_bins])))
 
@@ -154,8 +154,8 @@ def _count_bins(block, scores, direction, typical):
         return sums
 
     samples = np.arange(len(scores))
-    errors = add(samples, np.zeros_like(samples), -block.share * block.target, 1)[0]
-    errors[0] += block.share @ (block.target > 0)
+    errors = add(samples, np.zeros_like(samples), -block.mean_weights * block.target, 1)[0]
+    errors[0] += block.mean_weights @ (block.target > 0)
     means = []
     for one in block.constraint:
         samples, events, _ = one.events.memberships

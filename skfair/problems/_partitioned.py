@@ -116,11 +116,11 @@ class PartitionedProblem(ConstrainedProblem):
     def _counts(self):
         return {}  # of every model that was counted: the result of a fit is one of them
 
-    def correct(self, parameters: np.ndarray, share: float = 1.0) -> PartitionedProblem:
+    def correct(self, parameters: np.ndarray, step_size: float = 1.0) -> PartitionedProblem:
         """The same problem with its smooth rates moved to those of a model's decisions."""
         residuals = self.partitions.reduce(_residuals, parameters)
         constraint = self.constraint.map(
-            lambda one, of_one: replace(one, offset=one.offset + share * (of_one - one.offset)),
+            lambda one, of_one: replace(one, offset=one.offset + step_size * (of_one - one.offset)),
             residuals,
         )
         return replace(self, constraint=constraint)
@@ -326,7 +326,7 @@ def _count_point(block, parameters):
     scores = block.predict_scores(parameters)
     is_positive = scores > 0
     n_positive = np.count_nonzero(is_positive)
-    error = block.share.dot(is_positive != (block.target > 0))
+    error = block.mean_weights.dot(is_positive != (block.target > 0))
     moments = [one.moments(scores) for one in block.constraint]
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 

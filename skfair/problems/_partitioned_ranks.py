@@ -107,11 +107,11 @@ def _gather_samples(block, number, parameters, cuts, bins):
 
 
 def _count_above(block, parameters, thresholds):
-    """Share of a block in the objective, and in the shares above thresholds, by constraint."""
+    """Contribution of a block to the objective, and to the shares above thresholds."""
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = _predict_scores(block, parameters)
     moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
-    return float(block.share @ block.losses(scores).value), moments
+    return float(block.mean_weights @ block.losses(scores).value), moments
 
 
 def _predict_scores(block, parameters):

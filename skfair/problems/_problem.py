@@ -47,7 +47,7 @@ class ConstrainedProblem:
     model : Model
         Scores from parameters.
     loss : callable
-        (scores, target) -> Pointwise; of pairs (scores, target, share) -> Pointwise.
+        (scores, target) -> Pointwise; of pairs (scores, target, weights) -> Pointwise.
     target : ndarray of shape (n_samples,)
         Classes -1 and +1, or real numbers.
     weights : ndarray of shape (n_samples,)
@@ -61,7 +61,7 @@ class ConstrainedProblem:
         point, such as :class:`Box` or :class:`Ball`; None is all of them.
     total : float or None, default=None
         Weight that losses are a mean over. None is the weight of these samples; that of all samples
-        makes the objective a share of theirs.
+        makes the objective a part of theirs.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ConstrainedProblem:
     total: float | None = None
 
     @cached_property
-    def share(self) -> np.ndarray:
+    def mean_weights(self) -> np.ndarray:
         """Share of each sample in the objective, (n_samples,)."""
         total = self.weights.sum() if self.total is None else self.total
         # In mini-batches for the constraint alone no sample has a weight.
@@ -100,8 +100,8 @@ class ConstrainedProblem:
 
     def __sizeof__(self):
         """Bytes of the samples, for schedulers of partitions."""
-        arrays = (getattr(self.model, "X", None), self.target, self.weights, self.share)
-        # Each constraint stores the events, their shares, and both again as a sparse array.
+        arrays = (getattr(self.model, "X", None), self.target, self.weights, self.mean_weights)
+        # Each constraint stores the events, their weights, and both again as a sparse array.
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
     @property
@@ -146,7 +146,7 @@ class ConstrainedProblem:
         -------
         losses : Pointwise
         """
-        arguments = (self.target, self.share) if over_pairs(self.loss) else (self.target,)
+        arguments = (self.target, self.mean_weights) if over_pairs(self.loss) else (self.target,)
         return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
 
     def majorant(self, evaluation: Evaluation) -> ConstrainedProblem:
@@ -165,7 +165,7 @@ class ConstrainedProblem:
         """
         loss, scores = self.loss, evaluation.scores
         if over_pairs(loss):
-            loss = loss.majorant(scores, self.target, self.share)
+            loss = loss.majorant(scores, self.target, self.mean_weights)
         return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
 
     def initial_point(
@@ -273,20 +273,20 @@ class ConstrainedProblem:
         counts = []
         for parameters in points:
             scores = self.predict_scores(parameters)
-            error = float(self.share @ ((scores > 0) != (self.target > 0)))
+            error = float(self.mean_weights @ ((scores > 0) != (self.target > 0)))
             is_clear = not (counts_any and count_unclear(scores))
             gaps, decisions = self.constraint.gaps(scores), np.unique(scores > 0)
             counts.append((scores, error, gaps, is_clear, decisions))
         return counts
 
-    def correct(self, parameters: np.ndarray, share: float = 1.0) -> ConstrainedProblem:
+    def correct(self, parameters: np.ndarray, step_size: float = 1.0) -> ConstrainedProblem:
         """The same problem with the smooth rates moved to those of the decisions of a model.
 
         Parameters
         ----------
         parameters : ndarray of shape (n_parameters,)
             Parameters of the model.
-        share : float, default=1.0
+        step_size : float, default=1.0
             Share of the way that offsets are moved.
 
         Returns
@@ -294,7 +294,7 @@ class ConstrainedProblem:
         problem : ConstrainedProblem
         """
         scores = self.predict_scores(parameters)
-        return replace(self, constraint=self.constraint.correct(scores, share))
+        return replace(self, constraint=self.constraint.correct(scores, step_size))
 
     def count_flips(
         self, parameters: np.ndarray, scores: np.ndarray, lines: Any, max_error: float = np.inf
@@ -405,7 +405,7 @@ class ConstrainedProblem:
             return self
 
     def subset(self, rows: slice) -> ConstrainedProblem:
-        """The share of a block of samples in the problem, without the penalty.
+        """The contribution of a block of samples to the problem, without the penalty.
 
         Objectives, rows and derivatives of all blocks add up to those of the problem, with
         auxiliary unknowns 0 and without offsets of means.
@@ -455,16 +455,16 @@ class ConstrainedProblem:
             In the same unknowns.
         """
         random_state = check_random_state(random_state)
-        # Draws for the loss, by the cumulative shares, followed by those for the events.
-        keys = random_state.random_sample(n_samples) * self._cumulative_share[-1]
-        positions = np.searchsorted(self._cumulative_share, keys, side="right")
+        # Draws for the loss, by the cumulative weights, followed by those for the events.
+        keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]
+        positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.rows
         if n_per_event:
             positions, rows = rows.draw(n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
-        # One is made in every step, and its shares need no weights of its own.
+        # One is made in every step, and its weights are given.
         problem = object.__new__(type(self))
         vars(problem).update(
             model=batch(positions),
@@ -475,7 +475,7 @@ class ConstrainedProblem:
             constraint=rows,
             rows=rows,
             region=self.region,
-            share=counts / max(1, n_samples),
+            mean_weights=counts / max(1, n_samples),
             ridge=self.ridge,
         )
         return problem
@@ -487,8 +487,8 @@ class ConstrainedProblem:
         return self if batch is None else replace(self, model=batch(slice(None)))
 
     @cached_property
-    def _cumulative_share(self):
-        return np.cumsum(self.share)
+    def _cumulative_weights(self):
+        return np.cumsum(self.mean_weights)
 
     def evaluate_decisions(self, x: np.ndarray) -> Evaluation:
         """Rows at x as the public metric counts them, with the derivatives of the smooth ones.

@@ -159,8 +159,8 @@ class Secants:
             scale = max(product / length, 1e-8)
         if product < 0.01 * scale * length:
             # Mix in the expected change just so far that curvature along the step is sufficient.
-            share = 0.99 * scale * length / (scale * length - product)
-            change = share * change + (1.0 - share) * scale * step
+            damping = 0.99 * scale * length / (scale * length - product)
+            change = damping * change + (1.0 - damping) * scale * step
         self._steps.append(step)
         self._changes.append(change)
 

@@ -25,13 +25,14 @@ class Smoothness(NamedTuple):
         0 there has no gradient, so the point after one gradient step counts too.
         """
         problem = start.problem
-        curvature = _largest_eigenvalue(start.point, problem.share) * _largest_curvature(problem)
+        gram = _largest_eigenvalue(start.point, problem.mean_weights)
+        curvature = gram * _largest_curvature(problem)
         objective = curvature + problem.ridge.max(initial=_TINY)
         # M_G: the larger norm at the start and after a gradient step.
         next_evaluation = problem.evaluate(start.x - start.grad / objective)
         jacobians = (one_sided.jacobian(one.jacobian) for one in (start, next_evaluation))
         rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(one_sided.rows) else 0.0
-        gram = _largest_eigenvalue(start.point, np.ones_like(problem.share))
+        gram = _largest_eigenvalue(start.point, np.ones_like(problem.mean_weights))
         return cls(float(objective), gram, float(rows))
 
     def lagrangian(self, evaluation, multipliers):

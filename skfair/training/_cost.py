@@ -46,7 +46,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     constant = min(measure(problem, one) for one in _constants(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
-    noise = 2.0 * spread * np.sqrt((problem.share**2).sum())
+    noise = 2.0 * spread * np.sqrt((problem.mean_weights**2).sum())
     is_constant = np.ptp(scores) == 0 if is_real else taken == constant
     if is_constant or constant - unconstrained <= noise:
         return
@@ -68,12 +68,13 @@ def _error(problem, scores):
     """Weighted share of wrong decisions; of several classes each has a score per sample."""
     wrong = (scores > 0) != (problem.target > 0)
     n_classes = max(2, len(problem.model.constants()))
-    return float(problem.share @ wrong) * n_classes / 2  # a wrong class is two wrong decisions
+    # A wrong class is two wrong decisions.
+    return float(problem.mean_weights @ wrong) * n_classes / 2
 
 
 def _loss(problem, scores):
     """Weighted mean loss."""
-    return float(problem.share @ problem.losses(scores).value)
+    return float(problem.mean_weights @ problem.losses(scores).value)
 
 
 def _constants(problem, is_real):
@@ -85,8 +86,8 @@ def _constants(problem, is_real):
         return [np.zeros(n_scores)]
     # The best constant is the mean for squared, the median for absolute losses.
     order = np.argsort(problem.target)
-    median = order[np.searchsorted(np.cumsum(problem.share[order]), 0.5)]
-    levels = problem.share @ problem.target, problem.target[median]
+    median = order[np.searchsorted(np.cumsum(problem.mean_weights[order]), 0.5)]
+    levels = problem.mean_weights @ problem.target, problem.target[median]
     return [np.full(n_scores, level) for level in levels]
 
 

@@ -160,7 +160,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
     (constraint,) = block.constraint
     for number in range(0, _flips.N_BINS + 1, 64):
         scores = block.predict_scores(start + lengths[number] * direction)
-        wrong = block.share @ ((scores > 0) != (block.target > 0))
+        wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)
         values = negative + means[0, :, : number + 1].sum(axis=1)
         np.testing.assert_allclose(values, constraint.means.exact_at(scores))

@@ -162,5 +162,5 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
 
 def test_partitions_have_their_share_of_the_weight():
     full = make_problem("none")
-    shares = np.concatenate([full.subset(rows).share for rows in blocks(N_SAMPLES, 7)])
-    np.testing.assert_allclose(shares, WEIGHTS / WEIGHTS.sum())
+    weights = np.concatenate([full.subset(rows).mean_weights for rows in blocks(N_SAMPLES, 7)])
+    np.testing.assert_allclose(weights, WEIGHTS / WEIGHTS.sum())

@@ -20,7 +20,7 @@ def test_they_are_eigenvalues_and_norms(problems):
     estimates = constants(problem)
     gram = np.linalg.eigvalsh(problem.model.gram(np.ones(240)))[-1]
     assert estimates.gram == pytest.approx(gram, rel=0.05)
-    at_zero = np.linalg.eigvalsh(hessian(problem, 0.25 * problem.share))[-1]
+    at_zero = np.linalg.eigvalsh(hessian(problem, 0.25 * problem.mean_weights))[-1]
     assert estimates.objective == pytest.approx(at_zero, rel=0.1)
     slope = np.linalg.norm(problem.evaluate(problem.initial_point()).jacobian)
     assert estimates.rows >= np.sqrt(2) * slope * (1 - 1e-12)  # two bounds, one row

@@ -75,41 +75,43 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
         )
 
     shift, slopes, heights = np.zeros_like(offset), [], []
-    weights, shares = np.zeros_like(offset), np.empty(0)
+    weights, coefficients = np.zeros_like(offset), np.empty(0)
     for _ in range(_MAX_PIECES):
         value, slope = piece(shift)
         # Stop when the largest of the known pieces equals the function at this shift.
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
         if modelled is not None and value <= modelled + _ACCURACY * (1.0 + abs(value)):
             break
-        # Add the piece and maximise the dual over the shares of the pieces.
+        # Add the piece and maximise the dual over the coefficients of the pieces.
         slopes.append(slope)
         heights.append(value - slope @ shift)
         pieces = np.array(slopes)
-        shares = np.append(shares, 0.0) if len(shares) else np.ones(1)
-        shares = _piece_shares(heights + pieces @ offset, pieces @ gram @ pieces.T, shares)
-        weights = shares @ pieces
+        coefficients = np.append(coefficients, 0.0) if len(coefficients) else np.ones(1)
+        coefficients = _piece_coefficients(
+            heights + pieces @ offset, pieces @ gram @ pieces.T, coefficients
+        )
+        weights = coefficients @ pieces
         shift = offset - gram @ weights
     return weights
 
 
-def _piece_shares(linear, gram, start):
-    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1, from a start.
+def _piece_coefficients(linear, gram, start):
+    """Maximise ``linear @ p - p @ gram @ p / 2`` over coefficients p of sum 1, from a start.
 
-    Each step exchanges share between the pieces of largest and smallest slope: one step suffices
+    Each step exchanges weight between the pieces of largest and smallest slope: one step suffices
     for two pieces.
     """
-    shares = np.array(start, dtype=np.float64)
+    coefficients = np.array(start, dtype=np.float64)
     for _ in range(_MAX_EXCHANGES):
-        slopes = linear - gram @ shares
-        # Pair of pieces: share moves from the one of smallest slope to that of largest.
-        best, worst = np.argmax(slopes), np.argmin(np.where(shares > 0, slopes, np.inf))
+        slopes = linear - gram @ coefficients
+        # Pair of pieces: weight moves from the one of smallest slope to that of largest.
+        best, worst = np.argmax(slopes), np.argmin(np.where(coefficients > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
         curvature = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
         if gain <= _ACCURACY * (1.0 + abs(slopes[best])):
             break
-        # Exact line search, until the worst piece has no share left.
-        shifted_share = min(shares[worst], gain / curvature) if curvature > 0 else shares[worst]
-        shares[best] += shifted_share
-        shares[worst] -= shifted_share
-    return shares
+        # Exact line search, until the worst piece has no weight left.
+        step = min(coefficients[worst], gain / curvature) if curvature > 0 else coefficients[worst]
+        coefficients[best] += step
+        coefficients[worst] -= step
+    return coefficients

@@ -20,5 +20,5 @@ class Adam:
         self._mean += (1.0 - mean_decay) * (gradient - self._mean)
         self._square += (1.0 - square_decay) * (gradient * gradient - self._square)
         self._remaining *= _DECAYS  # bias of the means towards their start at 0
-        mean_share, square_share = 1.0 - self._remaining
-        return self._mean / (mean_share * (np.sqrt(self._square / square_share) + _TINY))
+        mean_weight, square_weight = 1.0 - self._remaining
+        return self._mean / (mean_weight * (np.sqrt(self._square / square_weight) + _TINY))

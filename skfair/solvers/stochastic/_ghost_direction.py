@@ -9,9 +9,9 @@ _ACCURACY = 1e-10
 def direction(gradient, G, jacobian, settings):
     r"""Minimise :math:`g^T d + \tau |d|^2 / 2` subject to :math:`G + J d \le \kappa`, in a box."""
     # Relaxation kappa, the dual without the box, and the box if it is active.
-    tau, beta, share = settings.tau, settings.beta, settings.lambda_
+    tau, beta, weight = settings.tau, settings.beta, settings.lambda_
     worst = max(0.0, G.max(initial=0.0))
-    kappa = (1.0 - share) * worst + share * reachable_violation(G, jacobian, settings.rho)
+    kappa = (1.0 - weight) * worst + weight * reachable_violation(G, jacobian, settings.rho)
     duals = _duals_without_box(jacobian @ jacobian.T / tau, G - kappa - jacobian @ gradient / tau)
     free = -(gradient + duals @ jacobian) / tau
     if np.abs(free).max(initial=0.0) <= beta:

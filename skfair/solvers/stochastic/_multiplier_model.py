@@ -98,16 +98,16 @@ class MultiplierModel(StochasticSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
         network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
-        phi, share = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
+        phi, factor = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
             # Multipliers: a softplus of the network's outputs, averaged over the rows.
             point = network.evaluate(phi)
             outputs = point.scores + _OUTPUT_OFFSET
-            multipliers = one_sided.multipliers(share * np.logaddexp(0.0, outputs))
+            multipliers = one_sided.multipliers(factor * np.logaddexp(0.0, outputs))
             # Descent in x, and ascent in phi through the slope of the softplus.
             here = self._batch(problem, random_state).evaluate(x)
-            rise = point.pull_back(share * expit(outputs) * one_sided.values(here.values))
+            rise = point.pull_back(factor * expit(outputs) * one_sided.values(here.values))
             slope = here.lagrangian_gradient(multipliers)
             x = problem.project(x - self.learning_rate * of_x(slope))
             phi = phi + self.multiplier_rate * of_phi(rise)

@@ -35,7 +35,7 @@ def test_extrapolated_steps_converge_where_plain_steps_cycle(problems):
             zero = np.zeros_like(scores)
             return Pointwise(-target * scores, -target + zero, zero)
 
-    slope = known.share * known.target
+    slope = known.mean_weights * known.target
     rows = problems.linear_rows(slope[np.newaxis], np.array([-1.0]), np.array([1.0]))
     problem = replace(known, loss=Linear(), alpha=0.0, constraint=rows)
     damped = GDA(max_iter=500, tol=1e-3, eta=0.5).solve(problem)

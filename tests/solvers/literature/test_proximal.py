@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skfair.constraints import ConstraintSystem, DemographicParity, EqualizedOdds, LossParity
-from skfair.solvers.literature._proximal import _piece_shares, proximal_step
+from skfair.solvers.literature._proximal import _piece_coefficients, proximal_step
 
 SPECS = {
     "two groups": (DemographicParity(), 2),
@@ -131,8 +131,12 @@ def test_shares_of_pieces():
     """Two pieces: the larger one alone, or where both are equal; three: one is not needed."""
     gram = np.array([[1.0, -1.0], [-1.0, 1.0]])
     for start in ([1.0, 0.0], [0.0, 1.0]):
-        assert _piece_shares(np.array([5.0, 0.0]), gram, start).tolist() == [1, 0]
-        np.testing.assert_allclose(_piece_shares(np.array([1.0, 0.0]), gram, start), [0.75, 0.25])
+        assert _piece_coefficients(np.array([5.0, 0.0]), gram, start).tolist() == [1, 0]
+        np.testing.assert_allclose(
+            _piece_coefficients(np.array([1.0, 0.0]), gram, start), [0.75, 0.25]
+        )
     wide, linear = np.diag([1.0, 1.0, 4.0]), np.array([1.0, 0.5, -1.0])
     for start in np.eye(3):
-        np.testing.assert_allclose(_piece_shares(linear, wide, start), [0.75, 0.25, 0], atol=1e-9)
+        np.testing.assert_allclose(
+            _piece_coefficients(linear, wide, start), [0.75, 0.25, 0], atol=1e-9
+        )
