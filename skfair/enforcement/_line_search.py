@@ -95,6 +95,10 @@ class _Lines:
         """Parameters of the whole model from those of the last layer."""
         return np.concatenate((self.before, parameters))
 
+    def _last_layer(self, candidate):
+        """Parameters of the last layer of a candidate."""
+        return candidate.parameters[len(self.before) :]
+
     def scale(self, directions):
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
@@ -146,7 +150,9 @@ class _Lines:
         return self.scored_problem.predict_scores(candidate.parameters)
 
     def better_points(self, starts):
-        """Points that are better than their start by count, best first: (start, line, parameters).
+        """Points that are better than their start by count, best first, before they are judged.
+
+        Each is its start, the number of its line, and the line's direction and the length along it.
 
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
         line to the point nearest to its start.
@@ -154,7 +160,7 @@ class _Lines:
         points, n_lines = [], 0
         for start, lines in starts:
             violation, is_unclear, error = start.rank
-            parameters = start.parameters[len(self.before) :]
+            parameters = self._last_layer(start)
             # Only fewer errors are better than a start within all bounds.
             max_error = error if violation == 0.0 and not is_unclear else np.inf
             counts = self.problem.count_flips(parameters, self._scores(start), lines, max_error)
@@ -165,14 +171,15 @@ class _Lines:
                 better |= (violations == violation) & (is_unclear | (errors < error))
                 better = np.flatnonzero(better)
                 distances = np.abs(lengths[better])
-                order = np.lexsort((distances, errors[better], violations[better]))
-                for k in order[:_MAX_POINTS]:
-                    key = violations[better[k]], errors[better[k]], number, distances[k]
-                    point = parameters + lengths[better[k]] * direction
-                    points.append((key, start, point))
+                order = np.lexsort((distances, errors[better], violations[better]))[:_MAX_POINTS]
+                better, distances = better[order], distances[order]
+                ranks = violations[better], errors[better], np.full(len(order), number), distances
+                keys = zip(*(values.tolist() for values in ranks), strict=True)
+                steps = zip(keys, lengths[better].tolist(), strict=True)
+                points += [(key, start, direction, length) for key, length in steps]
             n_lines += len(counts)
         points.sort(key=lambda point: point[0])
-        return [(start, key[2], parameters) for key, start, parameters in points]
+        return [(start, key[2], direction, length) for key, start, direction, length in points]
 
     def improvements(self, points):
         """Yield the first point of each line that is better than its start."""
@@ -185,11 +192,14 @@ class _Lines:
             batch = [point for point in points[first : first + n_at_once] if point[1] not in lines]
             if not batch:
                 continue
-            parameters = [self.join(parameters) for *_, parameters in batch]
-            evaluated = zip(
+            parameters = [
+                self.join(self._last_layer(start) + length * direction)
+                for start, _, direction, length in batch
+            ]
+            judged = zip(
                 batch, self.fitter.evaluate_all(parameters, batch[0][0].result), strict=True
             )
-            for (start, line, _), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
+            for (start, line, *_), candidate in sorted(judged, key=lambda pair: pair[1].rank):
                 if line not in lines and candidate.is_clear and candidate.rank < start.rank:
                     lines.add(line)
                     yield candidate
