@@ -344,12 +344,13 @@ class LinearModel(LinearInParameters):
         sums, total = self._X_transposed.dot(weights), weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
-        gram = centered / np.outer(self.scale, self.scale)
-        if not self.fit_intercept:
-            return gram
-        # The intercept's row and column.
+        gram = np.empty((self.n_parameters, self.n_parameters))
+        p = len(center)
+        gram[:p, :p] = centered / np.outer(self.scale, self.scale)
+        # The row and the column of an intercept.
         border = (sums - total * center) / self.scale
-        return np.block([[gram, border[:, np.newaxis]], [border, np.array([[total]])]])
+        gram[p:, :p], gram[:p, p:], gram[p:, p:] = border, border[:, np.newaxis], total
+        return gram
 
     def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter.

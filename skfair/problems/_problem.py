@@ -273,10 +273,11 @@ class ConstrainedProblem:
         counts = []
         for parameters in points:
             scores = self.predict_scores(parameters)
-            error = float(self.mean_weights @ ((scores > 0) != (self.target > 0)))
+            positive = scores > 0
+            error = float(self.mean_weights @ (positive != (self.target > 0)))
             is_clear = not (counts_any and count_unclear(scores))
-            gaps, decisions = self.constraint.gaps(scores), np.unique(scores > 0)
-            counts.append((scores, error, gaps, is_clear, decisions))
+            decisions = np.array([False, True])[[not positive.all(), positive.any()]]
+            counts.append((scores, error, self.constraint.gaps(scores), is_clear, decisions))
         return counts
 
     def correct(self, parameters: np.ndarray, step_size: float = 1.0) -> ConstrainedProblem:

@@ -7,8 +7,8 @@ Each has ``root(damping)``, the factor L of ``L L' = H + damping * I``. Its meth
 from collections import deque
 
 import numpy as np
-from scipy.linalg import eigh, qr, solve_triangular
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import eigh, qr
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from skfair.solvers._certificate import kkt_residual
 
@@ -109,11 +109,11 @@ class CholeskyRoot:
 
     def solve(self, vectors):
         """Apply the inverse of L."""
-        return solve_triangular(self._factor, vectors, lower=True, check_finite=False)
+        return dtrtrs(self._factor, vectors, lower=1)[0]
 
     def solve_transposed(self, vectors):
         """Apply the inverse of L'."""
-        return solve_triangular(self._factor, vectors, lower=True, trans="T", check_finite=False)
+        return dtrtrs(self._factor, vectors, lower=1, trans=1)[0]
 
 
 def _try_cholesky(matrix, shift):

@@ -248,9 +248,7 @@ class Solver(BaseEstimator):
             If a parameter is out of range, the model or the constraint lacks what the solver
             requires, or the objective is not finite at the start.
         """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        validate_parameter_constraints(self._parameter_constraints, vars(self), type(self).__name__)
         problem = problem.single() if self.one_row else problem
         random_state = check_random_state(random_state)
         x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)
