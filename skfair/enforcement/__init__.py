@@ -116,7 +116,10 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
             tighter = fold.replace_tolerances(tolerances)
             tighter = tighter if start is None else _refit(tighter, start)
             start = enforce(tighter, strategy)
-            return fitter_of_all.evaluate(start.parameters, start.result)
+            if rows is None:
+                return fitter.evaluate(start.parameters, start.result)
+            # Only the scores of a fit without a fold are needed.
+            return start._replace(scores=fitter_of_all.problem.predict_scores(start.parameters))
 
         return fit
 

@@ -17,6 +17,7 @@ to the tolerance. A margin is needed:
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -173,6 +174,7 @@ def _largest_certain(posterior, gap, expected, level):
     precision = _PRECISION * largest
     largest = max(largest, expected + precision)
 
+    @cache  # the search begins at its ends once more
     def excess(factor):
         return posterior.probability(factor) - level
 
