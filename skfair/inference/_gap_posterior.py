@@ -57,35 +57,30 @@ def range_probability(rates, sizes, width, scale=1.0):
     `sizes` are the effective sample sizes of the rates, w is the `width` and s the `scale`, with
     which the smallest ratio allowed is s for a width of 0.
     """
-    tables = [_tabulate_posterior(rate, size) for rate, size in zip(rates, sizes, strict=True)]
-    total = 0.0
-    for j, (values, shares) in enumerate(tables):
-        # Rate j is the lowest; all others lie within the width above it.
-        lowest = (values[1:] + values[:-1]) / 2
-        others = np.ones_like(lowest)
-        for table in tables[:j] + tables[j + 1 :]:
-            highest = (lowest + width) / scale
-            others *= _interpolate(table, highest) - _interpolate(table, lowest)
-        total += others @ np.diff(shares)
-    return float(min(1.0, total))
+    values, shares = _tabulate_posteriors(rates, sizes)
+    # Rate j is the lowest; all others lie within the width above it.
+    lowest = (values[:, 1:] + values[:, :-1]) / 2
+    ends = np.stack((lowest, (lowest + width) / scale))
+    below = [
+        np.interp(ends, *table, left=0.0, right=1.0) for table in zip(values, shares, strict=True)
+    ]
+    within = np.array([highest - low for low, highest in below])
+    within[range(len(rates)), range(len(rates))] = 1.0
+    pairs = zip(within.prod(axis=0), np.diff(shares), strict=True)
+    return float(min(1.0, sum(others @ steps for others, steps in pairs)))
 
 
-def _tabulate_posterior(rate, size):
-    """Values of a rate, and the posterior probability that it is below each of them."""
-    a, b = rate * size + 0.5, (1.0 - rate) * size + 0.5
+def _tabulate_posteriors(rates, sizes):
+    """Values of each rate, and the posterior probability that it is below each of them."""
+    a, b = rates * sizes + 0.5, (1.0 - rates) * sizes + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
-    reach = _REACH / (2.0 * np.sqrt(size + 1.0))
+    reach = _REACH / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
-    values = np.sin(np.linspace(*ends, _N_STEPS + 1)) ** 2
-    shares = betainc(a, b, values)
-    shares[0], shares[-1] = 0.0, 1.0
+    values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
+    shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
+    shares[:, 0], shares[:, -1] = 0.0, 1.0
     return values, shares
-
-
-def _interpolate(table, values):
-    """Posterior probability below some values."""
-    return np.interp(values, *table, left=0.0, right=1.0)
 
 
 class RatePosterior:
