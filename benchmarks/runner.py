@@ -11,7 +11,7 @@ from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.overfitting import overfitted_forest
 from benchmarks.guarantees.rate_ratios import rate_ratios
-from benchmarks.guarantees.redraws import redraws
+from benchmarks.guarantees.redraws import redraw_kinds, redraws
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
@@ -117,6 +117,7 @@ BENCHMARKS = {
     "small-groups": small_groups,
     "fair-regression": fair_regression,
     "redraws": redraws,
+    "redraw-kinds": redraw_kinds,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -72,6 +72,16 @@ def _shifted_labels(seed):
     return rng.normal(size=(SIZE, 12)) + 0.35 * y[:, np.newaxis], y, groups
 
 
+def _two_attributes(seed):
+    """Two attributes of two and three values, each of which shifts the features."""
+    rng = np.random.default_rng(seed)
+    groups = np.column_stack([rng.choice(2, SIZE, p=[0.4, 0.6]), rng.integers(3, size=SIZE)])
+    X = rng.normal(size=(SIZE, 12))
+    X[:, :2] += 0.5 * groups
+    scores = X @ np.abs(rng.normal(scale=0.35, size=12)) + rng.logistic(size=SIZE)
+    return X, (scores > np.median(scores)).astype(int), groups
+
+
 TUNING = {
     "tuning: 30 columns": lambda: _linear(101, [0.3, 0.7], 30, 0.5),
     "tuning: separable": lambda: _linear(102, [0.3, 0.7], 30, 0.5, noise=1e-9),
@@ -90,7 +100,10 @@ REPORTING = {
     "misspecified": lambda: _nonlinear(8),
     "label shift": lambda: _shifted_labels(9),
     "5 unequal groups": lambda: _linear(10, [0.4, 0.3, 0.15, 0.1, 0.05], 15, 0.7),
-    "mislabelled": lambda: _label_noise(11, 20),
+    "mislabelled": lambda: _mislabelled(11, 20),
+    "30 columns": lambda: _linear(12, [0.35, 0.65], 30, 0.6),
+    "40 columns": lambda: _linear(13, [0.3, 0.3, 0.4], 40, 0.6),
+    "two attributes": lambda: _two_attributes(14),
     "Adult": lambda: _data("Adult"),
     "COMPAS": lambda: _data("COMPAS"),
     "ACS": lambda: _data("ACSIncome"),

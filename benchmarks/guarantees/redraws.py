@@ -1,16 +1,18 @@
 """How often a guaranteed tolerance is violated in the population: fits to repeated samples.
 
-The population is real data or a large generated data set. Every redraw takes a sample of it, fits
-without a guarantee and at both levels, and computes the gaps in the population. Redraws are stored
-in `FOLDER`, so that a stopped run can be resumed; delete it when the method has changed.
-``python -m benchmarks.guarantees.redraws 100`` completes 100 redraws of each case, ten at a time;
-names of cases may follow. ``python -m benchmarks redraws`` makes 500 of each case.
+Real data, or generated samples in great number, are taken as the population: every redraw takes a
+sample of it, fits without a guarantee and at both levels, and measures the gaps in the population.
+Redraws are kept in `FOLDER` as they come, so that one can stop and go on; delete it when the method
+has changed. ``python -m benchmarks.guarantees.redraws 100`` makes 100 of each case, or as many as
+are missing, ten of each case at a time; names of cases may follow. ``python -m benchmarks redraws``
+makes 300, ``python -m benchmarks redraw-kinds`` those of `KINDS`.
 """
 
 import json
 import sys
 import warnings
 from functools import cache
+from importlib.util import find_spec
 from time import process_time
 
 import numpy as np
@@ -20,7 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case, population_of
 from benchmarks.tables import FOLDER as FIGURES
 from benchmarks.tables import Check, Report, record_table
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+)
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
@@ -75,13 +81,33 @@ CASES = {
     "logistic regression": Case("60 columns", 2_000, "demographic_parity", 0.1, "logistic"),
     "forest": Case("misspecified", 2_000, "demographic_parity", 0.12, "forest"),
     "boosting": Case("label shift", 2_000, "demographic_parity", 0.12, "boosting"),
+    "30 columns, FPR": Case("30 columns", 2_000, "false_positive_rate_parity", 0.1),
+    "40 columns, FPR": Case("40 columns", 2_000, "false_positive_rate_parity", 0.12),
+    "each attribute": Case("two attributes", 4_000, DemographicParity(attributes="each"), 0.07),
+    "intersections": Case("two attributes", 4_000, "demographic_parity", 0.1),
+    "perceptron": Case("misspecified", 3_000, "demographic_parity", 0.1, "perceptron"),
+    "perceptron, EOpp": Case("30 columns", 3_000, "equal_opportunity", 0.12, "perceptron"),
+    "torch": Case("misspecified", 3_000, "demographic_parity", 0.1, "torch"),
+    "torch, 30 columns": Case("30 columns", 3_000, "demographic_parity", 0.2, "torch"),
     "ratio: 5 columns": Case("5 columns", 4_000, DemographicParity(ratio=0.8), 0.0),
     "ratio: label shift": Case("label shift", 4_000, DemographicParity(ratio=0.8), 0.0),
 }
 """Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``."""
 
-_APART = ("tuning", "ratio")
-"""Prefixes of the names of cases that are not reported here."""
+KINDS = {
+    "30 columns, FPR": 200,
+    "40 columns, FPR": 200,
+    "each attribute": 200,
+    "intersections": 200,
+    "perceptron": 60,
+    "perceptron, EOpp": 60,
+    "torch": 60,
+    "torch, 30 columns": 60,
+}
+"""Redraws of cases that ``python -m benchmarks redraw-kinds`` reports; networks take longer."""
+
+_APART = ("tuning", "ratio", *KINDS)
+"""Beginnings of the names of cases that ``python -m benchmarks redraws`` does not report."""
 
 _BASES = {
     "logistic": lambda: LogisticRegression(),
@@ -101,7 +127,7 @@ def population(name, n_samples=None):
 
 def _population_of(case):
     """The population of a case; forests score a smaller one."""
-    return population(case.population, None if case.model == "linear" else 20_000)
+    return population(case.population, 20_000 if case.model in _BASES else None)
 
 
 @cache
@@ -123,15 +149,26 @@ def redraw(name, seed):
     return record | {str(level): _fit(name, samples, rows, level) for level in LEVELS}
 
 
-def _fit(name, samples, rows, level):
-    case = CASES[name]
-    common = {"constraint": case.constraint, "tolerance": case.tolerance, "confidence_level": level}
-    if case.model == "linear":
-        model = ConstrainedERMClassifier(**common)
-    else:
+def _classifier(case):
+    """The classifier of a case, with its own constraint."""
+    if case.model == "perceptron":
+        return ConstrainedMLPClassifier(random_state=0)
+    if case.model == "torch":
+        from skfair.torch import ConstrainedTorchClassifier  # needs PyTorch, an extra
+
+        return ConstrainedTorchClassifier(random_state=0)
+    if case.model in _BASES:
         cv = "oob" if case.model == "forest" else 5
-        model = ConstrainedClassifierCV(_BASES[case.model](), cv=cv, **common)
-    labels = samples.groups.codes[rows]
+        return ConstrainedClassifierCV(_BASES[case.model](), cv=cv)
+    return ConstrainedERMClassifier()
+
+
+def _fit(name, people, rows, level):
+    case = CASES[name]
+    model = _classifier(case).set_params(
+        constraint=case.constraint, tolerance=case.tolerance, confidence_level=level
+    )
+    labels = people.groups.single_attribute_codes()[0][people.groups.codes[rows]]
     start = process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where nothing can be guaranteed, the status says so
@@ -228,13 +265,10 @@ def table(names, n_redraws):
     return rows, reliability(fits)
 
 
-def redraws(budget):
-    """Violations of guaranteed tolerances in redraws of populations, with confidence_level."""
-    n_redraws = max(1, round(100 * budget.n_runs * budget.fraction))
-    names = [name for name in CASES if not name.startswith(_APART)]
-    rows, bins = table(names, n_redraws)
+def _check(rows):
+    """What must hold of the lines of cases."""
     checks = []
-    for row in [row for row in rows if row["case"] != "all"]:
+    for row in rows:
         name, level = f"{row['case']} at {row['level']:g}", row["level"]
         allowed = round(1.0 - level + row["2 s.e."], 4)
         broken, time = [row["guaranteed and broken"]], [row["time / plain"]]
@@ -244,6 +278,26 @@ def redraws(budget):
         checks.append(Check(f"time / plain, {name}", time, "<=", 8.0 if is_slow else 5.0))
         if CASES[row["case"]].population in REAL:
             checks.append(Check(f"accuracy lost, {name}", [row["accuracy lost"]], "<=", 0.005))
+    return checks
+
+
+def redraw_kinds(budget):
+    """Guaranteed and broken: redraws for networks, wide data and several attributes."""
+    rows = []
+    for name, n_redraws in KINDS.items():
+        if CASES[name].model == "torch" and find_spec("torch") is None:
+            continue
+        records = records_of(name, max(1, round(n_redraws * budget.share)))
+        rows += [summary(name, records, level) for level in LEVELS]
+    return Report("Shares of redraws", rows, _check(rows))
+
+
+def redraws(budget):
+    """Guaranteed and broken: redraws of populations, with and without confidence_level."""
+    n_redraws = max(1, round(100 * budget.n_runs * budget.share))
+    names = [name for name in CASES if not name.startswith(_APART)]
+    rows, bins = table(names, n_redraws)
+    checks = _check([row for row in rows if row["case"] != "all"])
     for row in [row for row in rows if row["case"] == "all"]:
         broken, level = [row["guaranteed and broken"]], row["level"]
         checks.append(Check(f"all cases at {level:g}", broken, "<=", round(1.0 - level, 4)))

@@ -6,6 +6,12 @@ import pytest
 from benchmarks.guarantees import redraws
 from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case
 from benchmarks.guarantees.redraws import CASES, LEVELS, records_of, reliability, summary, table
+from benchmarks.timing import QUICK
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+)
 
 
 @pytest.fixture
@@ -38,6 +44,55 @@ def test_the_table_has_every_case_at_every_level(small):
     expected = [(name, level) for name in (small, "all") for level in LEVELS]
     assert [(row["case"], row["level"]) for row in rows] == expected
     assert sum(one["fits"] for one in bins) == 2 * len(LEVELS)
+
+
+def test_kinds_are_checked_as_all_cases_are(small, monkeypatch):
+    monkeypatch.setattr(redraws, "KINDS", {small: 20})
+    report = redraws.redraw_kinds(QUICK)
+    assert [(row["case"], row["level"]) for row in report.records] == [
+        (small, level) for level in LEVELS
+    ]
+    assert report.records[0]["redraws"] == round(20 * QUICK.share)
+    assert [check.what for check in report.checks if "0.95" in check.what] == [
+        f"{what}, small at 0.95" for what in ("guaranteed and broken", "guaranteed", "time / plain")
+    ]
+
+
+def test_kinds_are_reported_apart():
+    assert set(redraws.KINDS) <= set(CASES)
+    assert all(name.startswith(redraws._APART) for name in redraws.KINDS)
+    reported = [name for name in CASES if not name.startswith(redraws._APART)]
+    assert len(reported) == 24
+
+
+def test_both_attributes_are_passed_to_the_fit(monkeypatch):
+    seen = []
+
+    class Recorder(ConstrainedERMClassifier):
+        def fit(self, X, y, sensitive_features=None, sample_weight=None):
+            seen.append(sensitive_features)
+            return super().fit(X, y, sensitive_features=sensitive_features)
+
+    monkeypatch.setattr(redraws, "_classifier", lambda case: Recorder())
+    samples = redraws.population("two attributes")
+    redraws._fit("each attribute", samples, np.arange(1_000), None)
+    assert seen[0].shape == (1_000, 2)
+    assert len(np.unique(seen[0][:, 0])) == 2
+    assert len(np.unique(seen[0][:, 1])) == 3
+    redraws.population.cache_clear()
+    redraws.bound.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ties, FPR", ConstrainedERMClassifier),
+        ("perceptron", ConstrainedMLPClassifier),
+        ("forest", ConstrainedClassifierCV),
+    ],
+)
+def test_a_case_names_its_classifier(name, expected):
+    assert type(redraws._classifier(CASES[name])) is expected
 
 
 def fit(guaranteed=True, holds=True, probability=0.9, seconds=2.0, accuracy=0.8):
