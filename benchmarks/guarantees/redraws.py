@@ -95,10 +95,10 @@ CASES = {
 """Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``."""
 
 KINDS = {
-    "30 columns, FPR": 200,
-    "40 columns, FPR": 200,
-    "each attribute": 200,
-    "intersections": 200,
+    "30 columns, FPR": 100,
+    "40 columns, FPR": 100,
+    "each attribute": 100,
+    "intersections": 100,
     "perceptron": 60,
     "perceptron, EOpp": 60,
     "torch": 60,
