@@ -66,19 +66,19 @@ def test_kinds_are_reported_apart():
 
 
 def test_both_attributes_are_passed_to_the_fit(monkeypatch):
-    seen = []
+    attributes = []
 
     class Recorder(ConstrainedERMClassifier):
         def fit(self, X, y, sensitive_features=None, sample_weight=None):
-            seen.append(sensitive_features)
+            attributes.append(sensitive_features)
             return super().fit(X, y, sensitive_features=sensitive_features)
 
     monkeypatch.setattr(redraws, "_classifier", lambda case: Recorder())
     samples = redraws.population("two attributes")
     redraws._fit("each attribute", samples, np.arange(1_000), None)
-    assert seen[0].shape == (1_000, 2)
-    assert len(np.unique(seen[0][:, 0])) == 2
-    assert len(np.unique(seen[0][:, 1])) == 3
+    assert attributes[0].shape == (1_000, 2)
+    assert len(np.unique(attributes[0][:, 0])) == 2
+    assert len(np.unique(attributes[0][:, 1])) == 3
     redraws.population.cache_clear()
     redraws.bound.cache_clear()
 
