@@ -114,7 +114,8 @@ class EventMeans:
     def take(self, rows):
         """The means over a subset of the samples; weights within events add up to 1 again."""
         events = self.events.take(rows)
-        return replace(self, events=events, target=self.target[rows], counts=events.counts)
+        counts = np.diff(events.averaging_matrix.indptr)
+        return replace(self, events=events, target=self.target[rows], counts=counts)
 
     def subset(self, rows, factors=1.0, target=None):
         """A partition's contribution to the means, as in `Events.subset`; partitions add up."""

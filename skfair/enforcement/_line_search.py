@@ -95,9 +95,9 @@ class _Lines:
         """Parameters of the whole model from those of the last layer."""
         return np.concatenate((self.before, parameters))
 
-    def _last_layer(self, candidate):
-        """Parameters of the last layer of a candidate."""
-        return candidate.parameters[len(self.before) :]
+    def _move(self, candidate, direction, length):
+        """Parameters of the whole model at a length along a line through a candidate."""
+        return self.join(candidate.parameters[len(self.before) :] + length * direction)
 
     def scale(self, directions):
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
@@ -160,7 +160,7 @@ class _Lines:
         points, n_lines = [], 0
         for start, lines in starts:
             violation, is_unclear, error = start.rank
-            parameters = self._last_layer(start)
+            parameters = start.parameters[len(self.before) :]
             # Only fewer errors are better than a start within all bounds.
             max_error = error if violation == 0.0 and not is_unclear else np.inf
             counts = self.problem.count_flips(parameters, self._scores(start), lines, max_error)
@@ -172,11 +172,9 @@ class _Lines:
                 better = np.flatnonzero(better)
                 distances = np.abs(lengths[better])
                 order = np.lexsort((distances, errors[better], violations[better]))[:_MAX_POINTS]
-                better, distances = better[order], distances[order]
-                ranks = violations[better], errors[better], np.full(len(order), number), distances
-                keys = zip(*(values.tolist() for values in ranks), strict=True)
-                steps = zip(keys, lengths[better].tolist(), strict=True)
-                points += [(key, start, direction, length) for key, length in steps]
+                columns = violations[better], errors[better], distances, lengths[better]
+                for *rank_of_point, distance, length in np.transpose(columns)[order].tolist():
+                    points.append(((*rank_of_point, number, distance), start, direction, length))
             n_lines += len(counts)
         points.sort(key=lambda point: point[0])
         return [(start, key[2], direction, length) for key, start, direction, length in points]
@@ -192,10 +190,7 @@ class _Lines:
             batch = [point for point in points[first : first + n_at_once] if point[1] not in lines]
             if not batch:
                 continue
-            parameters = [
-                self.join(self._last_layer(start) + length * direction)
-                for start, _, direction, length in batch
-            ]
+            parameters = [self._move(start, *way) for start, _, *way in batch]
             judged = zip(
                 batch, self.fitter.evaluate_all(parameters, batch[0][0].result), strict=True
             )

@@ -119,11 +119,6 @@ class Events(ABC):
     """Of disjoint events, the event and weight of each sample; `n_events` and 0 for none."""
 
     @property
-    def counts(self):
-        """Number of samples in each event, (n_events,)."""
-        return np.diff(self.averaging_matrix.indptr)
-
-    @property
     @abstractmethod
     def membership_codes(self):
         """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
@@ -166,10 +161,6 @@ class _DisjointEvents(Events):
     @property
     def codes_and_weights(self):
         return self.codes, self.mean_weights
-
-    @property
-    def counts(self):
-        return np.bincount(self.codes, minlength=self.n_events + 1)[:-1]
 
     @property
     def membership_codes(self):

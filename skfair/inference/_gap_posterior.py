@@ -61,9 +61,7 @@ def range_probability(rates, sizes, width, scale=1.0):
     # Rate j is the lowest; all others lie within the width above it.
     lowest = (values[:, 1:] + values[:, :-1]) / 2
     ends = np.stack((lowest, (lowest + width) / scale))
-    below = [
-        np.interp(ends, *table, left=0.0, right=1.0) for table in zip(values, shares, strict=True)
-    ]
+    below = [np.interp(ends, *table) for table in zip(values, shares, strict=True)]
     within = np.array([highest - low for low, highest in below])
     within[range(len(rates)), range(len(rates))] = 1.0
     pairs = zip(within.prod(axis=0), np.diff(shares), strict=True)

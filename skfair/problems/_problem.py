@@ -276,7 +276,7 @@ class ConstrainedProblem:
             positive = scores > 0
             error = float(self.mean_weights @ (positive != (self.target > 0)))
             is_clear = not (counts_any and count_unclear(scores))
-            decisions = np.array([False, True])[[not positive.all(), positive.any()]]
+            decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
             counts.append((scores, error, self.constraint.gaps(scores), is_clear, decisions))
         return counts
 

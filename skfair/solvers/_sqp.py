@@ -140,9 +140,7 @@ sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
 
 def _make_iterate(evaluation, multipliers):
     """An iterate whose certificate needs no further pass, as the next model needs the Jacobian."""
-    gradient = evaluation.grad
-    if multipliers.any():
-        gradient = gradient + multipliers @ evaluation.jacobian
+    gradient = evaluation.grad + (multipliers @ evaluation.jacobian if multipliers.any() else 0.0)
     return Iterate(evaluation, multipliers, lagrangian_gradient=gradient)
 
 
