@@ -344,8 +344,7 @@ class LinearModel(LinearInParameters):
         sums, total = self._X_transposed.dot(weights), weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
-        gram = np.empty((self.n_parameters, self.n_parameters))
-        p = len(center)
+        p, gram = len(center), np.empty((self.n_parameters, self.n_parameters))
         gram[:p, :p] = centered / np.outer(self.scale, self.scale)
         # The row and the column of an intercept.
         border = (sums - total * center) / self.scale
