@@ -100,7 +100,7 @@ REPORTING = {
     "misspecified": lambda: _nonlinear(8),
     "label shift": lambda: _shifted_labels(9),
     "5 unequal groups": lambda: _linear(10, [0.4, 0.3, 0.15, 0.1, 0.05], 15, 0.7),
-    "mislabelled": lambda: _mislabelled(11, 20),
+    "mislabelled": lambda: _label_noise(11, 20),
     "30 columns": lambda: _linear(12, [0.35, 0.65], 30, 0.6),
     "40 columns": lambda: _linear(13, [0.3, 0.3, 0.4], 40, 0.6),
     "two attributes": lambda: _two_attributes(14),

@@ -1,11 +1,11 @@
 """How often a guaranteed tolerance is violated in the population: fits to repeated samples.
 
-Real data, or generated samples in great number, are taken as the population: every redraw takes a
-sample of it, fits without a guarantee and at both levels, and measures the gaps in the population.
-Redraws are kept in `FOLDER` as they come, so that one can stop and go on; delete it when the method
-has changed. ``python -m benchmarks.guarantees.redraws 100`` makes 100 of each case, or as many as
-are missing, ten of each case at a time; names of cases may follow. ``python -m benchmarks redraws``
-makes 300, ``python -m benchmarks redraw-kinds`` those of `KINDS`.
+The population is real data or a large generated data set. Every redraw takes a sample of it, fits
+without a guarantee and at both levels, and computes the gaps in the population. Redraws are stored
+in `FOLDER`, so that a stopped run can be resumed; delete it when the method has changed.
+``python -m benchmarks.guarantees.redraws 100`` completes 100 redraws of each case, ten at a time;
+names of cases may follow. ``python -m benchmarks redraws`` makes 300 of each case, 200 around any
+model, and ``python -m benchmarks redraw-kinds`` those of `KINDS`.
 """
 
 import json
@@ -42,6 +42,9 @@ FOLDER = FIGURES / "redraws"
 """One file per case; git ignores it."""
 
 LEVELS = (0.95, 0.8)
+
+_N_REDRAWS, _MAX_OF_ANY_MODEL = 300, 200
+"""Redraws of a case by default, and the maximum around any model."""
 
 _CHUNK = 10
 _N_BINS = 20
@@ -107,7 +110,7 @@ KINDS = {
 """Redraws of cases that ``python -m benchmarks redraw-kinds`` reports; networks take longer."""
 
 _APART = ("tuning", "ratio", *KINDS)
-"""Beginnings of the names of cases that ``python -m benchmarks redraws`` does not report."""
+"""Prefixes of the names of cases that ``python -m benchmarks redraws`` does not report."""
 
 _BASES = {
     "logistic": lambda: LogisticRegression(),
@@ -163,12 +166,12 @@ def _classifier(case):
     return ConstrainedERMClassifier()
 
 
-def _fit(name, people, rows, level):
+def _fit(name, samples, rows, level):
     case = CASES[name]
     model = _classifier(case).set_params(
         constraint=case.constraint, tolerance=case.tolerance, confidence_level=level
     )
-    labels = people.groups.single_attribute_codes()[0][people.groups.codes[rows]]
+    labels = samples.groups.single_attribute_codes()[0][samples.groups.codes[rows]]
     start = process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where nothing can be guaranteed, the status says so
@@ -258,15 +261,20 @@ def table(names, n_redraws):
     """
     records = {}
     for n_made in [*range(_CHUNK, n_redraws, _CHUNK), n_redraws]:
-        records = {name: records_of(name, n_made) for name in names}
+        records = {name: records_of(name, _limit(name, n_made)) for name in names}
     records["all"] = [one for fits in records.values() for one in fits]
     rows = [summary(name, fits, level) for name, fits in records.items() for level in LEVELS]
     fits = [one[str(level)] for one in records["all"] for level in LEVELS]
     return rows, reliability(fits)
 
 
+def _limit(name, n_redraws):
+    """Number of redraws of a case; those around any model are limited, as they are slow."""
+    return min(n_redraws, _MAX_OF_ANY_MODEL) if CASES[name].model in _BASES else n_redraws
+
+
 def _check(rows):
-    """What must hold of the lines of cases."""
+    """Checks of the rows of single cases."""
     checks = []
     for row in rows:
         name, level = f"{row['case']} at {row['level']:g}", row["level"]
@@ -282,19 +290,19 @@ def _check(rows):
 
 
 def redraw_kinds(budget):
-    """Guaranteed and broken: redraws for networks, wide data and several attributes."""
+    """Violations of guaranteed tolerances by networks, on wide data, of several attributes."""
     rows = []
     for name, n_redraws in KINDS.items():
         if CASES[name].model == "torch" and find_spec("torch") is None:
             continue
-        records = records_of(name, max(1, round(n_redraws * budget.share)))
+        records = records_of(name, max(1, round(n_redraws * budget.fraction)))
         rows += [summary(name, records, level) for level in LEVELS]
     return Report("Shares of redraws", rows, _check(rows))
 
 
 def redraws(budget):
-    """Guaranteed and broken: redraws of populations, with and without confidence_level."""
-    n_redraws = max(1, round(100 * budget.n_runs * budget.share))
+    """Violations of guaranteed tolerances in redraws of populations, with confidence_level."""
+    n_redraws = max(1, round(_N_REDRAWS * budget.fraction))
     names = [name for name in CASES if not name.startswith(_APART)]
     rows, bins = table(names, n_redraws)
     checks = _check([row for row in rows if row["case"] != "all"])

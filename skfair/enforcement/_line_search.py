@@ -150,7 +150,7 @@ class _Lines:
         return self.scored_problem.predict_scores(candidate.parameters)
 
     def better_points(self, starts):
-        """Points that are better than their start by count, best first, before they are judged.
+        """Points that are better than their start by count, best first, before they are evaluated.
 
         Each is its start, the number of its line, and the line's direction and the length along it.
 
@@ -190,11 +190,10 @@ class _Lines:
             batch = [point for point in points[first : first + n_at_once] if point[1] not in lines]
             if not batch:
                 continue
-            parameters = [self._move(start, *way) for start, _, *way in batch]
-            judged = zip(
-                batch, self.fitter.evaluate_all(parameters, batch[0][0].result), strict=True
-            )
-            for (start, line, *_), candidate in sorted(judged, key=lambda pair: pair[1].rank):
+            parameters = [self._move(start, *step) for start, _, *step in batch]
+            candidates = self.fitter.evaluate_all(parameters, batch[0][0].result)
+            evaluated = zip(batch, candidates, strict=True)
+            for (start, line, *_), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
                 if line not in lines and candidate.is_clear and candidate.rank < start.rank:
                     lines.add(line)
                     yield candidate
