@@ -52,7 +52,7 @@ def test_kinds_are_checked_as_all_cases_are(small, monkeypatch):
     assert [(row["case"], row["level"]) for row in report.records] == [
         (small, level) for level in LEVELS
     ]
-    assert report.records[0]["redraws"] == round(20 * QUICK.share)
+    assert report.records[0]["redraws"] == round(20 * QUICK.fraction)
     assert [check.what for check in report.checks if "0.95" in check.what] == [
         f"{what}, small at 0.95" for what in ("guaranteed and broken", "guaranteed", "time / plain")
     ]
