@@ -101,19 +101,24 @@ def partner_bounds(clustering, lowest, weight, limits):
     return partners
 
 
-@interpret_at_first(lambda clustering, lowest, *_: lowest.size * lowest.shape[2])
+@interpret_at_first(lambda clustering, lowest, *_: 5 * lowest.size * lowest.shape[2])
 def _fill_partners(clustering, lowest, weight, limits, partners):
     n_clusters, n_intersections, _ = partners.shape
+    # Whether a cluster keeps the limits, by what it gives and gets; -1 where not yet checked.
+    keeps = np.full((n_clusters, n_intersections, n_intersections), -1)
     for a in range(n_clusters):
         for c in range(a + 1, n_clusters):
             for g in range(n_intersections):
                 for h in range(n_intersections):
                     bound, returning = lowest[a, c, g], lowest[c, a, h]
-                    if bound + returning < 0.0 and _may_exchange(
-                        clustering, a, c, g, h, weight, limits
-                    ):
-                        partners[a, g, c] = min(partners[a, g, c], returning)
-                        partners[c, h, a] = min(partners[c, h, a], bound)
+                    if bound + returning < 0.0:
+                        if keeps[a, g, h] < 0:
+                            keeps[a, g, h] = _may_swap(clustering, a, g, h, weight, limits)
+                        if keeps[c, h, g] < 0:
+                            keeps[c, h, g] = _may_swap(clustering, c, h, g, weight, limits)
+                        if keeps[a, g, h] and keeps[c, h, g]:
+                            partners[a, g, c] = min(partners[a, g, c], returning)
+                            partners[c, h, a] = min(partners[c, h, a], bound)
 
 
 def find_candidates(distances, codes, weight, clustering, partners):
@@ -172,20 +177,23 @@ def _exchange_pass(X, weights, codes, clustering, candidates, limits):
 @deferred_helper
 def _may_exchange(clustering, a, c, g, h, w, limits):
     """Whether both clusters keep the limits if a gives a sample of g to c for one of h."""
-    counts, members = clustering.counts, clustering.members
+    return _may_swap(clustering, a, g, h, w, limits) and _may_swap(clustering, c, h, g, w, limits)
+
+
+@deferred_helper
+def _may_swap(clustering, k, leaving, joining, w, limits):
+    """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
+    counts, members = clustering.counts[k], clustering.members[k]
     bound = limits.level * (1.0 - 1e-12)
-    if g == h or bound <= 0.0:
+    if leaving == joining or bound <= 0.0:
         return True
-    for k, leaving, joining in ((a, g, h), (c, h, g)):
-        if is_single(clustering, k, limits):
-            return False
-        # The ratio after one sample has joined and the other left.
-        update_counts(counts[k], members[k], limits.intersections, joining, w)
-        balance = ratio_after(counts[k], members[k], leaving, -w, limits)
-        update_counts(counts[k], members[k], limits.intersections, joining, -w)
-        if balance < bound:
-            return False
-    return True
+    if is_single(clustering, k, limits):
+        return False
+    # The ratio after one sample has joined and the other left.
+    update_counts(counts, members, limits.intersections, joining, w)
+    balance = ratio_after(counts, members, leaving, -w, limits)
+    update_counts(counts, members, limits.intersections, joining, -w)
+    return balance >= bound
 
 
 @deferred_helper
