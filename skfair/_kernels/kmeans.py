@@ -107,9 +107,10 @@ def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
                 best[i] = row[i] if wins else best[i]
         for i in range(block):
             p, k = start + i, first[i]
+            x, total, mass = X[p], sums[k], masses[p]
             labels[p], least[p] = k, best[i]
-            sizes[k] += masses[p]
-            cost += masses[p] * best[i]
-            for f in range(X.shape[1]):
-                sums[k, f] += masses[p] * features[f, i]
+            sizes[k] += mass
+            cost += mass * best[i]
+            for f in range(x.size):
+                total[f] += mass * x[f]
     return cost
