@@ -9,9 +9,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.cluster._pareto_front import CRITERIA, ParetoFront
-from skfair.cluster._requirements import describe, outcome, warn_of_status
+from skfair.cluster._requirements import outcome, warn_of_status
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.partitions import is_partitioned
+from skfair.utils._balance import smallest_balances, smallest_share_ratios
 from skfair.utils._messages import spelling_hint, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 
@@ -144,8 +145,9 @@ def front(estimator, X, columns, n_levels, routes, criterion):
 
 def _measure(data, n_clusters, labels):
     """Balance and ratio of shares of a clustering."""
-    fitted = describe(data.counts(labels, n_clusters), data.requirements)
-    return fitted["balance_"], fitted["share_ratio_"]
+    counts = data.counts(labels, n_clusters)
+    tables = [counts[:, groups] for groups in data.requirements.attributes]
+    return smallest_balances(tables)[0].min(), smallest_share_ratios(tables).min()
 
 
 def _build_estimator(estimator, data, criterion, labels):
