@@ -17,6 +17,7 @@ from skfair._kernels.fair_duals import Multipliers, required_ratios
 MAX_ITER, MIN_ITER = 50, 4
 MAX_PAIRS = 2e7  # of groups or of clusters in one ascent, about: a second
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
+ROUND_SLACK = 1e-3  # the same in rounds after which others follow
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
 MIN_RIDGE = 0.01
 RIDGE_GROWTH = 10.0
@@ -56,19 +57,19 @@ def zero_solution(n_clusters, n_groups):
     )
 
 
-def fair_assignment(problem, centers, level, dual=None, slack=0.75):
+def fair_assignment(problem, centers, level, dual=None, slack=0.75, share=SLACK):
     """Cheapest assignment to fixed centres with cluster balances of at least ``level``.
 
     Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
     labels round it, so that they may miss the level by the few samples that sit on a tie. The value
     bounds from below the cost of every assignment of that balance to these centres. No count
-    misses its bound by more than ``slack`` samples, or a small share of all.
+    misses its bound by more than ``slack`` samples, or a ``share`` of all.
     """
     # Without an earlier solution, start at multipliers of zero: nearest centres.
     if dual is None:
         dual = zero_solution(len(centers), problem.n_groups)
     limits = problem.limits._replace(level=float(level))
-    slack = max(slack * problem.largest_weight, SLACK * problem.total_weight)
+    slack = max(slack * problem.largest_weight, share * problem.total_weight)
     return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
 
 

@@ -85,10 +85,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
-        A run stops when a round lowers the cost by no more than this share of it. A pass of the
-        local search has to gain a hundredth of that, more from 100,000 samples on, and from a
-        million as much as a round. A round on partitioned data is a pass over all of them, and has
-        to gain five times as much.
+        A run stops when a round lowers the cost by no more than this share of it, or than a tenth
+        of a sample's mean cost. A pass of the local search has to gain a hundredth of that share,
+        more from 2,000 samples on, and from 200,000 as much as a round. A round on partitioned data
+        is a pass over all of them, and has to gain five times as much.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingSwaps, default="homotopy"
         "homotopy" follows the cheapest clustering while the balance rises to ``min_balance``.
         "alternating" is Algorithm 2 of [1]_, which does not aim at a given balance: fit warns if

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator
 
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._requirements import is_sized
-from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, relocate_centers
+from skfair.cluster.kmeans._dual import SLACK
+from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, push, relocate_centers
 from skfair.cluster.kmeans._local_search import (
     MAX_MOVES,
     finish,
@@ -39,6 +40,7 @@ GROWTH = 10  # of the size of subsamples, until all samples are taken
 MAX_COMPARED = 5000  # samples on which starts are compared ...
 MAX_SIZED = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
+MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
@@ -62,10 +64,10 @@ class Homotopy(BaseEstimator):
         Number of balances from that of plain k-means to the required one.
     n_followed : int, default=2
         How many of the best starts are followed.
-    n_relocations : int, default=30
-        The best start tries to leave its local minimum by moving one centre at a time; it gives up
-        after this many failures in a row.
-    max_samples : int, default=20000
+    n_relocations : int, default=100
+        The best start tries to leave its local minimum by moving one centre at a time. So many
+        moves are drawn at once, of which the cheapest are tried; it gives up where all fail.
+    max_samples : int, default=5000
         The balance rises on a subsample of about this size, drawn by group, with all samples so far
         out that clusters depend on single ones. Ten times as many are taken next, and so on until
         all are in. Centres and dual are properties of the population, so little is lost.
@@ -99,8 +101,8 @@ class Homotopy(BaseEstimator):
         n_levels: int = 4,
         *,
         n_followed: int = 2,
-        n_relocations: int = 30,
-        max_samples: int = 20_000,
+        n_relocations: int = 100,
+        max_samples: int = 5000,
     ):
         self.n_levels = n_levels
         self.n_followed = n_followed
@@ -153,7 +155,7 @@ class Homotopy(BaseEstimator):
         if samples is not problem:
             point, _, _ = advance(samples, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
-        tol = problem.patience * runs.tol
+        tol = problem.patience * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
         point, n_iter, converged = advance(problem, point, level, runs.max_iter, tol, watch)
         # Integer repair and local search, of more candidates where the first ones do not suffice.
         for candidates, start in problem.candidates(point):
@@ -259,12 +261,12 @@ class Homotopy(BaseEstimator):
         # The best one tries to leave its local minimum; then all converge.
         lead = partial(lead, max_iter=3, tol=0.0)
         best = relocate_centers(subsample, best, cost, self.n_relocations, random_state, lead)
-        points = []
+        points, tol = [], max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
         for centers in (best, *(centers for centers, _ in others)):
             if sized:
                 points.append(advance_sized(samples, centers, runs.max_iter, runs.tol))
             else:
-                labels, _, _ = iterate_lloyd(samples, centers, runs.max_iter, runs.tol)
+                labels, _, _ = iterate_lloyd(samples, centers, runs.max_iter, tol)
                 points.append(recompute_point(samples, labels, runs.n_clusters))
         return sorted(points, key=attrgetter("cost"))
 
@@ -336,10 +338,10 @@ def trace_levels(samples, lowest, others, n_levels, tol):
 
 
 def follow(samples, point, levels, tol):
-    """Follow the homotopy from a point along the levels, two rounds at each."""
+    """Follow the homotopy from a point along the levels, one round at each."""
     points = []
     for level in levels:
-        point, _, _ = advance(samples, point, level, 2, tol)
+        point, _, _ = advance(samples, point, level, 1, tol)
         points.append(point)
     return points
 
@@ -348,21 +350,30 @@ def advance(problem, point, level, max_iter, tol, watch=None):
     """The cheapest clustering near a point whose balance reaches a level, up to rounding.
 
     Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
-    until a round lowers the cost by no more than ``tol`` times the cost. Returns the point, whose
+    until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
+    `iterate_lloyd`. Returns the point, whose
     balance may be a few samples short of the level (see `repair`), the number of rounds, and
     whether they converged: not if ``max_iter`` or ``watch`` ended them.
     """
-    previous = np.inf
+    lowest, start = np.inf, point
     converged = stopped = False
-    n_iter = 0
+    n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        point = problem.assign(point, level)
+        trial = problem.assign(start, level)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
-        converged = previous - point.dual.value <= tol * point.dual.value
-        previous = point.dual.value
+        value = trial.dual.value
+        if value > lowest and n_pushed > 0:
+            start, n_pushed = point, 0  # the momentum has overshot
+        else:
+            converged = lowest - value <= tol * value
+            pushed = push(trial.clustering.centers, point.clustering.centers, n_pushed)
+            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
+            point, lowest, n_pushed = trial, value, n_pushed + 1
         stopped = watch is not None and watch(point)
+    if converged:  # counts were precise enough for rounds, not yet for their end
+        point = problem.assign(point, level, SLACK)
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
     return point, n_iter, converged

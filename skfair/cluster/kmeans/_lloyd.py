@@ -4,12 +4,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array
 
-from skfair._kernels.kmeans import assign_nearest, squared_distances
+from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
+MAX_TRIALS = 12  # relocations from which k-means iterates, of those that are drawn
 
 
 class Runs(NamedTuple):
@@ -29,9 +29,7 @@ class Runs(NamedTuple):
     def _centers(self, samples, random_state):
         X, masses, init = samples.X, samples.masses, self.init
         if isinstance(init, str) and init == "k-means++":
-            return kmeans_plusplus(
-                X, self.n_clusters, sample_weight=masses, random_state=random_state
-            )[0]
+            return draw_centers(X, masses, self.n_clusters, random_state)
         if isinstance(init, str):
             # Random samples, drawn by mass.
             share = masses / masses.sum()
@@ -39,6 +37,23 @@ class Runs(NamedTuple):
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
         return check_centers(init, (self.n_clusters, X.shape[1]))
+
+
+def draw_centers(X, masses, n_clusters, random_state):
+    """Starting centres by greedy k-means++, those that `sklearn.cluster.kmeans_plusplus` draws."""
+    n_trials = 2 + int(np.log(n_clusters))
+    rows = [random_state.choice(len(X), p=masses / masses.sum())]
+    nearest = squared_distances_by_cluster(X, X[rows])[0]
+    for _ in range(n_clusters - 1):
+        # Some samples, drawn by their costs, of which the best becomes a centre.
+        cumulated = np.cumsum(masses * nearest)
+        numbers = random_state.uniform(size=n_trials) * cumulated[-1]
+        drawn = np.minimum(np.searchsorted(cumulated, numbers), len(X) - 1)
+        trials = np.minimum(squared_distances_by_cluster(X, X[drawn]), nearest)
+        best = np.argmin(trials @ masses)
+        nearest = trials[best]
+        rows.append(drawn[best])
+    return X[rows]
 
 
 def check_runs(parameters, mean):
@@ -69,68 +84,80 @@ def lloyd(samples, centers, max_iter, tol):
 def iterate_lloyd(samples, centers, max_iter, tol):
     """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
 
-    Stops when an iteration lowers the cost by no more than ``tol`` times the cost.
+    Iterations have Nesterov's momentum, which starts again wherever it raises the cost. Stops when
+    one lowers the cost by no more than ``tol`` times the cost.
     """
-    previous, partitions = np.inf, samples.partitions
+    partitions, lowest, n_pushed, means = samples.partitions, np.inf, 0, centers
     for _ in range(max_iter):
         # Nearest centres, then means; empty clusters get the farthest samples.
         assigned = partitions.map(_assign_nearest, centers)
-        sums, sizes, cost = assigned.reduce(itemgetter(2))
-        labels = assigned.gather(itemgetter(0))
-        labels = labels[0] if len(labels) == 1 else np.concatenate(labels)
+        sums, masses, cost = assigned.reduce(itemgetter(2))
+        if cost > lowest and n_pushed > 0:
+            centers, n_pushed = means, 0
+            continue
+        labels, previous, sizes = assigned.gather(itemgetter(0)), means, masses
         if sizes.all():
             means = sums / sizes[:, np.newaxis]
         else:
-            clustering = samples.occupy(labels, centers)
-            labels, means, sizes = clustering.labels, clustering.centers, clustering.sizes
+            clustering = samples.occupy(np.concatenate(labels), centers)
+            labels, means, sizes = [clustering.labels], clustering.centers, clustering.sizes
             cost = samples.cost_of(clustering._replace(centers=centers))
-        # From centres to means the cost falls by size times squared distance.
-        shifts, centers = means - centers, means
-        if previous - cost <= tol * cost:
+        shifts, gain, lowest = means - centers, lowest - cost, cost
+        if gain <= tol * cost:
             break
-        previous = cost
-    return labels, centers, cost - float(sizes @ (shifts * shifts).sum(axis=1))
+        centers, n_pushed = push(means, previous, n_pushed), n_pushed + 1
+    # From centres to means the cost falls by size times squared distance.
+    return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
+
+
+def push(means, previous, n_pushed):
+    """Means shifted on in the direction in which they moved, by Nesterov's growing momentum."""
+    return means + n_pushed / (n_pushed + 3) * (means - previous)
 
 
 def _assign_nearest(samples, centers):
     return assign_nearest(samples.X, samples.masses, centers)
 
 
-def relocate_centers(samples, centers, cost, patience, random_state, lead):
+def relocate_centers(samples, centers, cost, n_drawn, random_state, lead):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
-    Each trial takes the centre of one of the clusters that are cheapest to dissolve to a sample
-    drawn by its squared distance to its own centre, makes three iterations of k-means, and keeps
-    what they lead to if that is cheaper. Gives up after ``patience`` failures in a row. ``lead``
-    maps centres to those after the iterations, and their cost.
+    Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
+    sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost are
+    tried by three iterations of k-means. The first that is cheaper then is accepted, and pairs are
+    drawn again, until none is. ``lead`` maps centres to those after the iterations, and their cost.
     """
-    if len(centers) == 1:
+    if len(centers) == 1 or n_drawn == 0:
         return centers
-    X = samples.X
-    cheapest, errors = _relocation_costs(samples, centers)
-    failures = 0
-    while failures < patience and cost > 0:
-        # Move a centre of a cluster that is cheap to dissolve to a sample far from its own.
-        trial = centers.copy()
-        # Cumulated costs: a uniform number hits a sample with probability proportional to its cost.
-        drawn = np.searchsorted(errors, random_state.uniform(0, errors[-1]), side="right")
-        trial[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
-        # Iterate, and accept what is cheaper.
-        trial, trial_cost = lead(trial)
-        if trial_cost < cost * (1 - MIN_GAIN):
-            centers, cost, failures = trial, trial_cost, 0
-            cheapest, errors = _relocation_costs(samples, centers)
-        else:
-            failures += 1
+    X, masses, is_improved = samples.X, samples.masses, True
+    while is_improved and cost > 0:
+        # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
+        cheapest, labels, nearest, second = _relocation_costs(samples, centers)
+        cumulated = np.cumsum(masses * nearest)
+        numbers = random_state.uniform(0, cumulated[-1], n_drawn)
+        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
+        dissolved = random_state.choice(cheapest, n_drawn)
+        # Costs before other centres move: members of the cluster go to the second nearest.
+        remaining = np.where(labels == dissolved[:, np.newaxis], second, nearest)
+        costs = np.minimum(squared_distances_by_cluster(X, X[rows]), remaining) @ masses
+        # Iterate from the best pairs, and accept what is cheaper.
+        is_improved = False
+        for i in np.argsort(costs, kind="stable")[:MAX_TRIALS]:
+            trial = centers.copy()
+            trial[dissolved[i]] = X[rows[i]]
+            trial, trial_cost = lead(trial)
+            if trial_cost < cost * (1 - MIN_GAIN):
+                centers, cost, is_improved = trial, trial_cost, True
+                break
     return centers
 
 
 def _relocation_costs(samples, centers):
-    """The third of the clusters that are cheapest to dissolve; the samples' costs, cumulated."""
+    """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre."""
     distances = squared_distances(samples.X, centers)
     nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
-    labels, masses = distances.argmin(axis=1), samples.masses
+    labels = distances.argmin(axis=1)
     # Without its centre, the members of a cluster go to the second nearest.
-    removal = np.bincount(labels, masses * (second - nearest), minlength=len(centers))
+    removal = np.bincount(labels, samples.masses * (second - nearest), minlength=len(centers))
     cheapest = np.argsort(removal, kind="stable")[: max(2, len(centers) // 3)]
-    return cheapest, np.cumsum(masses * nearest)
+    return cheapest, labels, nearest, second

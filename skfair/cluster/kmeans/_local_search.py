@@ -19,11 +19,11 @@ from skfair.cluster._requirements import keeps_sizes
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point
 from skfair.cluster.kmeans._tables import settle
 
-MIN_NEAR_TIES = 5000
-MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
+MIN_NEAR_TIES = 2000
+MANY = 200_000  # samples, from which on a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 SHAKEN = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE = 60  # failures in a row after which that ends
+PATIENCE = 100  # failures in a row after which that ends
 MIN_SHAKEN = 1e-9  # share of the cost that is more than rounding
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
@@ -180,7 +180,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``tol`` times the cost, or more where samples are many. Else "max_iter".
+    of ``tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
     """
     if not len(samples.weights):
         return point, "feasible"
@@ -192,7 +192,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     is_certified, status = exchange and samples.background is None, "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = tol * np.clip((samples.n_samples / MANY) ** 2, MIN_GAIN, 1.0)
+    min_gain = tol * np.clip(samples.n_samples / MANY, MIN_GAIN, 1.0)
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(max_iter):

@@ -13,7 +13,7 @@ from skfair._kernels.clustering import clustering_from_sums
 from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.fair_duals import required_ratios
 from skfair._kernels.kmeans import nearest_centers
-from skfair.cluster.kmeans._dual import fair_assignment, solve_dual
+from skfair.cluster.kmeans._dual import ROUND_SLACK, fair_assignment, solve_dual
 from skfair.cluster.kmeans._problem import (
     Background,
     BaseClusteringProblem,
@@ -84,10 +84,10 @@ class PartitionedClustering(BaseClusteringProblem):
         labels = self.partitions.map(_select_labels, numbers, clustering.labels)
         return clustering._replace(labels=labels)
 
-    def assign(self, point, level):
+    def assign(self, point, level, share=ROUND_SLACK):
         """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
         centers = point.clustering.centers
-        dual = fair_assignment(self, centers, level, point.dual, slack=2.0)
+        dual = fair_assignment(self, centers, level, point.dual, 2.0, share)
         sums, _, cost = dual.extras
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)

@@ -15,7 +15,13 @@ from skfair._kernels.clustering import (
 )
 from skfair._kernels.kmeans import squared_distances_by_cluster
 from skfair.cluster._requirements import composition_ratios, keeps_sizes
-from skfair.cluster.kmeans._dual import DualSolution, fair_assignment, gather_labels, solve_dual
+from skfair.cluster.kmeans._dual import (
+    ROUND_SLACK,
+    DualSolution,
+    fair_assignment,
+    gather_labels,
+    solve_dual,
+)
 from skfair.groups import GroupSummary
 from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
@@ -237,10 +243,10 @@ class ClusteringProblem(BaseClusteringProblem):
         """Samples in memory for the warm start: these."""
         return self
 
-    def assign(self, point, level):
+    def assign(self, point, level, share=ROUND_SLACK):
         """The point of the fair assignment to a point's centres; its cost is left out."""
         centers = point.clustering.centers
-        dual = fair_assignment(self, centers, level, point.dual, slack=2.0)
+        dual = fair_assignment(self, centers, level, point.dual, 2.0, share)
         clustering = self.occupy(dual.labels, centers)
         return Point(clustering, None, dual, self.balance_of(clustering.counts))
 
