@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._requirements import is_sized
-from skfair.cluster.kmeans._dual import SLACK
+from skfair.cluster.kmeans._dual import ROUND_SLACK, SLACK
 from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, push, relocate_centers
 from skfair.cluster.kmeans._local_search import (
     MAX_MOVES,
@@ -351,15 +351,15 @@ def advance(problem, point, level, max_iter, tol, watch=None):
 
     Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
     until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
-    `iterate_lloyd`. Returns the point, whose
-    balance may be a few samples short of the level (see `repair`), the number of rounds, and
-    whether they converged: not if ``max_iter`` or ``watch`` ended them.
+    `iterate_lloyd`. Returns the point, whose balance may be a few samples short of the level (see
+    `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
+    ended them.
     """
-    lowest, start = np.inf, point
+    lowest, start, share = np.inf, point, ROUND_SLACK
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        trial = problem.assign(start, level)
+        trial = problem.assign(start, level, share)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
@@ -371,9 +371,9 @@ def advance(problem, point, level, max_iter, tol, watch=None):
             pushed = push(trial.clustering.centers, point.clustering.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point, lowest, n_pushed = trial, value, n_pushed + 1
+        if converged and share > SLACK:  # go on with more precise counts
+            lowest, start, share, converged, n_pushed = np.inf, point, SLACK, False, 0
         stopped = watch is not None and watch(point)
-    if converged:  # counts were precise enough for rounds, not yet for their end
-        point = problem.assign(point, level, SLACK)
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
     return point, n_iter, converged

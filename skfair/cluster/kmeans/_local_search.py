@@ -20,7 +20,7 @@ from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point
 from skfair.cluster.kmeans._tables import settle
 
 MIN_NEAR_TIES = 2000
-MANY = 200_000  # samples, from which on a pass has to gain as much as a round
+MANY = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 SHAKEN = 100  # samples, up to which a local optimum is left by random moves
 PATIENCE = 100  # failures in a row after which that ends
