@@ -43,7 +43,7 @@ def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name, example):
 
 
 def test_more_steps_for_the_cost_end_cheaper_and_less_balanced(example):
-    objectives, front = example["found"], example["front"]
+    objectives, front = example["points"], example["front"]
     assert objectives[-1, 0] < objectives[6, 0] < objectives[0, 0]
     assert objectives[-1, 1] < objectives[6, 1] < objectives[0, 1]
     for cost, balance in objectives:

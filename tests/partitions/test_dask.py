@@ -34,8 +34,8 @@ def outer(rows, shift):
     return len(rows), ((rows - shift).T @ (rows - shift), rows.sum(axis=0))
 
 
-def slow_outer(rows, shift):
-    time.sleep(0.05)
+def slow_outer(rows, shift, seconds=0.05):
+    time.sleep(seconds)
     return outer(rows, shift)
 
 
@@ -154,7 +154,7 @@ def test_an_interruption_cancels_what_was_submitted(client, monkeypatch):
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     during_a_wait(monkeypatch, lambda: signal.pthread_kill(main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        partitions.gather(slow_outer, np.ones(3))
+        partitions.gather(slow_outer, np.ones(3), 0.5)  # five seconds in which to interrupt
     assert len(cancelled) == 20
     monkeypatch.undo()
     client.cancel(cancelled)
