@@ -3,12 +3,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 
 from skfair._kernels.clustering import balance_limits, clustering_cost
 from skfair.cluster.kmeans._homotopy import converge
-from skfair.cluster.kmeans._lloyd import Runs, iterate_lloyd, lloyd, relocate_centers
+from skfair.cluster.kmeans._lloyd import (
+    Runs,
+    draw_centers,
+    iterate_lloyd,
+    lloyd,
+    relocate_centers,
+)
 from skfair.cluster.kmeans._problem import ClusteringProblem
 
 
@@ -124,6 +130,16 @@ def test_a_start_of_the_wrong_shape_is_refused():
         Runs(4, lambda X, n_clusters, random_state: X[:3], 1).starts(blobs(), random_state())
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_starts_are_those_that_scikit_learn_draws(seed):
+    samples, state = blobs(), np.random.RandomState
+    expected, _ = kmeans_plusplus(
+        samples.X, 6, sample_weight=samples.weights, random_state=state(seed)
+    )
+    centers = draw_centers(samples.X, samples.weights, 6, state(seed))
+    np.testing.assert_array_equal(centers, expected)
+
+
 def test_lloyd_is_kmeans():
     samples = blobs()
     start = samples.X[:6]
@@ -166,11 +182,11 @@ def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
     assert costs[-1] < cost(samples, lloyd(samples, samples.X[:6], 300, 0.5))
 
 
-def relocate(samples, centers, patience):
+def relocate(samples, centers, n_drawn):
     """Centres after relocations, with iterations of plain k-means."""
     lead = partial(converge, samples, max_iter=3, tol=0.0)
     _, _, cost_of_centers = iterate_lloyd(samples, centers, 1, 0.0)
-    return relocate_centers(samples, centers, cost_of_centers, patience, random_state(), lead)
+    return relocate_centers(samples, centers, cost_of_centers, n_drawn, random_state(), lead)
 
 
 def test_lloyd_returns_the_cost_of_its_labels_and_means():
