@@ -68,7 +68,7 @@ class StackedJacobian(ScoreJacobian):
     @cached_property
     def combine(self):
         """How cells make up rows, a csr_array of shape (n_rows, n_cells)."""
-        blocks = [one.combine for one in self.jacobians]
+        blocks = [sparse.coo_array(one.combine) for one in self.jacobians]
         return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     @cached_property

@@ -156,8 +156,12 @@ def test_the_result_keeps_what_the_driver_has_computed(known_problem):
     calls = loss.calls
     assert result.evaluation is steps[-1].evaluation
     assert result.evaluation.scores is steps[-1].evaluation.scores
-    assert (result.fun, result.violation) == (steps[-1].evaluation.fun, 0.0)
+    assert (result.fun, result.violation) == (
+        steps[-1].evaluation.fun,
+        steps[-1].evaluation.violation,
+    )
     assert loss.calls == calls
+    assert result.violation == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
