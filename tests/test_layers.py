@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},
-    "enforcement": {"constraints", "solvers"},
+    "enforcement": {"_kernels", "constraints", "problems", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
     | {"groups", "problems", "solvers", "surrogates", "utils"},
     "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}

@@ -83,7 +83,7 @@ def count_block(X, coefficients, losses, events):
 
 
 def count_lines(X, coefficients, directions, lengths, n_bins, losses, events):
-    """Errors and sums of decisions in bins along lines, as `skfair.problems._flips.count_bins`.
+    """Errors and sums of decisions in bins along lines, as `skfair.enforcement._flips.count_bins`.
 
     ``coefficients`` are as in `count_block`, and ``directions``, (n_lines, n_columns) and
     (n_lines,), change them. ``lengths`` are the slope that counts as 0, and the typical lengths of

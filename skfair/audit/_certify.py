@@ -420,7 +420,7 @@ def _name_events(bound, estimates, events):
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.means.labels[event]) for event in events)
+        for event, (cell, group) in ((event, bound.labels[event]) for event in events)
     )
 
 
@@ -433,7 +433,7 @@ def _required_size(bound, estimates, margin, level):
     half = 0.5 / (estimates.sizes + 1.0)
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
-    n_groups = max(2, len({group for _, group in bound.means.labels}))
+    n_groups = max(2, len({group for _, group in bound.labels}))
     return required_sample_size(
         min(margin, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
     )

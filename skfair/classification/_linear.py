@@ -40,6 +40,8 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
+    _has_rows = True
+
     _parameter_constraints = {
         **ConstrainedLinearModel._parameter_constraints,
         "pos_label": [Real, str, "boolean", None],
@@ -168,6 +170,3 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def _reshape(self, coef, intercept):
-        return coef[np.newaxis], np.atleast_1d(intercept)

@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
-from skfair.constraints._event_means import EventMeans
-from skfair.constraints._gap import AGGREGATES, RatioGap, compare_groups
+from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names, warn
@@ -197,25 +196,28 @@ class Constraint(BaseEstimator):
         if events.empty:
             self._report_empty_cells(events)
 
-        # A smooth rate for solvers and the exact one, by steps, for the metric.
-        def means_of(events):
-            return EventMeans(
-                type(self).__name__,
-                events.events,
-                events.labels,
-                events.counts,
-                samples.target,
-                smooth=self.rate(surrogate, loss),
-                exact=self.rate(Step(), loss),
-            )
-
         others = None if small is None else cell_events(cells, samples, small)
+        uncompared = None
+        if others and others.labels:
+            uncompared = self._bind_events(others, samples, surrogate, loss, Range(()), np.inf)
+        return self._bind_events(
+            events, samples, surrogate, loss, self._gap(events), tolerance, uncompared
+        )
+
+    def _bind_events(self, events, samples, surrogate, loss, gap, tolerance, uncompared=None):
+        """Bind to events: the smooth rate for solvers, and the exact one for the metric."""
         return BoundConstraint(
-            means_of(events),
-            self._gap(events),
-            tolerance,
-            "decisions" if self.counts_decisions else "values",
-            uncompared=means_of(others) if others and others.labels else None,
+            type(self).__name__,
+            events.events,
+            events.labels,
+            events.counts,
+            samples.target,
+            smooth=_as_terms(self.rate(surrogate, loss)),
+            exact=_as_terms(self.rate(Step(), loss)),
+            aggregate=gap,
+            tolerance=tolerance,
+            statistic="decisions" if self.counts_decisions else "values",
+            uncompared=uncompared,
             is_ratio=self.ratio is not None,
         )
 
@@ -304,6 +306,11 @@ class Constraint(BaseEstimator):
         """How the means of the events become one gap."""
         gap = compare_groups(events, self.reference, self.aggregate)
         return gap if self.ratio is None else RatioGap(gap.blocks)
+
+
+def _as_terms(rate):
+    """The terms of a rate: itself, or numerator and denominator of a quotient."""
+    return rate if isinstance(rate, tuple) else (rate,)
 
 
 def bind_all(constraints, problems, surrogate, loss, tolerance):

@@ -23,31 +23,6 @@ _ZERO = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
 
 
-@dataclass(frozen=True, eq=False)
-class Polyhedron:
-    """The rows ``lower <= combine @ means + aux @ unknowns <= upper`` that bound a gap.
-
-    Without `combine` it is the one row ``gap(means) <= upper``, which is piecewise linear and has
-    no unknowns.
-    """
-
-    gap: "Gap"
-    combine: np.ndarray | sparse.csr_array | None
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def evaluate(self, means, unknowns):
-        """Values of the rows, (n_rows,), and their slope by the means, (n_rows, n_events)."""
-        if self.combine is None:
-            return np.array([self.gap(means)]), self.gap.subgradient(means)[np.newaxis, :]
-        return self.combine @ means + self.aux @ unknowns, self.combine
-
-    def unknowns(self, means):
-        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
-        return self.gap.unknowns(means) if self.aux.shape[1] else np.empty(0)
-
-
 class Gap(ABC):
     """A polyhedral function of event means: the gap that a tolerance bounds.
 
@@ -93,29 +68,38 @@ class Gap(ABC):
         """Auxiliary unknowns at which the rows hold if they can; none by default."""
         return np.empty(0)
 
+    def polyhedral(self, tolerance):
+        """A polyhedral gap and its tolerance, which is kept if and only if this one keeps its own.
+
+        Rows bound the polyhedral gap: this one itself, unless it is a quotient.
+        """
+        return self, tolerance
+
     def rows(self, n_events, tolerance, as_one_row=False):
-        """Rows that hold for some unknowns if and only if the gap is at most the tolerance."""
-        return _polyhedron(self, n_events, tolerance, as_one_row)
+        """Rows that hold for some unknowns if and only if the gap is at most the tolerance.
+
+        The factors of the means, (n_rows, n_events), those of the unknowns, (n_rows, n_aux), and
+        lower and upper bounds. The one row ``gap(means) <= tolerance`` is piecewise linear: its
+        factors are None.
+        """
+        return _rows(self, n_events, tolerance, as_one_row)
 
 
 @lru_cache(maxsize=128)
-def _polyhedron(gap, n_events, tolerance, as_one_row):
+def _rows(gap, n_events, tolerance, as_one_row):
     """Rows of a gap; constraints on the same events, as on mini-batches, share them."""
     rows = list(gap._rows(tolerance))
     # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
-        return Polyhedron(
-            gap, None, np.empty((1, 0)), np.array([-np.inf]), np.array([float(tolerance)])
-        )
+        return None, np.empty((1, 0)), (np.array([-np.inf]), np.array([float(tolerance)]))
     # Auxiliary unknowns are numbered from 0 in the order of the rows.
     bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
-    bounds = bounds.reshape(-1, 2)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
     aux = np.zeros((len(rows), n_aux))
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
         row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
-    return Polyhedron(gap, combine, aux, bounds[:, 0], bounds[:, 1])
+    return combine, aux, tuple(bounds.reshape(-1, 2).T)
 
 
 def _to_matrix(rows, n_columns):
@@ -142,9 +126,14 @@ class Range(Gap):
 
     is_range = True
 
+    @cached_property
+    def _positions(self):
+        """Events of each block, as indices."""
+        return [np.array(block, dtype=np.intp) for block in self.blocks]
+
     def _ranges(self, means):
         """Range of each block, (n_blocks,) or (n_blocks, n_columns)."""
-        blocks = [means[list(block)] for block in self.blocks]
+        blocks = [means[block] for block in self._positions]
         ranges = [self.scale * block.max(axis=0) - block.min(axis=0) for block in blocks]
         return np.reshape(ranges, (len(self.blocks), *means.shape[1:]))
 
@@ -256,9 +245,9 @@ class RatioGap(Range):
     def width_and_scale(self, tolerance):
         return 0.0, 1.0 - tolerance
 
-    def rows(self, n_events, tolerance, as_one_row=False):
+    def polyhedral(self, tolerance):
         width, scale = self.width_and_scale(tolerance)
-        return Range(self.blocks, scale).rows(n_events, width, as_one_row)
+        return Range(self.blocks, scale), width
 
 
 class TotalRange(Range):

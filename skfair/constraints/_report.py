@@ -13,9 +13,9 @@ def report_means(constraint, moments):
     """
     import pandas as pd
 
-    means, uncompared = constraint.means, constraint.uncompared
+    uncompared = constraint.uncompared
     rates, squares, weights = moments
-    labels, counts, n_compared = means.labels, means.counts, len(means.labels)
+    labels, counts, n_compared = constraint.labels, constraint.counts, len(constraint.labels)
     if uncompared is not None:
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
     # Standard error of a weighted mean: the variance times the sum of squared weights.

@@ -1,22 +1,28 @@
 """Several constraints at once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
 
 from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.constraints._rows import NoRows, StackedRows, split
+from skfair.constraints._rows import (
+    ConstraintValues,
+    ScoreJacobian,
+    block_diagonal,
+    concatenate,
+    split,
+    stack_values,
+)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstraintSystem:
-    """Several constraints at once, each with its own tolerance; iterate over it for each.
+class ConstraintSystem(tuple):
+    """Several constraints at once, each with its own tolerance: a tuple of them.
 
-    Attributes
-    ----------
-    constraints : tuple of MetricConstraint
-        The constraints; none of them leaves the fit without constraint.
+    Solvers call it: its rows are those of all constraints, one below the other. An empty one leaves
+    the fit without constraint.
 
     Examples
     --------
@@ -27,82 +33,178 @@ class ConstraintSystem:
     (0,)
     """
 
-    constraints: tuple
-
-    def __iter__(self):
-        return iter(self.constraints)
-
-    def __len__(self):
-        return len(self.constraints)
+    @cached_property
+    def components(self):
+        """The rows of each constraint."""
+        return tuple(one if callable(one) else one.rows for one in self)
 
     @cached_property
     def rows(self):
-        """The rows that solvers see: those of the only constraint, or stacked ones."""
-        if not self.constraints:
-            return NoRows()
+        """The rows that solvers see: those of the only constraint, or the system itself."""
         # A single constraint needs no stacking, whose products would be slower.
-        rows = tuple(one.rows for one in self.constraints)
-        return rows[0] if len(rows) == 1 else StackedRows(rows)
+        return self.components[0] if len(self) == 1 else self
+
+    # Rows, for solvers.
+
+    @cached_property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return concatenate(one.lower for one in self.components)
+
+    @cached_property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return concatenate(one.upper for one in self.components)
+
+    @cached_property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return sum(one.n_aux for one in self.components)
+
+    @cached_property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return block_diagonal([one.aux_jacobian for one in self.components])
 
     @property
-    def statistics(self):
-        """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
-        return {one.statistic for one in self.constraints}
+    def n_events(self):
+        """Number of events from which samples are drawn."""
+        return sum(one.n_events for one in self.components)
 
-    @property
-    def adds_up(self):
-        """Whether rows of partitions add up, and are all of means or all of ranks."""
-        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
-        kinds = {one.statistic == "ranks" for one in self.constraints}
-        return len(kinds) <= 1 and all(one.adds_up for one in self.constraints)
+    def _pair_with_aux(self, aux):
+        """The rows of each constraint, and its auxiliary unknowns."""
+        unknowns = split(aux, [one.n_aux for one in self.components])
+        return zip(self.components, unknowns, strict=True)
 
-    @property
-    def tolerances(self):
-        """Largest gap allowed by each constraint, (n_constraints,)."""
-        return np.array([one.tolerance for one in self.constraints])
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        return concatenate(one.initial_aux(scores) for one in self.components)
 
-    def gaps(self, scores):
-        """Gap of each constraint by its public metric, (n_constraints,)."""
-        return np.array([one.gap(scores) for one in self.constraints])
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        if not self:
+            cells = sparse.csr_array((0, len(scores)))
+            jacobian = ScoreJacobian(sparse.csr_array((0, 0)), cells)
+            return ConstraintValues(
+                aux, jacobian, np.empty((0, 0)), lambda v: np.zeros(len(scores))
+            )
+        values = [one(scores, unknowns) for one, unknowns in self._pair_with_aux(aux)]
+        return stack_values(values, len(scores))
 
-    def map(self, change, *columns):
-        """The system of ``change(constraint, *entries)``, with an entry of each column."""
-        changed = map(change, self.constraints, *columns)
-        return ConstraintSystem(tuple(changed))
+    def constant_term(self, aux):
+        """Value of the rows where all means are 0 before the offsets, (n_rows,)."""
+        return concatenate(
+            one.constant_term(unknowns) for one, unknowns in self._pair_with_aux(aux)
+        )
 
-    def replace_tolerances(self, tolerances):
-        """The same constraints with other tolerances, (n_constraints,)."""
-        return self.map(lambda one, tolerance: replace(one, tolerance=float(tolerance)), tolerances)
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at one point."""
+        return ConstraintSystem(
+            one.majorant(scores, unknowns) for one, unknowns in self._pair_with_aux(aux)
+        )
 
-    def correct(self, scores, step_size=1.0):
-        """The same constraints, each offset moved by a step to the residual at the scores."""
-        return self.map(lambda one: one.correct(scores, step_size))
-
-    def linearize_at(self, scores):
-        """The same constraints with the rows that suit scores near the given ones."""
-        return self.map(lambda one: one.linearize_at(scores))
+    def original_multipliers(self, multipliers):
+        """Multipliers of the original rows from those of these rows, which majorise them."""
+        pairs = zip(self.components, self.split_by_constraint(multipliers), strict=True)
+        return concatenate(one.original_multipliers(block) for one, block in pairs)
 
     def split_by_constraint(self, v):
         """One vector for each constraint, from one with an entry per row."""
-        return split(v, [len(one.rows.lower) for one in self.constraints])
+        return split(v, [len(one.lower) for one in self.components])
+
+    def rows_of(self, sums, aux):
+        """Rows at the sums of each constraint, and their slopes by these, as `BoundConstraint`."""
+        pairs = zip(self._pair_with_aux(aux), sums, strict=True)
+        rows = [one.rows_of(of_one + one.offset, unknowns) for (one, unknowns), of_one in pairs]
+        values, slopes = zip(*rows, strict=True)
+        return np.concatenate(values), slopes
+
+    def sums_curvature(self, sums, v):
+        """Second derivative of ``v @ rows`` by the sums of all constraints."""
+        rows = zip(self, sums, self.split_by_constraint(v), strict=True)
+        return block_diagonal(
+            [one.sums_curvature(at + one.offset, of_one) for one, at, of_one in rows]
+        )
+
+    def draw(self, n_per_event, random_state=None, first=()):
+        """Draw equally many samples from every event of every constraint, as `draw_rows`."""
+        return draw_rows(self.components, n_per_event, random_state, first)
+
+    # Public metrics, for enforcement.
+
+    @cached_property
+    def statistics(self):
+        """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
+        return {one.statistic for one in self}
+
+    @cached_property
+    def adds_up(self):
+        """Whether rows of partitions add up, and are all of means or all of ranks."""
+        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
+        kinds = {one.statistic == "ranks" for one in self}
+        return len(kinds) <= 1 and all(one.adds_up for one in self)
+
+    @cached_property
+    def tolerances(self):
+        """Largest gap allowed by each constraint, (n_constraints,)."""
+        return np.array([one.tolerance for one in self])
+
+    def gaps(self, scores):
+        """Gap of each constraint by its public metric, (n_constraints,)."""
+        return np.array([one.gap(scores) for one in self])
 
     def report(self, scores=None, moments=None):
         """The reports of all constraints, from scores or from moments, one below the other."""
         import pandas as pd
 
         if moments is None:
-            reports = [one.report(scores) for one in self.constraints]
+            reports = [one.report(scores) for one in self]
         else:
-            pairs = zip(self.constraints, moments, strict=True)
+            pairs = zip(self, moments, strict=True)
             reports = [one.report(moments=sums) for one, sums in pairs]
         if not reports:
             return pd.DataFrame(columns=list(REPORT_COLUMNS))
         return pd.concat(reports, ignore_index=True) if len(reports) > 1 else reports[0]
 
+    # The same constraints, each changed in the same way.
+
+    def replace_tolerances(self, tolerances):
+        """The same constraints with other tolerances, (n_constraints,)."""
+        pairs = zip(self, tolerances, strict=True)
+        return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
+
+    def correct(self, scores, step_size=1.0):
+        """The same constraints, each offset moved by a step to the residual at the scores."""
+        return ConstraintSystem([one.correct(scores, step_size) for one in self])
+
+    def linearize_at(self, scores):
+        """The same constraints with the rows that suit scores near the given ones."""
+        return ConstraintSystem([one.linearize_at(scores) for one in self])
+
     def take(self, rows):
         """The same constraints on a subset of the samples."""
-        return self.map(lambda one: one.take(rows))
+        return ConstraintSystem([one.take(rows) for one in self])
 
     def subset(self, rows, factors=1.0, target=None):
         """A partition's contribution to the constraints, as in `BoundConstraint.subset`."""
-        return self.map(lambda one: one.subset(rows, factors, target))
+        return ConstraintSystem([one.subset(rows, factors, target) for one in self])
+
+
+def draw_rows(components, n_per_event, random_state=None, first=()):
+    """Positions of drawn samples, equally many from every event, and the rows on them.
+
+    Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
+    estimates of those over all samples. The positions `first` come before them, in no event, as
+    those of a loss.
+    """
+    random_state = check_random_state(random_state)
+    components = [one for one in components if one.n_events]
+    # Each constraint draws its own samples. Its block begins where that of the one before ends.
+    draws = [one.events.draw(n_per_event, random_state) for one in components]
+    positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
+    starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
+    drawn = [
+        one.take_drawn(positions, start, n_per_event)
+        for one, start in zip(components, starts.tolist(), strict=True)
+    ]
+    return positions, drawn[0] if len(drawn) == 1 else ConstraintSystem(drawn)

@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._fitter import TIE
+from skfair.enforcement._counting import TIE
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -98,7 +98,7 @@ def _calibrate_subsample(fitter, start):
     rows = candidate.result.evaluation.problem.constraint
     if not len(rows):
         return start, no_rows
-    scores = fitter.problem.predict_scores(candidate.parameters)
+    scores = fitter.counter.predict_scores(candidate.parameters)
     return candidate._replace(scores=scores), list(rows)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._fitter import rank
+from skfair.enforcement._counting import rank
 
 _MAX_CORRECTIONS = 6
 _MAX_PARTITIONED_CORRECTIONS = 4
@@ -21,7 +21,9 @@ def corrections(fitter, start):
     problem, best, step_size = fitter.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
-        corrected = problem.correct(best.parameters, step_size)
+        corrected = fitter.replace_constraint(
+            fitter.counter.correct(problem.constraint, best.parameters, step_size)
+        )
         candidate = fitter.fit(corrected, corrected.initial_point(best.parameters))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
@@ -37,8 +39,10 @@ def correct_partitioned(fitter, on_subsample, start):
     """
     best, parameters = None, start.parameters
     for _ in range(_MAX_PARTITIONED_CORRECTIONS):
-        corrected = fitter.problem.correct(parameters)
-        warm = on_subsample.problem.correct(parameters)
+        corrected, warm = (
+            one.replace_constraint(one.counter.correct(one.constraint, parameters))
+            for one in (fitter, on_subsample)
+        )
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
         candidate = fitter.fit(corrected, corrected.initial_point(warm.parameters))
         best = candidate if best is None else min(best, candidate, key=rank)
@@ -108,10 +112,9 @@ def _decision_effects(constraint, scores, multipliers):
     effects = np.zeros(len(scores))
     pairs = zip(constraint, constraint.split_by_constraint(multipliers), strict=True)
     for one, of_rows in pairs:
-        means = one.means
-        positive, negative = (means.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
-        _, combine = one.rows.exact_at(scores)
-        adjoint = means.events.means_adjoint(combine.T @ of_rows)
+        positive, negative = (one.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
+        _, combine = one.exact_rows(scores)
+        adjoint = one.events.means_adjoint(combine.T @ of_rows)
         effects = effects + adjoint * (positive - negative)
     return effects
 
@@ -125,6 +128,6 @@ def _weighted_excess(constraint, scores, multipliers):
     total = 0.0
     for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
         active = of_rows != 0
-        bounds = np.where(of_rows > 0, one.rows.upper, one.rows.lower)[active]
-        total += float(of_rows[active] @ (one.rows.exact_at(scores)[0][active] - bounds))
+        bounds = np.where(of_rows > 0, one.upper, one.lower)[active]
+        total += float(of_rows[active] @ (one.exact_rows(scores)[0][active] - bounds))
     return total

@@ -1,20 +1,14 @@
 """Fits of a constrained problem, and candidates evaluated by the public metrics."""
 
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem
-from skfair.solvers import SQP, Result
-
-TIE = 1e-12
-"""Differences of gaps and errors below it are rounding."""
-
-DIGITS = 10
-"""Decimals to which errors and gaps are compared: their sums are taken in any order."""
+from skfair.enforcement._counting import Candidate, make_counter
+from skfair.solvers import SQP
 
 _SUBSAMPLE_TOL = 1e-4
 _WARM_START = SQP(tol=1e-5)
@@ -22,59 +16,6 @@ _ROUGH = SQP(tol=1e-3)
 _ROUGH_TOL = 1e-5
 """Tolerances of solvers: of fits to a subsample, of warm starts, of plain fits that others start
 from, and of problems after which the metric decides what is solved next."""
-
-
-class Candidate(NamedTuple):
-    """A model, evaluated by the public metrics on the training data.
-
-    Attributes
-    ----------
-    parameters : ndarray of shape (n_parameters,)
-        Parameters of the model.
-    scores : ndarray of shape (n_samples,) or None
-        Its scores; None if they are not in memory.
-    error : float
-        Weighted share of wrong decisions; nan for ranks of partitioned samples.
-    gaps : ndarray of shape (n_constraints,)
-        The gap of every constraint; nan where it is unknown.
-    is_clear : bool
-        Whether no decision that the constraint counts depends on rounding.
-    decisions : ndarray of bool, shape (1,) or (2,)
-        Whether scores are positive: the answers that occur.
-    violation : float
-        Largest excess of a gap over its tolerance; infinite if one is unknown.
-    result : Result
-        The solver's result before any search.
-    """
-
-    parameters: np.ndarray
-    scores: np.ndarray | None
-    error: float
-    gaps: np.ndarray
-    is_clear: bool
-    decisions: np.ndarray
-    violation: float
-    result: Result
-
-    @property
-    def keeps_bound(self):
-        """Whether the public metrics keep their bounds."""
-        return self.violation == 0.0
-
-    @property
-    def is_solution(self):
-        """Whether the model is the solver's own result, which no search has moved."""
-        return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
-
-    @property
-    def is_plain(self):
-        """Whether no constraint has moved the model: the solver's result, without multipliers."""
-        return self.is_solution and not self.result.multipliers.any()
-
-    @property
-    def rank(self):
-        """Key of comparisons: violation first, then clear decisions, then errors."""
-        return (round(self.violation, DIGITS), not self.is_clear, round(self.error, DIGITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,36 +44,28 @@ class Fitter:
     options: dict = field(default_factory=dict)
     is_active: bool = False
     earlier: Candidate | None = None
+    constraint: object = field(init=False)
+    """The constraint, which has the public metrics."""
+    tol: float = field(init=False)
+    """The solver's tolerance."""
 
-    @property
-    def constraint(self):
-        """The constraint, which has the public metrics."""
-        return self.problem.constraint
+    def __post_init__(self):
+        """Store what is constant."""
+        vars(self).update(constraint=self.problem.constraint, tol=self.solver.tol)
 
-    @property
-    def tol(self):
-        """The solver's tolerance."""
-        return self.solver.tol
+    @cached_property
+    def counter(self):
+        """What counts the decisions of models."""
+        errors, margins = self._margins(self.constraint)
+        return make_counter(self.problem, errors - margins)
 
     def evaluate(self, parameters, result):
         """The candidate with these parameters."""
-        (counts,) = self.problem.count([parameters])
-        return self._make_candidate(parameters, counts, result)
+        return self.evaluate_all([parameters], result)[0]
 
     def evaluate_all(self, points, result):
         """The candidates with these parameters, from one pass over the data."""
-        pairs = zip(points, self.problem.count(points), strict=True)
-        return [self._make_candidate(*pair, result) for pair in pairs]
-
-    def _make_candidate(self, parameters, counts, result):
-        """The candidate of a problem's counts, with the largest excess of a gap as violation."""
-        scores, error, gaps, is_clear, decisions = counts
-        excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
-        errors, margins = self._margins(self.constraint)
-        rounding = np.maximum(TIE, errors - margins)
-        violation = float(np.max(excess, where=excess > rounding, initial=0.0))
-        counts = scores, round(error, 12), gaps, is_clear, decisions
-        return Candidate(parameters, *counts, violation, result)
+        return self.counter.evaluate(points, result)
 
     def _margins(self, constraint):
         """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
@@ -193,6 +126,10 @@ class Fitter:
             start = start[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
+    def start_at(self, candidate):
+        """The same fitter, started at the parameters of a candidate."""
+        return replace(self, start=candidate.parameters)
+
     def replace_constraint(self, constraint):
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
@@ -232,7 +169,3 @@ def canonical(values, bits):
         return values
     unit = np.exp2(np.floor(np.log2(largest)) - bits)
     return np.rint(values / unit) * unit
-
-
-rank = attrgetter("rank")
-"""Key by which candidates are compared."""

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from skfair.enforcement._fitter import DIGITS, TIE, canonical, rank
+from skfair.enforcement._counting import DIGITS, TIE, rank
+from skfair.enforcement._fitter import canonical
 
 _MAX_ROUNDS = 6
 _MAX_DIRECTIONS = 3
@@ -58,7 +59,7 @@ def polish(fitter, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     at the least loss, those of the largest coefficients, and the one that leads all rows which
     decisions violate back to their bounds.
     """
-    is_partitioned = fitter.problem.scored_problem is not fitter.problem
+    is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
     lines = _Lines(fitter, candidate)
     breadth = min(max(1, 2 * _SMALL // lines.n_in_memory), max_breadth)
@@ -87,24 +88,21 @@ class _Lines:
         is_all = model is fitter.problem.model
         self.problem = fitter.problem if is_all else replace(fitter.problem, model=model)
         self.before, self.parameters = np.split(candidate.parameters, [-model.n_parameters])
-        self.scored_problem = self.problem.scored_problem
-        self.n_in_memory = len(self.scored_problem.target)
+        self.scored = fitter.counter.scored
+        self.model = model if self.scored is fitter.problem else self.scored.model
+        self.n_in_memory = len(self.scored.target)
         self.directions = None
 
     def join(self, parameters):
         """Parameters of the whole model from those of the last layer."""
         return np.concatenate((self.before, parameters))
 
-    def _move(self, candidate, direction, length):
-        """Parameters of the whole model at a length along a line through a candidate."""
-        return self.join(candidate.parameters[len(self.before) :] + length * direction)
-
     def scale(self, directions):
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
         Directions that move no score are left out.
         """
-        model, lines = self.scored_problem.model, []
+        model, lines = self.model, []
         for direction in itertools.chain.from_iterable(map(model.lines, directions)):
             direction = canonical(direction, _DIRECTION_BITS)
             slopes = model.scores(direction)
@@ -119,7 +117,7 @@ class _Lines:
         if self.directions is None:
             self.directions = self._find_directions()
         lines, newton, effects = self.directions
-        steps = _steps_to_bounds(self.scored_problem.constraint, self._scores(candidate))
+        steps = _steps_to_bounds(self.scored.constraint, self._scores(candidate))
         if len(steps) < 2 or not steps.any():
             return lines
         back = newton @ np.linalg.lstsq(effects, steps, rcond=1e-8)[0]
@@ -147,7 +145,7 @@ class _Lines:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
         if candidate.scores is not None:
             return candidate.scores
-        return self.scored_problem.predict_scores(candidate.parameters)
+        return self.scored.predict_scores(candidate.parameters)
 
     def better_points(self, starts):
         """Points that are better than their start by count, best first, before they are evaluated.
@@ -163,7 +161,9 @@ class _Lines:
             parameters = start.parameters[len(self.before) :]
             # Only fewer errors are better than a start within all bounds.
             max_error = error if violation == 0.0 and not is_unclear else np.inf
-            counts = self.problem.count_flips(parameters, self._scores(start), lines, max_error)
+            counts = self.fitter.counter.count_flips(
+                self.model, parameters, self._scores(start), lines, max_error
+            )
             for number, (direction, lengths, errors, excess) in enumerate(counts, start=n_lines):
                 errors = np.round(errors, DIGITS)
                 violations = np.round(np.where(excess > TIE, excess, 0.0), DIGITS)
@@ -182,7 +182,7 @@ class _Lines:
     def improvements(self, points):
         """Yield the first point of each line that is better than its start."""
         n_at_once = 1
-        if self.scored_problem is not self.problem:
+        if self.scored is not self.fitter.problem:
             n_at_once = _MAX_PARTITIONED_POINTS
             points = points[:n_at_once]
         lines = set()
@@ -190,7 +190,11 @@ class _Lines:
             batch = [point for point in points[first : first + n_at_once] if point[1] not in lines]
             if not batch:
                 continue
-            parameters = [self._move(start, *step) for start, _, *step in batch]
+            n_before = len(self.before)
+            parameters = [
+                self.join(start.parameters[n_before:] + length * direction)
+                for start, _, direction, length in batch
+            ]
             candidates = self.fitter.evaluate_all(parameters, batch[0][0].result)
             evaluated = zip(batch, candidates, strict=True)
             for (start, line, *_), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
@@ -212,5 +216,5 @@ def _newton_directions(evaluation):
 
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([one.rows.exact_at(scores)[0] for one in constraint])
+    values = np.concatenate([one.exact_rows(scores)[0] for one in constraint])
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values

@@ -35,7 +35,7 @@ def search_metric(fitter, fairest):
     too many.
     """
     problem = fitter.problem
-    if problem.scored_problem is not problem or len(problem.target) > _MANY:
+    if fitter.counter.scored is not problem or len(problem.target) > _MANY:
         return fairest
     plain = fitter.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
     layer = problem.model.last_layer(fairest.parameters)

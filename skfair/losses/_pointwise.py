@@ -77,11 +77,9 @@ class ScoreFunction(BaseEstimator):
                     f"{name} must be positive, but it is {value!r}; choose a larger one."
                 )
         columns = [np.asarray(column) for column in (scores, *target)]
-        return (
-            _evaluate_in_blocks(self._evaluate, columns)
-            if self._uses_blocks
-            else self._evaluate(*columns)
-        )
+        if self._uses_blocks and columns[0].size > _BLOCK:
+            return _evaluate_in_blocks(self._evaluate, columns)
+        return self._evaluate(*columns)
 
     @abstractmethod
     def _evaluate(self, scores, *target):
@@ -91,7 +89,7 @@ class ScoreFunction(BaseEstimator):
 def _evaluate_in_blocks(evaluate, columns):
     """Evaluate a pointwise function block by block."""
     n_samples = columns[0].size
-    if n_samples <= _BLOCK or any(column.shape != (n_samples,) for column in columns):
+    if any(column.shape != (n_samples,) for column in columns):
         return evaluate(*columns)
     full = Pointwise(*np.empty((3, n_samples)))
     for start in range(0, n_samples, _BLOCK):

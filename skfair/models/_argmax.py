@@ -48,7 +48,7 @@ class ArgmaxModel(LinearBlocks):
         design = sparse.block_diag([sparse.csr_array(values) for values in blocks], format="csr")
         return cls(models, design, np.arange(len(design.indptr) - 1))
 
-    @property
+    @cached_property
     def n_parameters(self):
         """Length of a parameter vector."""
         return self.design.shape[1]

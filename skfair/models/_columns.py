@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.partitions import blocks, make_partitions
+from skfair.partitions import BLOCK, blocks, make_partitions
 
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
@@ -36,7 +36,7 @@ def store_columns(X):
 def _is_filled(X):
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
     needed, filled = _SPARSE_BELOW * X.size, 0
-    for rows in blocks(len(X)):
+    for rows in _chunks(len(X)):
         filled += np.count_nonzero(X[rows] != 0.0)
         if filled >= needed:
             break
@@ -68,6 +68,9 @@ def moments(X, weights, n_jobs=None):
     if sparse.issparse(X):
         mean = X.T @ weights
         residual, squares = _sparse_deviations(X, weights, mean)
+    elif len(weights) <= BLOCK:
+        mean = X.T.dot(weights)
+        residual, squares = _deviations((X, weights), mean)
     else:
         parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
         mean = parts.reduce(_sums)

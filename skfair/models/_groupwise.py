@@ -1,6 +1,7 @@
 """One linear model per group, combined into one model of all samples."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -39,7 +40,7 @@ class GroupwiseModel(LinearBlocks, LinearInParameters):
         ]
         return cls(models, rows)
 
-    @property
+    @cached_property
     def n_parameters(self):
         """Length of a parameter vector."""
         return sum(model.n_parameters for model in self.models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -75,6 +75,12 @@ class LinearModel(LinearInParameters):
     origin: np.ndarray | float = 0.0
     n_unpenalized: int = 0
     original: Any = None
+    n_parameters: int = field(init=False)
+    """Length of a parameter vector."""
+
+    def __post_init__(self):
+        """Store what is constant."""
+        vars(self).update(n_parameters=len(self.scale) + self.fit_intercept)
 
     def __getstate__(self):
         """State for pickles, without the transposed view of X."""
@@ -171,11 +177,6 @@ class LinearModel(LinearInParameters):
         return replace(self, X=shift_columns(X, self.origin), original=X)
 
     @property
-    def n_parameters(self) -> int:
-        """Length of a parameter vector."""
-        return len(self.scale) + self.fit_intercept
-
-    @property
     def kernel_columns(self) -> tuple | None:
         """X, and center and scale of its columns, for kernels; None if it is sparse or wide."""
         X = self.X
@@ -233,7 +234,8 @@ class LinearModel(LinearInParameters):
         coef : ndarray of shape (n_features,)
         intercept : float
         """
-        coef, intercept = self._stored_coefficients(parameters)
+        coef = parameters[: len(self.scale)] / self.scale
+        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
 
     def scores(self, parameters: np.ndarray) -> np.ndarray:
@@ -248,7 +250,9 @@ class LinearModel(LinearInParameters):
         -------
         scores : ndarray of shape (n_samples,)
         """
-        coef, intercept = self._stored_coefficients(parameters)
+        # Of the stored columns, that is minus their origin.
+        coef = parameters[: len(self.scale)] / self.scale
+        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
         return self.X @ coef + intercept
 
     def predict(self, parameters: np.ndarray) -> np.ndarray:
@@ -270,11 +274,6 @@ class LinearModel(LinearInParameters):
             return self.scores(parameters)
         coef, intercept = self.coefficients(parameters)
         return self.original @ coef + intercept
-
-    def _stored_coefficients(self, parameters):
-        """Coefficients and intercept of the stored columns, that is minus their origin."""
-        coef = parameters[: len(self.scale)] / self.scale
-        return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
 
     def intercept_direction(self) -> np.ndarray | None:
         """Direction in which all scores rise equally.

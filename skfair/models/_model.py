@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -68,9 +68,9 @@ class Model(Protocol):
             csr_array (n_rows, n_samples). If it is cheap it also has ``gram(weights)``, the sum of
             ``weights[i]`` times the outer product of the gradient of the i-th score. A model that
             is linear in its parameters also has ``push_forward(direction)``, the change of the
-            scores along a direction, and ``predictions``, the scores by the coefficients that users
-            see, which have fewer digits for columns far from 0. Solvers state which of these they
-            require.
+            scores along a direction. Solvers state which of these they require. The model itself
+            may have ``predict(parameters)``, the scores by the coefficients that users see, which
+            have fewer digits for columns far from 0.
         """
         ...
 
@@ -121,31 +121,27 @@ class Model(Protocol):
         ...
 
 
-class LinearPoint:
-    """A model that is linear in its parameters, at a parameter vector; see `Model.evaluate`."""
+class LinearPoint(NamedTuple):
+    """A model that is linear in its parameters, at a parameter vector; see `Model.evaluate`.
 
-    def __init__(self, model, parameters):
-        self.model = model
-        self.parameters = parameters
-        # Scores are linear in the parameters: their derivatives are the same everywhere.
-        self.push_forward, self.gram = model.scores, model.gram
-        self.pull_back, self.pull_back_rows = model.pull_back, model.pull_back_rows
+    Scores are linear in the parameters: their derivatives are the same everywhere.
+    """
 
-    @cached_property
-    def scores(self):
-        """Score of each sample, (n_samples,)."""
-        return self.model.scores(self.parameters)
-
-    @property
-    def predictions(self):
-        """Score of each sample by the coefficients that users see, (n_samples,)."""
-        return self.model.predict(self.parameters)
+    scores: np.ndarray
+    push_forward: Callable
+    pull_back: Callable
+    pull_back_rows: Callable
+    gram: Callable
 
 
 class LinearInParameters:
     """Base of models that are linear in their parameters."""
 
     n_parameters: Any
+    scores: Any
+    pull_back: Any
+    pull_back_rows: Any
+    gram: Any
     intercept_direction: Any
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
@@ -154,7 +150,8 @@ class LinearInParameters:
 
     def evaluate(self, parameters: np.ndarray) -> Any:
         """The `LinearPoint` at parameters."""
-        return LinearPoint(self, parameters)
+        by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
+        return LinearPoint(self.scores(parameters), *by_scores)
 
     def last_layer(self, parameters: np.ndarray) -> LinearInParameters:
         """The model itself."""

@@ -66,8 +66,9 @@ def find_events(problems, constraints):
             groups, _ = constraint.compared_groups(problem.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
-                effects = _decision_effects(constraint, cell, problem.samples.target)
-                columns[-1] += _contrasts(effects, members, codes, problem.samples.weights, subsets)
+                for effects in _decision_effects(constraint, cell, problem.samples.target):
+                    weights = problem.samples.weights
+                    columns[-1] += _contrasts(effects, members, codes, weights, subsets)
         sources += [
             (number, _source(one, problem.samples.target)) for one in subsets[len(sources) :]
         ]
@@ -87,10 +88,16 @@ def group_codes(groups):
 
 
 def _decision_effects(constraint, cell, target):
-    """Subsets of a cell, each with what a positive decision about its samples adds to the rate."""
+    """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
     rate = constraint.rate(Step(), LogisticLoss())
     if rate is None:  # it compares ranks
-        return [(cell, 1.0)]
+        return [[(cell, 1.0)]]
+    terms = rate if isinstance(rate, tuple) else (rate,)
+    return [_term_effects(one, cell, target) for one in terms]
+
+
+def _term_effects(rate, cell, target):
+    """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
     negative, positive = (
         rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-_CERTAIN, _CERTAIN)

@@ -110,18 +110,11 @@ def _bind(problems, constraints, settings):
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
-        _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        constraint.embed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_problem in enumerate(bound)
         for constraint in of_problem
     ]
     return ConstraintSystem(tuple(embedded))
-
-
-def _embed(constraint, rows, n_scores):
-    """A constraint on some of more scores."""
-    uncompared = constraint.uncompared and constraint.uncompared.embed(rows, n_scores)
-    means = constraint.means.embed(rows, n_scores)
-    return replace(constraint, means=means, uncompared=uncompared)
 
 
 def log_odds_parameters(model):

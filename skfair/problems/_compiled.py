@@ -26,13 +26,13 @@ class CompiledBlock:
 
     def __init__(self, block, columns, losses):
         self.block, self.columns, self.losses = block, columns, losses
-        self._means = [getattr(one, "means", None) for one in block.constraint]  # None for ranks
+        self._means = [None if one.statistic == "ranks" else one for one in block.constraint]
 
     @cached_property
     def _combine(self):
         """Linear map from means to rows, (n_rows, n_cells); samples of no event are in no row."""
         no_event = sparse.csr_array((0, 1))
-        combines = [(one.rows.polyhedron.combine, no_event) for one in self.block.constraint]
+        combines = [(one.combine, no_event) for one in self.block.constraint]
         return sparse.block_diag([one for pair in combines for one in pair], format="csr")
 
     @cached_property
@@ -48,7 +48,7 @@ class CompiledBlock:
     @cached_property
     def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
-        pairs = ((one.means, one.uncompared) for one in self.block.constraint)
+        pairs = ((one, one.uncompared) for one in self.block.constraint)
         return self._countable(
             _stack([means for pair in pairs for means in pair if means], "exact")
         )
@@ -103,9 +103,7 @@ class CompiledBlock:
         (objective, error, n_positive), moments = self._count(parameters, self._report_arguments)
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
         by_constraint = [
-            np.concatenate(
-                [next(moments) for means in (one.means, one.uncompared) if means], axis=1
-            )
+            np.concatenate([next(moments) for means in (one, one.uncompared) if means], axis=1)
             for one in self.block.constraint
         ]
         return error, decided, objective, by_constraint
@@ -184,7 +182,7 @@ def _sum_shares(block, parameters, buckets, weights):
 
 
 def _stack(means, rate):
-    """Arguments of kernels for a rate, "smooth" or "exact", of several `EventMeans`.
+    """Arguments of kernels for a rate, "smooth" or "exact", of several `BoundConstraint`.
 
     Codes and shares, (n_means, n_samples); where the cells of each begin, and their number; code
     and width of each rate, and whether it is of errors. None if one has no kernel.

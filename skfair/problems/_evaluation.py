@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from skfair.losses import as_pointwise
+
 if TYPE_CHECKING:
+    from skfair.losses import Pointwise
     from skfair.problems._problem import ConstrainedProblem
 
 
@@ -40,23 +43,15 @@ class Evaluation:
     def __init__(self, problem: ConstrainedProblem, x: np.ndarray):
         self.problem = problem
         self.x = x
-
-    @property
-    def parameters(self) -> np.ndarray:
-        """Model parameters."""
-        return self.x[: self.problem.n_parameters]
-
-    @property
-    def aux(self) -> np.ndarray:
-        """Auxiliary unknowns."""
-        return self.x[self.problem.n_parameters :]
+        # Model parameters, and the auxiliary unknowns after them.
+        self.parameters, self.aux = x[: problem.n_parameters], x[problem.n_parameters :]
 
     @cached_property
     def point(self) -> Any:
         """The model at the parameters."""
         return self.problem.model.evaluate(self.parameters)
 
-    @property
+    @cached_property
     def scores(self) -> np.ndarray:
         """Score of each sample."""
         return self.point.scores
@@ -78,35 +73,38 @@ class Evaluation:
         return evaluation
 
     @cached_property
-    def _losses(self):
-        return self.problem.losses(self.scores)
+    def losses(self) -> Pointwise:
+        """Loss of each sample; the objective has their mean."""
+        losses = self.problem.loss(self.scores, *self.problem.loss_arguments)
+        return as_pointwise(losses, len(self.scores), "The loss")
 
     @cached_property
     def fun(self) -> float:
         """The objective."""
         penalty = self.problem.ridge @ self.parameters**2 / 2
-        return float(self.problem.mean_weights @ self._losses.value + penalty)
+        return float(self.problem.mean_weights @ self.losses.value + penalty)
 
     @cached_property
     def grad(self) -> np.ndarray:
         """Gradient of the objective, (n_unknowns,)."""
-        slopes = self.problem.mean_weights * self._losses.slope
+        slopes = self.problem.mean_weights * self.losses.slope
         gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
         return np.append(gradient, np.zeros(self.problem.rows.n_aux))
 
     @cached_property
-    def _rows(self):
+    def rows(self) -> Any:
+        """The rows and their derivatives by the scores, as `ConstraintValues`."""
         return self.problem.rows(self.scores, self.aux)
 
-    @property
+    @cached_property
     def values(self) -> np.ndarray:
         """The rows c(x), (n_rows,)."""
-        return self._rows.values
+        return self.rows.values
 
     @property
     def aux_jacobian(self) -> np.ndarray:
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self._rows.aux_jacobian
+        return self.rows.aux_jacobian
 
     @cached_property
     def excess(self) -> np.ndarray:
@@ -114,7 +112,7 @@ class Evaluation:
         above, below = self.values - self.problem.upper, self.problem.lower - self.values
         return np.maximum(0.0, np.maximum(above, below))
 
-    @property
+    @cached_property
     def violation(self) -> float:
         """The largest excess of a row; 0 if all rows are within their bounds."""
         return float(self.excess.max(initial=0.0))
@@ -131,8 +129,8 @@ class Evaluation:
         -------
         gradient : ndarray of shape (n_unknowns,)
         """
-        slopes = self._rows.jacobian.adjoint(v)
-        return np.append(self.point.pull_back(slopes), v @ self._rows.aux_jacobian)
+        slopes = self.rows.jacobian.adjoint(v)
+        return np.append(self.point.pull_back(slopes), v @ self.rows.aux_jacobian)
 
     def lagrangian_gradient(self, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of ``fun + multipliers @ values``; one pass over the data.
@@ -147,21 +145,21 @@ class Evaluation:
         gradient : ndarray of shape (n_unknowns,)
         """
         problem = self.problem
-        slopes = problem.mean_weights * self._losses.slope
-        slopes = slopes + self._rows.jacobian.adjoint(multipliers)
+        slopes = problem.mean_weights * self.losses.slope
+        slopes = slopes + self.rows.jacobian.adjoint(multipliers)
         gradient = self.point.pull_back(slopes) + problem.ridge * self.parameters
-        return np.append(gradient, multipliers @ self._rows.aux_jacobian)
+        return np.append(gradient, multipliers @ self.rows.aux_jacobian)
 
     @cached_property
     def jacobian(self) -> np.ndarray:
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        by_parameters = self._rows.jacobian.combine @ self.cell_jacobian
-        return np.column_stack((by_parameters, self._rows.aux_jacobian))
+        by_parameters = self.rows.jacobian.combine @ self.cell_jacobian
+        return np.column_stack((by_parameters, self.rows.aux_jacobian))
 
     @property
     def rows_at_shift(self) -> Any:
         """Rows by the means of their cells, as `ConstraintValues.rows_at_shift`; None if linear."""
-        return self._rows.rows_at_shift
+        return self.rows.rows_at_shift
 
     def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, without that of the others.
@@ -175,20 +173,20 @@ class Evaluation:
         -------
         jacobian : ndarray of shape (n_subset, n_unknowns)
         """
-        jacobian = self._rows.jacobian
+        jacobian = self.rows.jacobian
         by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.cells)
         by_parameters = self.point.pull_back_rows(by_scores)
-        return np.column_stack((by_parameters, self._rows.aux_jacobian[rows]))
+        return np.column_stack((by_parameters, self.rows.aux_jacobian[rows]))
 
     @cached_property
     def cell_jacobian(self) -> np.ndarray:
         """Derivative of the means that rows are made of, (n_cells, n_parameters)."""
-        return self.point.pull_back_rows(self._rows.jacobian.cells)
+        return self.point.pull_back_rows(self.rows.jacobian.cells)
 
     @property
     def loss_curvature(self) -> np.ndarray:
         """Second derivative of the mean loss by each score, (n_samples,)."""
-        return self.problem.mean_weights * self._losses.curvature
+        return self.problem.mean_weights * self.losses.curvature
 
     def curvature(self, multipliers: np.ndarray) -> np.ndarray:
         """Second derivative of the Lagrangian by each score, (n_rows,) -> (n_samples,).
@@ -202,12 +200,12 @@ class Evaluation:
         -------
         curvature : ndarray of shape (n_samples,)
         """
-        return self.loss_curvature + self._rows.curvature(multipliers)
+        return self.loss_curvature + self.rows.curvature(multipliers)
 
     @property
     def is_convexified(self) -> bool:
         """Whether curvatures of the rows are convexified ones, and exact ones differ."""
-        return self._rows.exact is not None
+        return self.rows.exact is not None
 
     def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> np.ndarray:
         """Second derivative of the Lagrangian, with convexified curvatures of rows that have them.
@@ -223,13 +221,16 @@ class Evaluation:
         -------
         hessian : ndarray of shape (n_unknowns, n_unknowns)
         """
-        p, rows = self.problem.n_parameters, self._rows
+        p, rows = self.problem.n_parameters, self.rows
         if is_near and rows.exact is not None:
             rows = rows.exact()
         # By two model parameters: loss and rows as one weighted Gram matrix, and the penalty.
         hessian = np.zeros((len(self.x), len(self.x)))
         hessian[:p, :p] = self.point.gram(self.loss_curvature + rows.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
+        if rows.cell_curvature is not None:
+            cells = self.cell_jacobian
+            hessian[:p, :p] += cells.T @ rows.cell_curvature(multipliers) @ cells
         # By auxiliary unknowns, where rows are not linear in them: blocks beside and below.
         if rows.aux_curvature is not None:
             combine, hessian[p:, p:] = rows.aux_curvature(multipliers)

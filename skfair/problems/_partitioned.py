@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skfair.problems._evaluation import Evaluation
-from skfair.problems._flips import N_BINS, count_bins, intervals_around_edges, round_midpoints
-from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._types import RandomState
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from skfair.partitions import Partitions
 
 
-_NEAR = 0.02
-"""Share of the decisions that flip where half of the bins of a line are."""
-
-
 @dataclass(frozen=True, eq=False)
-class PartitionedProblem(ConstrainedProblem):
+class PartitionedProblem(Problem):
     """A problem as the sum of problems, each with a block of the samples.
 
-    It has no samples of its own: model, target and weights are empty.
+    It has no samples of its own: its model has no rows.
 
     Examples
     --------
@@ -46,8 +38,18 @@ class PartitionedProblem(ConstrainedProblem):
     array([-1.,  0.])
     """
 
-    partitions: Any = None
+    model: Any
+    loss: Any
+    alpha: float
+    constraint: Any
+    partitions: Any
     subsample: Any = None
+    region: Any = None
+    n_parameters: int = field(init=False)
+
+    def __post_init__(self):
+        """Store what is constant."""
+        vars(self).update(n_parameters=self.model.n_parameters)
 
     @classmethod
     def from_problem(
@@ -57,23 +59,9 @@ class PartitionedProblem(ConstrainedProblem):
         subsample: ConstrainedProblem | None = None,
     ) -> Self:
         """A problem's settings, with partitions in place of its samples."""
-        no_rows = slice(0, 0)
-        return cls(
-            model=problem.model.take(no_rows),
-            loss=problem.loss,
-            target=problem.target[no_rows],
-            weights=problem.weights[no_rows],
-            alpha=problem.alpha,
-            constraint=problem.constraint,
-            total=1.0,
-            partitions=partitions,
-            subsample=subsample and CompiledProblem.from_problem(subsample),
-        )
-
-    @property
-    def scored_problem(self) -> Any:
-        """The subsample, whose scores are in memory."""
-        return self.subsample
+        subsample = subsample and CompiledProblem.from_problem(subsample)
+        model = problem.model.take(slice(0, 0))
+        return cls(model, problem.loss, problem.alpha, problem.constraint, partitions, subsample)
 
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
@@ -84,81 +72,8 @@ class PartitionedProblem(ConstrainedProblem):
             return np.array(parameters)
         means = self.partitions.reduce(_smooth_means, parameters)
         pairs = zip(self.constraint, means, strict=True)
-        unknowns = [one.rows.polyhedron.unknowns(of_one + one.offset) for one, of_one in pairs]
+        unknowns = [one.aux_at(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
-
-    def predict_scores(self, parameters: np.ndarray) -> Any:
-        """None: scores are not brought into memory."""
-        return None
-
-    def count(self, points: Sequence[np.ndarray]) -> Any:
-        """What several models come to by the public metrics, from one pass, as the base class.
-
-        All count as clear: of very many samples some have a score near 0, and one sample counts
-        for little.
-        """
-        # One pass for all models that were not counted before.
-        new = [point for point in points if point.tobytes() not in self._counts]
-        if new:
-            errors, decided, objectives, moments = self.partitions.reduce(_count, np.array(new))
-            for k, point in enumerate(new):
-                of_point = tuple(tuple(values[k] for values in one) for one in moments)
-                self._counts[point.tobytes()] = errors[k], decided[k], objectives[k], of_point
-        counts = []
-        for point in points:
-            error, decided, _, moments = self._counts[point.tobytes()]
-            pairs = zip(self.constraint, moments, strict=True)
-            gaps = [one.aggregate(rates[: one.events.n_events]) for one, (rates, *_) in pairs]
-            counts.append((None, float(error), np.array(gaps), True, np.flatnonzero(decided) == 1))
-        return counts
-
-    @cached_property
-    def _counts(self):
-        return {}  # of every model that was counted: the result of a fit is one of them
-
-    def correct(self, parameters: np.ndarray, step_size: float = 1.0) -> PartitionedProblem:
-        """The same problem with its smooth rates moved to those of a model's decisions."""
-        residuals = self.partitions.reduce(_residuals, parameters)
-        constraint = self.constraint.map(
-            lambda one, of_one: replace(one, offset=one.offset + step_size * (of_one - one.offset)),
-            residuals,
-        )
-        return replace(self, constraint=constraint)
-
-    def count_flips(
-        self, parameters: np.ndarray, scores: np.ndarray, lines: Any, max_error: float = np.inf
-    ) -> Any:
-        """Errors and gaps along lines, as the base class, from one pass that counts bins.
-
-        Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
-        """
-        directions, typical = [], []
-        for direction, slopes in lines:
-            is_moving = slopes != 0.0
-            lengths = np.abs(scores[is_moving] / slopes[is_moving])
-            near = np.quantile(lengths, _NEAR) if len(lengths) else 0.0
-            if near > 0.0:
-                directions.append(direction)
-                typical.append(np.exp2(np.rint(np.log2(near))))
-        if not directions:
-            return []
-        arguments = parameters, np.array(directions), np.array(typical)
-        errors, means, negative = self.partitions.reduce(count_bins, *arguments)
-        # Increments become values, and means those of negative decisions and what flips add.
-        errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
-        for one, increments, low in zip(self.constraint, means, negative, strict=True):
-            values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
-            excess = np.maximum(excess, one.aggregate(values) - one.tolerance)
-        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
-        return list(zip(directions, lengths, errors, excess, strict=True))
-
-    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
-        """Objective and report of a model, from one pass unless it was counted before."""
-        self.count([parameters])
-        _, _, objective, moments = self._counts[parameters.tobytes()]
-        penalty = float(self.ridge @ parameters**2 / 2)
-        report = self.constraint.report(moments=moments)
-        return float(objective) + penalty, len(self.lower), report
 
     def evaluate(
         self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
@@ -168,6 +83,13 @@ class PartitionedProblem(ConstrainedProblem):
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
         return PartitionedEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
 
+    @cached_property
+    def compiled(self) -> Any:
+        """Passes over blocks by kernels, a `CompiledBlock`; None where there are none."""
+        none = np.empty(0)
+        frame = ConstrainedProblem(self.model, self.loss, none, none, self.alpha, self.constraint)
+        return frame.compiled
+
     @property
     def has_exact_hessian(self) -> bool:
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
@@ -176,11 +98,43 @@ class PartitionedProblem(ConstrainedProblem):
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums of what `PartitionedEvaluation` is made of."""
         reduce, compiled = self.partitions.reduce, self.compiled
+        if any(len(getattr(one, "smooth", ())) > 1 for one in self.constraint):
+            return self._reduce_quotients(x, multipliers)
         sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
         if sums is None:
             criteria = [one.criterion for one in self.constraint]
             sums = reduce(_evaluate, x, multipliers, is_near, criteria)
         return sums
+
+    def _reduce_quotients(self, x, multipliers):
+        """As `reduce_at`, where rows are not linear in sums: one pass for these, and one more."""
+        p, reduce = self.n_parameters, self.partitions.reduce
+        if not len(multipliers):
+            return reduce(_evaluate, x, multipliers, False, [None] * len(self.constraint))
+        sums, system = reduce(_smooth_means, x[:p]), self.constraint
+        values, slopes = system.rows_of(sums, x[p:])
+        by_row = system.split_by_constraint(multipliers)
+        weights = [slope.T @ v for slope, v in zip(slopes, by_row, strict=True)]
+        objective, gradient, cells, gram = reduce(_sum_terms, x[:p], weights)
+        jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))
+        ends = np.cumsum([len(one) for one in weights])[:-1]
+        of_each = zip(slopes, np.split(cells, ends), strict=True)
+        jacobian[:, :p] = np.concatenate([slope @ of_one for slope, of_one in of_each])
+        hessian[:p, :p] = gram + cells.T @ system.sums_curvature(sums, multipliers) @ cells
+        values = values - self.rows.constant_term(x[p:])
+        return objective, gradient, values, jacobian, hessian
+
+
+def _sum_terms(block, x, weights):
+    """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
+    evaluation, p = block.evaluate(x), block.n_parameters
+    curvature, cells = evaluation.loss_curvature, []
+    for one, by_sum in zip(block.constraint, weights, strict=True):
+        slopes, of_terms = one.differentiate(evaluation.scores, by_sum)
+        cells.append(evaluation.point.pull_back_rows(slopes))
+        curvature = curvature + of_terms
+    gram = evaluation.point.gram(curvature)
+    return evaluation.fun, evaluation.grad[:p], np.concatenate(cells), gram
 
 
 class CompiledProblem(ConstrainedProblem):
@@ -290,7 +244,9 @@ def _evaluate(block, x, multipliers, is_near, criteria):
         no_rows = np.empty(0), np.empty((0, p))
         hessian = evaluation.point.gram(evaluation.loss_curvature)
         return evaluation.fun, evaluation.grad[:p], *no_rows, hessian
-    evaluation = evaluation.replace_constraint(block.constraint.map(_replace_criterion, criteria))
+    evaluation = evaluation.replace_constraint(
+        type(block.constraint)(map(_replace_criterion, block.constraint, criteria))
+    )
     rows, jacobian = evaluation.problem.rows, evaluation.jacobian
     # What does not depend on the samples is added once, after the sum.
     values = evaluation.values - rows.constant_term(x[p:])
@@ -304,46 +260,10 @@ def _replace_criterion(constraint, criterion):
     return constraint if criterion is None else replace(constraint, criterion=criterion)
 
 
-def _count(block, points):
-    """Share of a block in errors, decisions, objectives and moments of several models.
-
-    Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
-    """
-    # Each model is judged from its scores of this block, which are not stored.
-    counts = [
-        block.compiled and block.compiled.count(parameters) or _count_point(block, parameters)
-        for parameters in points
-    ]
-    errors, decided, objectives, moments = zip(*counts, strict=True)
-    # From one list per model to one array per constraint and moment.
-    by_constraint = zip(*moments, strict=True)
-    moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
-    return np.array(errors), np.array(decided), np.array(objectives), moments
-
-
-def _count_point(block, parameters):
-    """Share of a block in errors, decisions, objective and moments of a model."""
-    scores = block.predict_scores(parameters)
-    is_positive = scores > 0
-    n_positive = np.count_nonzero(is_positive)
-    error = block.mean_weights.dot(is_positive != (block.target > 0))
-    moments = [one.moments(scores) for one in block.constraint]
-    return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
-
-
-def _residuals(block, parameters):
-    """Share of a block in the differences between exact and smooth means, by constraint."""
-    residuals = block.compiled and block.compiled.residuals(parameters)
-    if residuals is not None:
-        return residuals
-    scores = block.predict_scores(parameters)
-    return tuple(one.means.residual(scores) for one in block.constraint)
-
-
 def _smooth_means(block, parameters):
     """Share of a block in the smooth means, by constraint."""
     means = block.compiled and block.compiled.smooth_means(parameters)
     if means is not None:
         return means
     scores = block.model.evaluate(parameters).scores
-    return tuple(one.means.evaluate(scores)[1] for one in block.constraint)
+    return tuple(one.smooth_means(scores) for one in block.constraint)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skfair.problems._partitioned import PartitionedProblem
 from skfair.utils._types import RandomState
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class PartitionedRankProblem(PartitionedProblem):
@@ -37,8 +33,10 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
     >>> partitions = make_partitions([problem.subset(rows) for rows in blocks(80, size=50)])
-    >>> PartitionedRankProblem.from_problem(problem, partitions).gaps(np.array([1.0, 0.0]))
-    array([1.])
+    >>> problem = PartitionedRankProblem.from_problem(problem, partitions)
+    >>> constraint, scores = problem.condense(0, np.array([1.0, 0.0]))
+    >>> constraint.gap(scores)
+    1.0
     """
 
     def condense(self, number: int, parameters: np.ndarray) -> Any:
@@ -51,7 +49,7 @@ class PartitionedRankProblem(PartitionedProblem):
             guess = (
                 np.zeros(1) if self.subsample is None else self.subsample.predict_scores(parameters)
             )
-            constraint = self.constraint.constraints[number]
+            constraint = self.constraint[number]
             self._latest_condensed[key] = constraint.partition_sums.condense(guess, count, gather)
         return self._latest_condensed[key]
 
@@ -59,62 +57,34 @@ class PartitionedRankProblem(PartitionedProblem):
     def _latest_condensed(self):
         return {}  # the result of a fit is usually the model that was counted last
 
-    def gaps(self, parameters: np.ndarray) -> np.ndarray:
-        """The gap of every constraint by the public metric."""
-        return np.array([one.gap(scores) for one, scores in self._condense_all(parameters)])
-
-    def count(self, points: Sequence[np.ndarray]) -> Any:
-        """What several models come to by the public metrics: their gaps alone; errors are nan."""
-        no_decisions = np.empty(0, dtype=bool)
-        return [(None, np.nan, self.gaps(point), True, no_decisions) for point in points]
-
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
     ) -> np.ndarray:
         """Parameters, followed by auxiliary unknowns at which the rows are smallest."""
         parameters = self.model.initial(random_state) if parameters is None else parameters
-        condensed = self._condense_all(parameters)
+        condensed = self.condense_all(parameters)
         return np.concatenate(
             [parameters, *(one.rows.initial_aux(scores) for one, scores in condensed)]
         )
 
-    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
-        """Objective and report of a model, as in `PartitionedProblem`."""
-        condensed = self._condense_all(parameters)
-        thresholds = [
-            one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in condensed
-        ]
-        gaps = [constraint.gap(scores) for constraint, scores in condensed]
-        objective, moments = self.partitions.reduce(_count_above, parameters, thresholds)
-        penalty = float(self.ridge @ parameters**2 / 2)
-        report = self.constraint.report(moments=zip(gaps, thresholds, moments, strict=True))
-        return float(objective) + penalty, len(self.lower), report
-
-    def _condense_all(self, parameters):
+    def condense_all(self, parameters: np.ndarray) -> list:
+        """Each constraint on few samples, and their scores."""
         return [self.condense(number, parameters) for number in range(len(self.constraint))]
 
 
 def _count_scores(block, number, parameters, cuts):
     """Share of a block in the bins of scores of one constraint's events."""
-    partitioned = block.constraint.constraints[number].partition_sums
-    return partitioned.count(_predict_scores(block, parameters), cuts)
+    partitioned = block.constraint[number].partition_sums
+    return partitioned.count(predict_block(block, parameters), cuts)
 
 
 def _gather_samples(block, number, parameters, cuts, bins):
     """Samples of a block that are in one of the bins."""
-    partitioned = block.constraint.constraints[number].partition_sums
-    return partitioned.gather(_predict_scores(block, parameters), cuts, bins)
+    partitioned = block.constraint[number].partition_sums
+    return partitioned.gather(predict_block(block, parameters), cuts, bins)
 
 
-def _count_above(block, parameters, thresholds):
-    """Contribution of a block to the objective, and to the shares above thresholds."""
-    pairs = zip(block.constraint, thresholds, strict=True)
-    scores = _predict_scores(block, parameters)
-    moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
-    return float(block.mean_weights @ block.losses(scores).value), moments
-
-
-def _predict_scores(block, parameters):
+def predict_block(block, parameters):
     """Scores of a block as predictions will have them."""
     scores = block.compiled and block.compiled.predict_scores(parameters)
     return block.predict_scores(parameters) if scores is None else scores

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,9 @@ from skfair.losses import as_pointwise, over_pairs
 from skfair.partitions import SUBSAMPLE_SIZES
 from skfair.problems._compiled import compile_block
 from skfair.problems._evaluation import Evaluation
-from skfair.problems._flips import count_line, count_unclear
 from skfair.utils._types import RandomState
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from skfair.losses import Pointwise
 
 
@@ -32,8 +29,90 @@ def is_large(problem):
     return len(problem.target) > MAX_IN_MEMORY
 
 
+class Problem(ABC):
+    """What solvers see of a problem, wherever its samples are.
+
+    Attributes
+    ----------
+    model : Model
+        Scores from parameters.
+    alpha : float
+        Strength of the l2 penalty.
+    constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
+        Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
+    region : object or None
+        Closed convex set of model parameters.
+    n_parameters : int
+        Number of model parameters; the auxiliary unknowns follow them in x.
+    subsample : Problem
+        The problem on a subsample for warm starts; itself where samples are not very many.
+    """
+
+    model: Any
+    alpha: float
+    constraint: Any
+    region: Any
+    n_parameters: int
+    subsample: Any
+
+    @cached_property
+    def n_unknowns(self) -> int:
+        """Length of x."""
+        return self.n_parameters + self.rows.n_aux
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows that solvers see, a `SmoothConstraint`, which is callable."""
+        rows = self.constraint
+        if isinstance(rows, tuple) or not callable(rows):
+            rows = rows.rows
+        return rows
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """Lower bounds of the rows, (n_rows,)."""
+        return self.rows.lower
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """Upper bounds of the rows, (n_rows,)."""
+        return self.rows.upper
+
+    @cached_property
+    def ridge(self) -> np.ndarray:
+        """Second derivative of the penalty by each model parameter, (n_parameters,)."""
+        return self.model.ridge(self.alpha)
+
+    @abstractmethod
+    def evaluate(self, x: np.ndarray, multipliers: np.ndarray | None = None) -> Evaluation:
+        """The problem at x, computed when it is first used."""
+
+    @abstractmethod
+    def initial_point(
+        self, parameters: np.ndarray | None = None, random_state: RandomState = None
+    ) -> np.ndarray:
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest."""
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The nearest unknowns whose model parameters are in the region.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+
+        Returns
+        -------
+        x : ndarray of shape (n_unknowns,)
+        """
+        if self.region is None:
+            return x
+        parameters = self.region.project(x[: self.n_parameters])
+        return np.concatenate((parameters, x[self.n_parameters :]))
+
+
 @dataclass(frozen=True, eq=False)
-class ConstrainedProblem:
+class ConstrainedProblem(Problem):
     r"""Empirical risk under constraints on the scores.
 
     .. math::
@@ -90,6 +169,16 @@ class ConstrainedProblem:
     constraint: Any
     region: Any = None
     total: float | None = None
+    n_parameters: int = field(init=False)
+    """Number of model parameters; the auxiliary unknowns follow them in x."""
+    compares_pairs: bool = field(init=False)
+    """Whether the loss is one of pairs of samples."""
+
+    def __post_init__(self):
+        """Store what is constant; rows are made when first used, as those of ranks are costly."""
+        vars(self).update(
+            n_parameters=self.model.n_parameters, compares_pairs=over_pairs(self.loss)
+        )
 
     @cached_property
     def mean_weights(self) -> np.ndarray:
@@ -104,35 +193,10 @@ class ConstrainedProblem:
         # Each constraint stores the events, their weights, and both again as a sparse array.
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of model parameters; the auxiliary unknowns follow them in x."""
-        return self.model.n_parameters
-
-    @property
-    def n_unknowns(self) -> int:
-        """Length of x."""
-        return self.n_parameters + self.rows.n_aux
-
     @cached_property
-    def rows(self) -> Any:
-        """The rows that solvers see, a `SmoothConstraint`, which is callable."""
-        return self.constraint if callable(self.constraint) else self.constraint.rows
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower bounds of the rows, (n_rows,)."""
-        return self.rows.lower
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper bounds of the rows, (n_rows,)."""
-        return self.rows.upper
-
-    @cached_property
-    def ridge(self) -> np.ndarray:
-        """Second derivative of the penalty by each model parameter, (n_parameters,)."""
-        return self.model.ridge(self.alpha)
+    def loss_arguments(self) -> tuple:
+        """What a loss takes beside the scores."""
+        return (self.target, self.mean_weights) if self.compares_pairs else (self.target,)
 
     def losses(self, scores: np.ndarray) -> Pointwise:
         """Loss of each sample; the objective has their mean.
@@ -146,8 +210,7 @@ class ConstrainedProblem:
         -------
         losses : Pointwise
         """
-        arguments = (self.target, self.mean_weights) if over_pairs(self.loss) else (self.target,)
-        return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
+        return as_pointwise(self.loss(scores, *self.loss_arguments), len(scores), "The loss")
 
     def majorant(self, evaluation: Evaluation) -> ConstrainedProblem:
         """A convex upper bound of the problem of a linear model, which is equal at one point.
@@ -164,7 +227,7 @@ class ConstrainedProblem:
             In the same unknowns.
         """
         loss, scores = self.loss, evaluation.scores
-        if over_pairs(loss):
+        if self.compares_pairs:
             loss = loss.majorant(scores, self.target, self.mean_weights)
         return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
 
@@ -197,28 +260,11 @@ class ConstrainedProblem:
         problem : ConstrainedProblem
             The problem itself if it has rows alone.
         """
-        if callable(self.constraint):
-            return self
-        is_system = hasattr(self.constraint, "map")
-        one_row = self.constraint.map(_as_one_row) if is_system else _as_one_row(self.constraint)
+        if isinstance(self.constraint, tuple):
+            one_row = type(self.constraint)(map(_as_one_row, self.constraint))
+        else:
+            one_row = _as_one_row(self.constraint)
         return replace(self, constraint=one_row)
-
-    def project(self, x: np.ndarray) -> np.ndarray:
-        """The nearest unknowns whose model parameters are in the region.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
-
-        Returns
-        -------
-        x : ndarray of shape (n_unknowns,)
-        """
-        if self.region is None:
-            return x
-        parameters = self.region.project(x[: self.n_parameters])
-        return np.concatenate((parameters, x[self.n_parameters :]))
 
     def evaluate(self, x: np.ndarray, multipliers: np.ndarray | None = None) -> Evaluation:
         """The problem at x, computed when it is first used.
@@ -248,105 +294,11 @@ class ConstrainedProblem:
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Those of the model's ``predicted`` where predictions have fewer digits.
+            Those of the model's ``predict`` where predictions have fewer digits.
         """
-        point = self.model.evaluate(parameters)
-        return point.predictions if hasattr(point, "predictions") else point.scores
-
-    def count(self, points: Sequence[np.ndarray]) -> list[tuple]:
-        """What several models come to by the public metrics.
-
-        Parameters
-        ----------
-        points : sequence of ndarray of shape (n_parameters,)
-            Parameters of the models.
-
-        Returns
-        -------
-        counts : list of tuple
-            For each model its scores (None if they are not in memory), the weighted share of wrong
-            decisions, the gap of every constraint, whether no counted decision depends on rounding,
-            and the decisions that occur, an ndarray of bool.
-        """
-        # Scores near 0 matter only to constraints that count decisions.
-        counts_any = "decisions" in self.constraint.statistics
-        counts = []
-        for parameters in points:
-            scores = self.predict_scores(parameters)
-            positive = scores > 0
-            error = float(self.mean_weights @ (positive != (self.target > 0)))
-            is_clear = not (counts_any and count_unclear(scores))
-            decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
-            counts.append((scores, error, self.constraint.gaps(scores), is_clear, decisions))
-        return counts
-
-    def correct(self, parameters: np.ndarray, step_size: float = 1.0) -> ConstrainedProblem:
-        """The same problem with the smooth rates moved to those of the decisions of a model.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-        step_size : float, default=1.0
-            Share of the way that offsets are moved.
-
-        Returns
-        -------
-        problem : ConstrainedProblem
-        """
-        scores = self.predict_scores(parameters)
-        return replace(self, constraint=self.constraint.correct(scores, step_size))
-
-    def count_flips(
-        self, parameters: np.ndarray, scores: np.ndarray, lines: Any, max_error: float = np.inf
-    ) -> Any:
-        """Errors and gaps along lines through a model, between any two flips of decisions.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters where the lines begin.
-        scores : ndarray of shape (n_samples,)
-            Their scores in memory.
-        lines : list of tuple of ndarray
-            Direction of each line, and the slopes of the scores in memory along it.
-        max_error : float, default=inf
-            Lengths before the first and after the last smaller error may be left out.
-
-        Returns
-        -------
-        counts : list of tuple of ndarray
-            Of each line its direction, and, with one entry per point on it, the length of the way
-            there, the weighted share of wrong decisions, and the largest excess of a gap over its
-            tolerance.
-        """
-        return [
-            (direction, *count_line(self, *self.model.orient_flips(scores, slopes), max_error))  # type: ignore[call-arg]
-            for direction, slopes in lines
-        ]
-
-    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
-        """Objective and report of a model.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        objective : float
-        n_rows : int
-            Rows of the constraint, where the model is.
-        report : DataFrame
-            Of the constraint.
-        """
-        scores = self.model.evaluate(parameters).scores
-        # Rows on ranks depend on the scores at which they are linearised.
-        problem = replace(self, constraint=self.constraint.linearize_at(scores))
-        evaluation = problem.evaluate(problem.initial_point(parameters))
-        report = problem.constraint.report(self.predict_scores(parameters))
-        return evaluation.fun, len(problem.lower), report
+        if hasattr(self.model, "predict"):
+            return self.model.predict(parameters)
+        return self.model.evaluate(parameters).scores
 
     def take(self, rows: np.ndarray) -> ConstrainedProblem:
         """The same problem on a subset of the samples.
@@ -373,11 +325,6 @@ class ConstrainedProblem:
     def compiled(self) -> Any:
         """The samples as arguments of kernels, a `CompiledBlock`; None where there are none."""
         return compile_block(self)
-
-    @property
-    def scored_problem(self) -> Any:
-        """The problem whose scores are in memory: itself."""
-        return self
 
     @cached_property
     def subsample(self) -> Any:
@@ -465,21 +412,14 @@ class ConstrainedProblem:
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
-        # One is made in every step, and its weights are given.
-        problem = object.__new__(type(self))
-        vars(problem).update(
+        return replace(
+            self,
             model=batch(positions),
-            loss=self.loss,
             target=self.target[positions],
             weights=counts,
-            alpha=self.alpha,
             constraint=rows,
-            rows=rows,
-            region=self.region,
-            mean_weights=counts / max(1, n_samples),
-            ridge=self.ridge,
+            total=float(max(1, n_samples)),
         )
-        return problem
 
     @cached_property
     def full_batch(self) -> Any:

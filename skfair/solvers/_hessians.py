@@ -5,6 +5,8 @@ Each has ``root(damping)``, the factor L of ``L L' = H + damping * I``. Its meth
 """
 
 from collections import deque
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -91,7 +93,10 @@ class ExactHessian:
         while factor is None:
             floor = 100.0 * floor
             factor = _try_cholesky(stiffened, floor)
-        return CholeskyRoot(factor)
+        return SimpleNamespace(
+            solve=partial(_apply_inverse, factor, 0),
+            solve_transposed=partial(_apply_inverse, factor, 1),
+        )
 
     def _active_gram(self):
         """Gram matrix of the gradients of the active rows."""
@@ -101,19 +106,9 @@ class ExactHessian:
         return rows.T @ rows
 
 
-class CholeskyRoot:
-    """A lower triangular factor L; its upper triangle is not referenced."""
-
-    def __init__(self, factor):
-        self._factor = factor
-
-    def solve(self, vectors):
-        """Apply the inverse of L."""
-        return dtrtrs(self._factor, vectors, lower=1)[0]
-
-    def solve_transposed(self, vectors):
-        """Apply the inverse of L'."""
-        return dtrtrs(self._factor, vectors, lower=1, trans=1)[0]
+def _apply_inverse(factor, transpose, vectors):
+    """Apply the inverse of a lower triangular factor, whose upper triangle is not referenced."""
+    return dtrtrs(factor, vectors, lower=1, trans=transpose)[0]
 
 
 def _try_cholesky(matrix, shift):

@@ -188,14 +188,15 @@ class _QuadraticModel:
 
     def violation_after(self, step):
         """Total violation of the linearised rows after a step."""
-        evaluation = self.evaluation
+        evaluation, problem = self.evaluation, self.evaluation.problem
         values = evaluation.values + evaluation.jacobian @ step.direction
-        return _total_violation(evaluation.problem, values)
+        above = np.maximum(0.0, values - problem.upper)
+        return float((above + np.maximum(0.0, problem.lower - values)).sum())
 
     def predicted_reduction(self, penalty, step):
         """Reduction of the merit in the model."""
         current = self.evaluation
-        reduction = _total_violation(current.problem, current.values) - self.violation_after(step)
+        reduction = float(current.excess.sum()) - self.violation_after(step)
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
@@ -205,7 +206,7 @@ class _QuadraticModel:
         to curved rows. Returns the penalty and its step.
         """
         current = self.evaluation
-        goal = max(tol, 0.1 * _total_violation(current.problem, current.values))
+        goal = max(tol, 0.1 * float(current.excess.sum()))
         while penalty < _LARGEST_PENALTY:
             violation = self.violation_after(step)
             # Multipliers below the penalty mean that it does not bind.
@@ -238,12 +239,6 @@ class _QuadraticModel:
         return None, 0.0
 
 
-def _total_violation(problem, values):
-    above = np.maximum(0.0, values - problem.upper)
-    return float((above + np.maximum(0.0, problem.lower - values)).sum())
-
-
 def _merit(evaluation, penalty):
-    violation = _total_violation(evaluation.problem, evaluation.values)
-    merit = evaluation.fun + penalty * violation
+    merit = evaluation.fun + penalty * float(evaluation.excess.sum())
     return merit if np.isfinite(merit) else np.inf

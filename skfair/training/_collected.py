@@ -67,7 +67,7 @@ def fit_collected(estimator, X, y, columns, constraints):
         make_block = partial(_make_problem, frame, training, summary.positions)
         # Made again in every pass: stored, it would need more memory than the samples.
         problem = make_partitioned(frame, blocks.map(make_block), problem)
-    return estimator._fit_problem(X, y, training, problem, solver)
+    return estimator._fit(X, y, training, constraints, problem=problem)
 
 
 def _check_is_sum(estimator, constraints, solver, columns):

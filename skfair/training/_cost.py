@@ -95,7 +95,7 @@ def _costly_group(constraint, scores):
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
-    part = constraint.constraints[int(np.argmax(excess))]
+    part = constraint[int(np.argmax(excess))]
     report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
     # The group whose rate is farthest from the mean rate of its cell.
     report["total"] = report["rate"] * report["n"]

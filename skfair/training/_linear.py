@@ -9,10 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair.enforcement import Fitter, enforce_in_population
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
-from skfair.training._cost import warn_of_cost_to
-from skfair.training._duplicates import warn_of_duplicates
-from skfair.training._model import ConstrainedModel, feature_attributes
-from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.training._model import ConstrainedModel
 from skfair.training._partitioned import divide
 from skfair.utils._sklearn import StrOptions
 
@@ -32,6 +29,9 @@ class ConstrainedLinearModel(ConstrainedModel):
     class_weight: Any = None
     """Weights of classes; a parameter of some classifiers."""
 
+    _has_rows = False
+    """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
+
     _partitioned_enforcements = ("auto", None)
     """Values of ``enforcement`` that need sums over samples alone."""
 
@@ -41,47 +41,27 @@ class ConstrainedLinearModel(ConstrainedModel):
         "group_interactions": ["boolean", StrOptions({"intercept"})],
     }
 
-    def _fit(self, X, y, training, constraints, weights=None):
-        """Train on checked input."""
+    def _make_problem(self, training, constraints, weights):
+        """The problem, in blocks for threads if there are very many samples."""
         solver = self._chosen_solver()
-        model = self._model(training)
-        problem = self._problem_of(model, training, constraints, weights)
+        problem = super()._make_problem(training, constraints, weights)
         problem = problem.single() if solver.one_row else problem
         if self.confidence_level is None and self.enforcement in self._partitioned_enforcements:
             problem = divide(problem, solver, self.n_jobs)
-        return self._fit_problem(X, y, training, problem, solver)
+        return problem
 
-    def _fit_problem(self, X, y, training, problem, solver):
-        """Enforce the problem of checked input, and store the fitted attributes."""
+    def _enforce(self, problem, training, confidence, watch):
         random_state = check_random_state(self.random_state)
-        # Without groups there is nothing to guarantee.
-        confidence = None if training.lacks_groups else self.confidence_level
-        if confidence is not None:
-            warn_of_duplicates(training.X, training)
-        start = self._start(problem.model, training)
-        # Callbacks see the fit begin, every iteration of every problem, and the fit end.
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = FitProgress(
-            self,
-            context,
-            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
-        )
+        start = np.zeros(problem.n_parameters)
+        if self.warm_start:
+            start = self._warm_start(problem.model, start, training)
         # From smooth rates to decisions, and on to the population if a confidence is requested.
-        fitter = Fitter(problem, start, solver, {"random_state": random_state, "callback": watch})
+        options = {"random_state": random_state, "callback": watch}
+        fitter = Fitter(problem, start, self._chosen_solver(), options)
         clusters = training.samples.clusters
         guarantee = enforce_in_population(fitter, self.enforcement, confidence, clusters=clusters)
-        candidate = guarantee.candidate
-        fitted = self._outcome(problem, guarantee, training)
-        fitted |= self._predictor(problem.model, candidate.parameters, training)
-        fitted |= feature_attributes(X)
-        # Until here an earlier fit is intact.
-        store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, problem.constraint, guarantee)
-        if not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(fitter, candidate, is_real=training.classes is None)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        parameters = guarantee.candidate.parameters
+        return fitter, guarantee, self._predictor(problem.model, parameters, training)
 
     def _model(self, training):
         if not self.group_interactions:
@@ -115,11 +95,10 @@ class ConstrainedLinearModel(ConstrainedModel):
         """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
-    def _start(self, model, training):
-        """Model parameters to start from."""
+    def _warm_start(self, model, zero, training):
+        """Model parameters of the previous fit; zeros if there is none."""
         names, unit = self._coefficient_names, training.unit
-        zero = np.zeros(model.n_parameters)
-        if not (self.warm_start and all(hasattr(self, name) for name in names)):
+        if not all(hasattr(self, name) for name in names):
             return zero
         previous = [getattr(self, name) for name in names]
         # The previous coefficients must have the shapes that this fit's will have.
@@ -156,18 +135,19 @@ class ConstrainedLinearModel(ConstrainedModel):
     def _predictor(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         unit = training.unit
-        coef, intercept = self._expand_groups(model.coefficients(parameters), training)
-        coef, intercept = unit.spread * coef, unit.from_unit(intercept)
-        if self._shares_coefficients:
-            coef, intercept = self._reshape(coef, intercept)
-        fitted = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
+        coef, intercept = model.coefficients(parameters)
+        if self.group_interactions:
+            coef, intercept = self._expand_groups((coef, intercept), training)
+        coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
+        fitted = {"groups_": training.samples.groups.summary}
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
-        return fitted | {"groups_": training.samples.groups.summary}
-
-    def _reshape(self, coef, intercept):
-        """Coefficients and intercept in the shapes of scikit-learn's regressors."""
-        return coef, intercept
+        # In the shapes of scikit-learn's classifiers or regressors.
+        if self._has_rows and self.group_interactions in (False, "intercept"):
+            coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
+        if not self.group_interactions:
+            return {"coef_": coef, "intercept_": intercept} | fitted
+        return dict(zip(self._coefficient_names, (coef, intercept), strict=True)) | fitted
 
     def _scores(self, X, sensitive_features):
         """Score of each row, by the parameters of its group."""

@@ -15,8 +15,17 @@ from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
+from skfair.training._cost import warn_of_cost_to
+from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._files import Storable
-from skfair.training._outcome import guarantee_attributes, status_of, unconstrained_attributes
+from skfair.training._outcome import (
+    FitProgress,
+    guarantee_attributes,
+    status_of,
+    store_fit,
+    unconstrained_attributes,
+    warn_of_outcome,
+)
 from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
@@ -55,6 +64,44 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     def _model(self, training):
         """The model of the training data."""
 
+    @abstractmethod
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+
+    @abstractmethod
+    def _enforce(self, problem, training, confidence, watch):
+        """The fitter of what is enforced, its guarantee, and the attributes of the model."""
+
+    def _fit(self, X, y, training, constraints, weights=None, problem=None):
+        """Train on checked input, and store the fitted attributes; the problem may be made."""
+        if problem is None:
+            problem = self._make_problem(training, constraints, weights)
+        # Without groups there is nothing to guarantee.
+        confidence = None if training.lacks_groups else self.confidence_level
+        if confidence is not None:
+            warn_of_duplicates(training.X, training)
+        # Callbacks see the fit begin, every iteration of every problem, and the fit end.
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        watch = FitProgress(
+            self,
+            context,
+            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
+        )
+        fitter, guarantee, predictor = self._enforce(problem, training, confidence, watch)
+        fitted = self._outcome(fitter, guarantee, training) | predictor | feature_attributes(X)
+        # Until here an earlier fit is intact.
+        store_fit(self, fitted | {"n_iter_": watch.n_iter})
+        warn_of_outcome(self, fitter.constraint, guarantee)
+        if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
+            warn_of_cost_to(fitter, guarantee.candidate, is_real=training.classes is None)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _make_problem(self, training, constraints, weights):
+        """The problem of the training data."""
+        return self._problem_of(self._model(training), training, constraints, weights)
+
     def _problem_of(self, model, training, constraints, weights):
         """The problem of a model with smooth rates."""
         loss = resolve_name(OBJECTIVES, self.loss, "loss")
@@ -73,28 +120,24 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             return SOLVERS[self.solver](**self._solver_defaults)
         return self.solver
 
-    def _outcome(self, problem, guarantee, training):
+    def _outcome(self, fitter, guarantee, training):
         """Fitted attributes of status, guarantee and report; without groups no guarantee."""
-        fitted = self._fitted(problem, guarantee.candidate, training.unit)
-        fitted |= guarantee_attributes(self, guarantee, fitted["status_"])
-        if training.lacks_groups:
-            fitted |= unconstrained_attributes(fitted["constraint_report_"])
-        return fitted
-
-    def _fitted(self, problem, candidate, unit):
-        """Fitted attributes of the solution and its report."""
+        candidate, unit = guarantee.candidate, training.unit
         multipliers = candidate.result.multipliers
-        objective, n_rows, report = problem.describe(candidate.parameters)
-        report["threshold"] = unit.from_unit(report["threshold"].to_numpy())
+        objective, n_rows, report = fitter.counter.describe(candidate.parameters)
+        report["threshold"] = unit.center + unit.spread * report["threshold"].to_numpy()
         is_unknown = np.isnan(candidate.gaps).any()
-        return {
+        fitted = {
             # The plain fit has no rows: where it keeps the bound, multipliers are 0.
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if is_unknown else candidate.violation,
             "constraint_report_": report,
-            "status_": status_of(candidate, self.enforcement),
         }
+        fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
+        if training.lacks_groups:
+            fitted |= unconstrained_attributes(report)
+        return fitted
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

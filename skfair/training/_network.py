@@ -12,10 +12,7 @@ from skfair.constraints import ConstraintSystem
 from skfair.enforcement import Fitter, Guarantee, enforce_in_population
 from skfair.models import LinearModel
 from skfair.solvers import SQP
-from skfair.training._cost import warn_of_cost_to
-from skfair.training._duplicates import warn_of_duplicates
-from skfair.training._model import ConstrainedModel, feature_attributes
-from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.training._model import ConstrainedModel
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import Interval
 
@@ -48,10 +45,6 @@ class ConstrainedNetwork(ConstrainedModel):
         """Model parameters to start from."""
 
     @abstractmethod
-    def _predictor(self, model, parameters, training):
-        """The fitted attributes that predictions need."""
-
-    @abstractmethod
     def _scores(self, X):
         """Score of each row."""
 
@@ -59,20 +52,7 @@ class ConstrainedNetwork(ConstrainedModel):
         """The trained model as it predicts; networks with batch norms estimate their statistics."""
         return model
 
-    def _fit(self, X, y, training, constraints, weights=None):
-        """Train on checked input, and store the fitted attributes."""
-        model = self._model(training)
-        problem = self._problem_of(model, training, constraints, weights)
-        confidence = None if training.lacks_groups else self.confidence_level
-        if confidence is not None:
-            warn_of_duplicates(training.X, training)
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = FitProgress(
-            self,
-            context,
-            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
-        )
+    def _enforce(self, problem, training, confidence, watch):
         # Train all layers on smooth rates.
         to_train, strata = problem, _strata(training)
         trained, result, curves = self._train(to_train, strata, watch)
@@ -85,7 +65,6 @@ class ConstrainedNetwork(ConstrainedModel):
             return _last_layer_fitter(replace(to_train, model=model), parameters)
 
         # Enforce the constraint in the last layer.
-
         if self.enforcement is None and confidence is None:
             fitter, parameters = Fitter(problem, None, self._chosen_solver()), trained
             guarantee = Guarantee(fitter.evaluate(trained, result), problem.constraint.tolerances)
@@ -94,15 +73,9 @@ class ConstrainedNetwork(ConstrainedModel):
             strategy, clusters = self.enforcement, training.samples.clusters
             guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
             parameters = _join_layers(fitter, trained, guarantee.candidate)
-        fitted = self._outcome(fitter.problem, guarantee, training) | curves
-        fitted |= self._predictor(problem.model, parameters, training) | feature_attributes(X)
+        fitted = curves | self._predictor(problem.model, parameters, training)
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
-        store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, fitter.constraint, guarantee)
-        if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(fitter, guarantee.candidate, is_real=False)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        return fitter, guarantee, fitted
 
     def _train(self, problem, strata, watch):
         """Parameters of all layers, the solver's result, and curves.

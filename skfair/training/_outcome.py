@@ -115,7 +115,7 @@ def _describe_violation(constraint, candidate):
     # The constraint that exceeds its tolerance most; unknown gaps come first.
     excess = candidate.gaps - constraint.tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
-    one, gap = constraint.constraints[worst], candidate.gaps[worst]
+    one, gap = constraint[worst], candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         return (

@@ -42,11 +42,11 @@ class PartialParityModel:
     def _request(self):
         return f"criterion={self.criterion!r} compares groups"
 
-    def _fitted(self, problem, candidate, unit):
+    def _outcome(self, fitter, guarantee, training):
         # The auxiliary unknowns of statistical parity are its thresholds.
-        thresholds = candidate.result.x[problem.n_parameters :]
+        thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
         criterion = make_criterion(self.criterion, self.interval)
         if not isinstance(criterion, PartialStatisticalParity):
             thresholds = thresholds[:0]
-        thresholds = {"thresholds_": unit.from_unit(thresholds)}
-        return super()._fitted(problem, candidate, unit) | thresholds
+        thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
+        return super()._outcome(fitter, guarantee, training) | thresholds

@@ -17,7 +17,6 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
 )
-from skfair.constraints._rows import NoRows, StackedRows
 from skfair.enforcement._correction import _decision_effects, _weighted_excess
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -59,7 +58,7 @@ def bind(spec, samples, single=False, tolerance=0.05):
 
 
 def smooth_means(bound, scores):
-    return bound.means.evaluate(scores)[1] + bound.offset
+    return bound.smooth_means(scores) + bound.offset
 
 
 def violation(constraint, scores):
@@ -104,10 +103,10 @@ def test_derivatives(spec, single, kind):
 
 def minimize_violation(bound, scores):
     """Least largest excess of a row over all auxiliary unknowns, by linear programming."""
-    rows = bound.rows.polyhedron
+    rows = bound
     values = bound.rows(scores, np.zeros(bound.rows.n_aux)).values
     capped, floored = np.isfinite(rows.upper), np.isfinite(rows.lower)
-    by_aux = np.vstack((rows.aux[capped], -rows.aux[floored]))
+    by_aux = np.vstack((rows.aux_jacobian[capped], -rows.aux_jacobian[floored]))
     slacks = np.concatenate(((rows.upper - values)[capped], (values - rows.lower)[floored]))
     result = linprog(
         np.append(np.zeros(bound.rows.n_aux), 1.0),
@@ -184,7 +183,7 @@ def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
     corrected = bound.correct(scores)
-    exact = bound.means.exact_at(scores)
+    exact = bound.exact_means(scores)
     np.testing.assert_allclose(smooth_means(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_means(bound, scores) + exact) / 2
     half = bound.correct(scores, 0.5)
@@ -209,7 +208,7 @@ def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
         expected.append(bound.gap(flipped))
     flip_times = np.full(N_SAMPLES, len(order))
     flip_times[order] = np.arange(len(order))
-    gaps = bound.aggregate(bound.means.along_flips(decisions, flip_times, len(order)))
+    gaps = bound.aggregate(bound.along_flips(decisions, flip_times, len(order)))
     np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
@@ -221,9 +220,9 @@ def test_decision_effects_add_up_to_the_rows(spec, single, kind):
     bound = bind(spec, samples, single)
     v = np.random.default_rng(4).normal(size=len(bound.rows.lower))
     decisions = np.where(scores > 0, 1.0, -1.0)
-    means = bound.means.exact_at(decisions)
-    _, combine = bound.rows.exact_at(decisions)
-    change = means - bound.means.exact_at(-np.ones(N_SAMPLES))
+    means = bound.exact_means(decisions)
+    _, combine = bound.exact_rows(decisions)
+    change = means - bound.exact_means(-np.ones(N_SAMPLES))
     effects = _decision_effects(ConstraintSystem((bound,)), decisions, v)
     assert effects[decisions > 0].sum() == pytest.approx(v @ (combine @ change), abs=1e-13)
 
@@ -235,7 +234,7 @@ def test_the_weighted_excess_is_that_of_the_rows(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
     rows, system = bound.rows, ConstraintSystem((bound,))
-    values, _ = rows.exact_at(scores)
+    values, _ = rows.exact_rows(scores)
     for r in range(len(values)):
         one = 2.0 * (np.arange(len(values)) == r)
         if np.isfinite(rows.upper[r]):
@@ -365,7 +364,7 @@ def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     np.testing.assert_allclose(result.jacobian.adjoint(v), direct.jacobian.adjoint(v), atol=1e-14)
     np.testing.assert_allclose(result.curvature(v), direct.curvature(v), atol=1e-14)
     assert subset.gap(scores[rows]) == pytest.approx(expected.gap(scores[rows]), rel=1e-13)
-    np.testing.assert_array_equal(subset.means.counts, expected.means.counts)
+    np.testing.assert_array_equal(subset.counts, expected.counts)
     mask = np.isin(np.arange(N_SAMPLES), rows)
     np.testing.assert_allclose(
         smooth_means(bound.take(mask), scores[mask]),
@@ -388,10 +387,10 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     rows, drawn = bound.rows.draw(4, random_state=0)
     n_events = bound.events.n_events
     assert len(rows) == 4 * n_events
-    np.testing.assert_array_equal(drawn.means.counts, 4)
+    np.testing.assert_array_equal(drawn.counts, 4)
     inside = bound.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
     assert inside.all(), "every sample drawn for an event is in it"
-    rates = bound.means.smooth(scores[rows], samples.target[rows]).value
+    rates = bound.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
     np.testing.assert_allclose(smooth_means(drawn, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
@@ -418,7 +417,7 @@ def test_samples_of_systems(kind):
     for component, one, inside in zip(
         components, drawn.components, np.split(rows, ends), strict=True
     ):
-        rates = component.means.smooth(scores[inside], samples.target[inside]).value
+        rates = component.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
         np.testing.assert_allclose(smooth_means(one, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
@@ -433,7 +432,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
     scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
     bound, rows = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
-    placed = replace(bound, means=bound.means.embed(rows, len(scores)))
+    placed = bound.embed(rows, len(scores))
     assert placed.gap(scores) == pytest.approx(bound.gap(scores[rows]))
     aux = bound.rows.initial_aux(scores[rows])
     np.testing.assert_allclose(placed.rows.initial_aux(scores), aux)
@@ -444,7 +443,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
 def test_rows_of_nothing_stack_and_are_drawn():
     samples, _, scores = sample("two")
     bound = bind(DemographicParity(), samples)
-    stacked, alone = StackedRows((NoRows(), bound.rows)), bound.rows
+    stacked, alone = ConstraintSystem((ConstraintSystem(()), bound.rows)), bound.rows
     aux = stacked.initial_aux(scores)
     result, expected = stacked(scores, aux), alone(scores, aux)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -455,13 +454,5 @@ def test_rows_of_nothing_stack_and_are_drawn():
     rows, drawn = stacked.draw(3, random_state=0, first=[5])
     assert len(rows) == 1 + 3 * bound.events.n_events
     assert len(drawn.lower) == len(alone.lower)
-    rows, drawn = NoRows().draw(3, first=[5, 7])
+    rows, drawn = ConstraintSystem(()).draw(3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)
-
-
-def test_changes_of_offset_and_tolerance_share_flip_effects():
-    samples, _, _ = sample("two")
-    bound = bind(DemographicParity(), samples)
-    effects = bound.means.flip_effects
-    changed = replace(bound, tolerance=0.3, offset=np.ones(2))
-    assert changed.means.flip_effects is effects

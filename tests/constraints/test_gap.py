@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import (
     Excess,
     Largest,
@@ -15,6 +16,7 @@ from skfair.constraints._gap import (
     SignedMeanExcess,
     TotalRange,
 )
+from skfair.groups import Events
 
 BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))
@@ -32,6 +34,13 @@ MEANS = np.array([0.1, 0.5, 0.3, 0.9, 0.2])
 
 gaps = pytest.mark.parametrize("gap", GAPS.values(), ids=GAPS.keys())
 numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
+
+
+def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
+    """A constraint of the gap, one sample an event."""
+    events, n = Events.disjoint(np.arange(n_events), n_events), n_events
+    settings = {"aggregate": gap, "tolerance": tolerance, "one_row": as_one_row}
+    return BoundConstraint("gap", events, [], np.ones(n), np.ones(n), (None,), (None,), **settings)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +77,8 @@ def test_the_gap_lies_above_its_tangents(gap, means, others):
 @gaps
 @given(means=numbers, tolerance=st.floats(0, 1))
 def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, tolerance):
-    rows = gap.rows(5, tolerance)
-    values, _ = rows.evaluate(means, rows.unknowns(means))
+    rows = rows_of_gap(gap, 5, tolerance)
+    values, _ = rows.rows_of(means)
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
     assert max(0.0, excess) == pytest.approx(max(0.0, gap(means) - tolerance), rel=0, abs=1e-12)
 
@@ -88,13 +97,13 @@ def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, toler
     ],
 )
 def test_numbers_of_rows_and_unknowns(name, n_rows, n_aux):
-    rows = GAPS[name].rows(5, 0.1)
-    assert rows.aux.shape == (n_rows, n_aux)
+    rows = rows_of_gap(GAPS[name], 5, 0.1)
+    assert rows.aux_jacobian.shape == (n_rows, n_aux)
     assert len(rows.lower) == len(rows.upper) == n_rows
 
 
 def test_two_rates_need_one_two_sided_row():
-    rows = Range(((0, 1),)).rows(2, 0.1)
+    rows = rows_of_gap(Range(((0, 1),)), 2, 0.1)
     np.testing.assert_array_equal(rows.combine, [[-1, 1]])
     assert (rows.lower[0], rows.upper[0]) == (-0.1, 0.1)
 
@@ -103,18 +112,18 @@ def test_two_rates_need_one_two_sided_row():
 def test_small_numbers_of_pairs_need_no_unknowns(means):
     smaller, larger = TotalRange(((0, 1), (2, 3), (4, 5))), TotalRange(((0, 1), (2, 3), (4, 5, 5)))
     assert smaller(means) == larger(means)
-    assert smaller.rows(6, 0.1).combine.shape == (4, 6)
-    assert smaller.rows(6, 0.1).aux.shape[1] == 0 < larger.rows(6, 0.1).aux.shape[1]
+    assert rows_of_gap(smaller, 6, 0.1).combine.shape == (4, 6)
+    assert rows_of_gap(smaller, 6, 0.1).n_aux == 0 < rows_of_gap(larger, 6, 0.1).n_aux
 
 
 @gaps
 @given(means=numbers)
 def test_one_row_is_the_gap(gap, means):
-    rows = gap.rows(5, 0.1, as_one_row=True)
-    values, slope = rows.evaluate(means, rows.unknowns(means))
+    rows = rows_of_gap(gap, 5, 0.1, as_one_row=True)
+    values, slope = rows.rows_of(means)
     assert values.tolist() == [gap(means)]
     np.testing.assert_array_equal(slope, [gap.subgradient(means)])
-    assert (rows.lower, rows.upper, rows.aux.shape) == (-np.inf, 0.1, (1, 0))
+    assert (rows.lower, rows.upper, rows.aux_jacobian.shape) == (-np.inf, 0.1, (1, 0))
 
 
 def test_gaps_of_equal_value_share_their_rows():
@@ -125,11 +134,11 @@ def test_gaps_of_equal_value_share_their_rows():
 @pytest.mark.parametrize("as_one_row", [False, True])
 def test_nothing_to_compare(as_one_row):
     gap, means = Range(()), np.array([0.2, 0.9])
-    rows = gap.rows(2, 0.1, as_one_row)
+    rows = rows_of_gap(gap, 2, 0.1, as_one_row)
     assert gap(means) == 0
     np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))
-    values, combine = rows.evaluate(means, rows.unknowns(means))
-    assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux.shape == (0, 0)
+    values, combine = rows.rows_of(means)
+    assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux_jacobian.shape == (0, 0)
 
 
 @gaps
@@ -182,8 +191,8 @@ def test_the_gap_of_a_ratio_is_1_minus_it(means):
 @given(means=rates, ratio=st.floats(0.05, 1))
 @pytest.mark.parametrize("as_one_row", [False, True])
 def test_rows_hold_where_the_ratio_is_kept(as_one_row, means, ratio):
-    rows = RATIO.rows(5, 1 - ratio, as_one_row)
-    values, _ = rows.evaluate(means, rows.unknowns(means))
+    rows = rows_of_gap(RATIO, 5, 1 - ratio, as_one_row)
+    values, _ = rows.rows_of(means)
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
     if abs(RATIO(means) - (1 - ratio)) > 1e-9:  # otherwise rounding decides
         assert (excess <= 0) == (RATIO(means) <= 1 - ratio)

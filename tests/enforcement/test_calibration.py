@@ -8,7 +8,7 @@ import pytest
 
 from skfair.constraints import ConstraintSystem
 from skfair.enforcement._calibration import MAX_SOLVES, _is_used_up, calibrate
-from skfair.enforcement._fitter import Candidate
+from skfair.enforcement._counting import Candidate
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Curve:
     def take_subsample(self, start):
         return self.subsample
 
-    problem = SimpleNamespace(predict_scores=lambda parameters: np.empty(0))
+    counter = SimpleNamespace(predict_scores=lambda parameters: np.empty(0))
 
     def fit_plain(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)

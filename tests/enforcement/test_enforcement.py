@@ -17,14 +17,14 @@ from skfair.constraints import (
     EqualOpportunity,
     LossParity,
 )
-from skfair.enforcement import ENFORCEMENTS, Fitter, enforce
+from skfair.enforcement import ENFORCEMENTS, Fitter, _flips, enforce
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, search, sweep
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES
-from skfair.problems import ConstrainedProblem, _flips, _problem
+from skfair.problems import ConstrainedProblem, _problem
 from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 from skfair.training import _linear
@@ -203,7 +203,7 @@ def test_the_path_scales_the_multipliers():
     # Bisection: each length lies between the highest that was too low and the lowest too high.
     assert all(0 < length < 100 for length in lengths)
     assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
-    gap = fitter.constraint.constraints[0].gap
+    gap = fitter.constraint[0].gap
     assert abs(gap(scaled[-1].scores) - 0.03) < abs(gap(fitter.fit_plain().scores) - 0.03) / 3
 
 
@@ -211,7 +211,7 @@ def test_smooth_rates_suffice_where_they_are_the_metric():
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
     best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert fitter.constraint.constraints[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
+    assert fitter.constraint[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
     assert best.result.status == "optimal"
 
 
@@ -221,7 +221,7 @@ def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
     best = enforce(replace(fitter, solver=solver), "correction")
     assert best.violation == 0.0
-    assert 0.005 < fitter.constraint.constraints[0].gap(best.scores) <= 0.01
+    assert 0.005 < fitter.constraint[0].gap(best.scores) <= 0.01
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -297,9 +297,7 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
     assert len(fitter.problem.subsample.target) <= 500
     best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert (
-        fitter.constraint.constraints[0].gap(fitter.problem.model.scores(best.parameters)) <= 0.02
-    )
+    assert fitter.constraint[0].gap(fitter.problem.model.scores(best.parameters)) <= 0.02
     assert best.error <= exact.error + 0.01
 
 

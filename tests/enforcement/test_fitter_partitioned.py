@@ -8,9 +8,11 @@ import pytest
 from skfair._kernels import linear_pass
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
+from skfair.enforcement import _flips
+from skfair.enforcement._counting import make_counter
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
-from skfair.problems import PartitionedProblem, _flips, _problem
+from skfair.problems import PartitionedProblem, _problem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 from skfair.training import _partitioned
@@ -163,7 +165,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
         wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)
         values = negative + means[0, :, : number + 1].sum(axis=1)
-        np.testing.assert_allclose(values, constraint.means.exact_at(scores))
+        np.testing.assert_allclose(values, constraint.exact_means(scores))
 
 
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
@@ -175,13 +177,12 @@ def test_counts_of_partitions_are_those_in_memory(spec):
     partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
-    for expected, counts in zip(problem.count(points), partitioned.count(points), strict=True):
+    counters = [make_counter(one) for one in (problem, partitioned)]
+    for expected, counts in zip(*(one.count(points) for one in counters), strict=True):
         assert counts[1] == pytest.approx(expected[1])
         np.testing.assert_allclose(counts[2], expected[2], atol=1e-12)
         np.testing.assert_array_equal(counts[4], expected[4])
-    offsets = [
-        one.correct(points[0]).constraint.constraints[0].offset for one in (problem, partitioned)
-    ]
+    offsets = [one.correct(problem.constraint, points[0])[0].offset for one in counters]
     np.testing.assert_allclose(*offsets, atol=1e-12)
 
 
@@ -193,10 +194,12 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]
     least = []
     for one in (problem, partitioned):
-        ((_, lengths, errors, excess),) = one.count_flips(parameters, scores, lines)
+        ((_, lengths, errors, excess),) = make_counter(one).count_flips(
+            problem.model, parameters, scores, lines
+        )
         assert len(lengths) == len(errors) == len(excess)
         least.append(errors.min())
         for length, error in list(zip(lengths, errors, strict=True))[::40]:
-            ((_, expected, *_),) = problem.count([parameters + length * direction])
+            ((_, expected, *_),) = make_counter(problem).count([parameters + length * direction])
             assert error == pytest.approx(expected)
     assert least[0] == pytest.approx(least[1])

@@ -1,19 +1,20 @@
 """A partitioned problem against the same problem in one block."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
+from skfair.enforcement._counting import _count, _residuals, make_counter
+from skfair.enforcement._flips import count_bins
 from skfair.groups import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
 from skfair.partitions import Partitions, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
-from skfair.problems._flips import count_bins
-from skfair.problems._partitioned import _count, _residuals, _smooth_means
+from skfair.problems._partitioned import _smooth_means
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -58,9 +59,7 @@ def test_initial_unknowns_with_offsets_are_those_of_the_full_data(spec):
 
 
 def vars_of(problem):
-    return {
-        name: getattr(problem, name) for name in problem.__dataclass_fields__ if name != "share"
-    }
+    return {one.name: getattr(problem, one.name) for one in fields(problem) if one.init}
 
 
 @specs
@@ -68,7 +67,7 @@ def test_descriptions_are_those_of_the_full_data(spec):
     full = make_problem(spec)
     parameters = RNG.normal(size=full.n_parameters)
     (objective, n_rows, report), (other, n_other, other_report) = (
-        one.describe(parameters) for one in (full, divide(full))
+        make_counter(one).describe(parameters) for one in (full, divide(full))
     )
     assert objective == pytest.approx(other, rel=1e-12)
     assert n_rows == n_other
@@ -138,15 +137,14 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
     loss = (lambda *of: LogisticLoss()(*of)) if case == "custom loss" else None
     full = make_problem("parity", loss, container)
     (bound,) = full.constraint
-    means = bound.means
     if case == "custom rate":
-        means = replace(means, smooth=lambda scores, target: Sigmoid()(scores))
+        bound = replace(bound, smooth=(lambda scores, target: Sigmoid()(scores),))
     if case == "overlapping groups":
-        events = Events.overlapping(means.events.averaging_matrix.T > 0)
-        means = replace(means, events=events)
+        events = Events.overlapping(bound.events.averaging_matrix.T > 0)
+        bound = replace(bound, events=events)
     if case == "many columns":
         monkeypatch.setattr(_linear, "_MAX_KERNEL_COLUMNS", 2)
-    full = replace(full, constraint=ConstraintSystem((replace(bound, means=means),)))
+    full = replace(full, constraint=ConstraintSystem((bound,)))
     x, multipliers = RNG.normal(size=full.n_unknowns), RNG.normal(size=len(full.lower))
     expected, partitioned = full.evaluate(x), divide(full)
     if case in ("custom rate", "overlapping groups"):

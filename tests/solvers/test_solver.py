@@ -121,7 +121,7 @@ def test_a_solver_may_ask_for_one_row_per_gap(problems):
     evaluation = steps[0].evaluation
     scores = problem.model.scores(start[:4])
     assert evaluation.values == problem.constraint.aggregate(
-        problem.constraint.means.evaluate(scores)[1]
+        problem.constraint.smooth_means(scores)
     )
     np.testing.assert_array_equal(result.x, start[:4])
     assert len(result.multipliers) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skfair.constraints._report import report_shares
-from skfair.constraints._rows import NoRows
+from skfair.constraints._system import ConstraintSystem
 from skfair.constraints.partial._bins import PartitionSums, share_moments
 from skfair.constraints.partial._estimates import estimate_areas, estimate_curves
 from skfair.constraints.partial._ranked import RankedEvents
@@ -73,7 +73,7 @@ class BoundPartialParity:
     def rows(self):
         """The rows that solvers see; none for a single group."""
         if len(self.ranked.samples.groups.names) == 1:
-            return NoRows()
+            return ConstraintSystem(())
         if self.ranked.ranks_in_groups:
             self.ranked.check_sizes()
         rows = self.criterion.rows(self.ranked, self.tolerance)

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._event_means import drawn_events
-from skfair.constraints._rows import ConstraintValues, ScoreJacobian, draw_rows
+from skfair.constraints._bound import drawn_events
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian
+from skfair.constraints._system import draw_rows
 from skfair.constraints.partial._convex import MeanExcess
 from skfair.constraints.partial._majorant import Majorant
 from skfair.groups import Events

@@ -34,7 +34,7 @@ def test_an_iteration_is_an_epoch(problems):
 def test_batches_draw_equally_from_every_event(problems):
     solver = Counting(max_iter=1, batch_size=60)
     solver.solve(problems.fair(n_groups=3, n=240), random_state=0)
-    counts = solver.batches[0].rows.means.counts
+    counts = solver.batches[0].rows.counts
     assert counts.tolist() == [20, 20, 20]
     assert (solver.batches[0].weights > 0).sum() == 60
 
@@ -85,7 +85,7 @@ def test_auxiliary_unknowns_are_settled(problems):
     x = problem.initial_point() + 5.0
     assert problem.evaluate(x).violation > 1.0
     exact = problem.constraint.aggregate(
-        problem.constraint.means.evaluate(problem.evaluate(x).scores)[1]
+        problem.constraint.smooth_means(problem.evaluate(x).scores)
     )
     assert settle_auxiliary(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
 

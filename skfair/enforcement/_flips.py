@@ -51,7 +51,7 @@ def count_line(problem, scores, slopes, max_error):
     decisions, bins = _crop(decisions, bins, first, last)
     # Gaps of all constraints in these intervals.
     gaps = [
-        one.aggregate(one.means.along_flips(decisions, bins, last - first)) - one.tolerance
+        one.gap_of(one.along_flips(decisions, bins, last - first)) - one.tolerance
         for one in problem.constraint
     ]
     low, high, errors = (values[first : last + 1] for values in (low, high, errors))
@@ -139,7 +139,9 @@ def count_bins(block, start, directions, typical):
     scores = block.model.evaluate(start).scores
     counts = [_count_bins(block, scores, *line) for line in zip(directions, typical, strict=True)]
     errors, means = zip(*counts, strict=True)
-    negative = tuple(one.means.flip_effects[1] for one in block.constraint)
+    negative = tuple(
+        np.concatenate([low for _, low in one.flip_effects]) for one in block.constraint
+    )
     return np.array(errors), tuple(map(np.array, zip(*means, strict=True))), negative
 
 
@@ -159,5 +161,6 @@ def _count_bins(block, scores, direction, typical):
     means = []
     for one in block.constraint:
         samples, events, _ = one.events.memberships
-        means.append(add(samples, events, one.means.flip_effects[0], one.events.n_events))
+        sums = [add(samples, events, effects, one.n_events) for effects, _ in one.flip_effects]
+        means.append(np.concatenate(sums))
     return errors, tuple(means)

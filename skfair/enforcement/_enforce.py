@@ -1,0 +1,239 @@
+"""From smooth rates to decisions: the loop that proposes candidates and takes the best.
+
+Solvers bound smooth rates, but the guarantee is about decisions. Steps from one to the other:
+
+- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps no constraint
+  is needed;
+- correction: the smooth rates are moved by their residual to those of the decisions, and solved
+  again; if that is not enough, with tighter tolerances;
+- the path: fixed multipliers weigh the rows in labels and weights that count decisions, and grow
+  until the decisions keep the bound;
+- the sweep: of all intercepts the one whose decisions keep the bound with the fewest errors, found
+  by sorting the scores (exactly, unless samples times groups are very many: then in bins). One
+  exists wherever constant decisions keep the bound. The same search goes on along directions in
+  which the rows of the constraint move fastest;
+- calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
+  metric just keeps the requested one; if none of its fits keeps it, random local search lowers the
+  metric itself;
+- constant decisions, as the last resort: they keep every parity of decisions.
+
+Every step proposes candidates. Of those that keep the bound the one with the fewest errors is
+taken, and where ranks are compared that of least objective. Partitioned samples take the same
+steps: a subsample in memory goes through them first, and the full data through the last ones.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from skfair.enforcement._calibration import calibrate
+from skfair.enforcement._correction import correct_partitioned, corrections, path, tighten
+from skfair.enforcement._counting import rank
+from skfair.enforcement._guarantee import Guarantee, fit_with_guarantee
+from skfair.enforcement._line_search import polish, sweep
+from skfair.enforcement._metric_search import search_metric
+
+_LOW_COST, _HIGH_COST = 4e-3, 1e-2
+"""Share of the samples whose decisions a refinement may make wrong: below the first no correction
+is needed, above the second corrections go on even if one did not help at once."""
+
+_MAX_PARTITIONED_ROUNDS = 5
+
+_PATIENCE = 5
+"""Iterations in a row that decrease no violation, after which a tolerance is infeasible."""
+
+
+def enforce(fitter, strategy):
+    """The candidate that meets the constraint of a fitter, by a strategy in ``ENFORCEMENTS``.
+
+    A strategy of None takes the smooth problem as it is. The plain fit is returned if there is no
+    constraint or it keeps the bound, the smooth fit if no row of it is active.
+    """
+    statistics = fitter.constraint.statistics
+    if fitter.counter.scored is not fitter.problem and "ranks" not in statistics:
+        return _enforce_partitioned(fitter, strategy)
+    if not len(fitter.constraint):
+        return fitter.fit_plain()
+    if "ranks" in statistics:
+        return _enforce_ranks(fitter, strategy)
+    first = fitter.fit_smooth()
+    if strategy is None:
+        return first
+    first, is_enough = _without_constraint(fitter, first)
+    if is_enough:
+        return first if first.is_clear else sweep(fitter, first)
+    # Rates of losses are the public metric: no search is needed, and none helps if infeasible.
+    counts_any, counts_all = "decisions" in statistics, statistics <= {"decisions"}
+    is_final = first.keeps_bound or (strategy == "brief" and first.result.status == "infeasible")
+    if strategy in ("auto", "brief") and not counts_all:
+        strategy = "correction" if counts_any or not is_final else "none"
+    propose, refine, finish = _STRATEGIES[strategy]
+    best = None
+    for candidate in propose(fitter, first):
+        refined = refine(fitter, candidate)
+        improved = best is None or refined.rank < best.rank
+        best = refined if improved else best
+        # Cost of the bound in addition to the smooth fit: decisions that become wrong.
+        cost = best.error - candidate.error
+        if best.keeps_bound and (cost <= _LOW_COST or (not improved and cost <= _HIGH_COST)):
+            break
+    return _best_or_constant(fitter, finish(fitter, best))
+
+
+def _without_constraint(fitter, first):
+    """The smooth fit, or the plain one if that keeps the bound; whether no row of it is active."""
+    multipliers = np.abs(first.result.multipliers)
+    counts_any = "decisions" in fitter.constraint.statistics
+    # Smooth rates of decisions may bind where decisions keep the bound: try the plain fit. Those of
+    # losses are the metric itself, and bind if their multipliers are more than rounding.
+    multiplier = multipliers.max(initial=0.0)
+    is_active = fitter.is_active or (multiplier > fitter.tol and not counts_any)
+    if first.keeps_bound and multiplier > 0 and not is_active:
+        plain = fitter.fit_plain(first.parameters)
+        first = plain if plain.keeps_bound else first
+    return first, first.keeps_bound and not first.result.multipliers.any()
+
+
+def _start_alone(fitter, start):
+    yield start
+
+
+def _keep(fitter, candidate):
+    return candidate
+
+
+_STRATEGIES = {
+    "auto": (corrections, polish, _keep),
+    # A shorter search: of many models one seems fairer by chance.
+    "brief": (corrections, partial(polish, max_rounds=2, max_breadth=1), _keep),
+    "correction": (corrections, _keep, tighten),
+    "sweep": (_start_alone, sweep, _keep),
+    "path": (path, sweep, _keep),
+    "calibration": (_start_alone, lambda fitter, one: calibrate(fitter.start_at(one)), _keep),
+    "none": (_start_alone, _keep, _keep),
+}
+"""Which candidates are proposed, how each is refined, and how the best of them is finished."""
+
+ENFORCEMENTS = {name: _STRATEGIES[name] for name in _STRATEGIES if name not in ("brief", "none")}
+"""Ways to keep a bound by the public metrics, by name."""
+
+
+def enforce_in_population(fitter, strategy, confidence, train_without=None, clusters=None):
+    """The guarantee of a model that meets the constraint of a fitter, in the population too.
+
+    `strategy` is as in `enforce`. `confidence` is the probability with which the population keeps
+    the tolerances; None guarantees them on the training data alone. `train_without` makes the
+    fitter of all samples with features learned from given rows alone; None means that the features
+    were not learned. Samples of equal code in `clusters` belong together. Raises a ValueError if a
+    confidence is requested but not that decisions keep the bound.
+    """
+    constraint = fitter.constraint
+    if confidence is None:
+        return Guarantee(enforce(fitter, strategy), constraint.tolerances)
+    if strategy is None:
+        raise ValueError(
+            "confidence_level is about decisions, but enforcement=None leaves the smooth rates as "
+            "they are; pass enforcement='auto', or confidence_level=None."
+        )
+
+    # All fits, about a dozen, are searched in the same short way.
+    if strategy == "auto" and "ranks" not in constraint.statistics:
+        strategy = "brief"
+
+    def make_fit(rows, start):
+        of_all = fitter if rows is None or train_without is None else train_without(rows)
+        if of_all is not fitter:  # another network has other parameters
+            start = None
+        return _FoldFit(of_all, strategy, rows, start)
+
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+
+
+class _FoldFit:
+    """Fits of given rows, or of all samples, at several tolerances; each starts at the last.
+
+    ``fitter`` is that of all samples, whose scores a fit has.
+    """
+
+    def __init__(self, fitter, strategy, rows=None, start=None):
+        self.fitter, self.strategy, self.rows = fitter, strategy, rows
+        self.fold, self.start = fitter, start
+        if rows is not None:
+            self.fold = fitter.restrict_to(fitter.problem.take(rows))
+            self.start = start and start._replace(scores=start.scores[rows])
+
+    def __call__(self, tolerances):
+        tighter = self.fold.replace_tolerances(tolerances)
+        tighter = tighter if self.start is None else _refit(tighter, self.start)
+        self.start = enforce(tighter, self.strategy)
+        if self.rows is None:
+            return self.fitter.evaluate(self.start.parameters, self.start.result)
+        # Only the scores of a fit without a fold are needed.
+        scores = self.fitter.counter.predict_scores(self.start.parameters)
+        return self.start._replace(scores=scores)
+
+
+def _refit(fitter, start):
+    """The fitter started at a fit of other tolerances.
+
+    Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
+    with ever larger penalties. They are stopped once the violation is at its minimum.
+    """
+    fitter = fitter.restart_at(start)
+    if "values" not in fitter.constraint.statistics:
+        return fitter
+    callback, violations = fitter.options.get("callback"), []
+
+    def stop(progress):
+        if progress.n_iter == 0:
+            violations.clear()
+        violations.append(progress.evaluation.violation)
+        is_stopped = callback is not None and callback(progress)
+        smallest = min(violations[:-_PATIENCE], default=np.inf)
+        return is_stopped or min(violations[-_PATIENCE:]) >= smallest > fitter.tol
+
+    return replace(fitter, options={**fitter.options, "callback": stop})
+
+
+def _enforce_ranks(fitter, strategy):
+    """The candidate that keeps constraints on ranks: by calibration, then by random search."""
+    if strategy is None:
+        return fitter.fit_smooth()
+    if strategy not in ("auto", "calibration"):
+        name = next(one.name for one in fitter.constraint if one.statistic == "ranks")
+        raise ValueError(
+            f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
+            "ranks; pass enforcement='auto'."
+        )
+    candidate = calibrate(fitter)
+    return candidate if candidate.keeps_bound else search_metric(fitter, candidate)
+
+
+def _enforce_partitioned(fitter, strategy):
+    """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
+    on_subsample = fitter.restrict_to(fitter.problem.subsample)
+    # Searches would fit the decisions of the subsample: they are left to the full data.
+    counts_all = fitter.constraint.statistics <= {"decisions"}
+    start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)
+    if strategy is None:
+        return fitter.fit(fitter.problem, fitter.problem.initial_point(start.parameters))
+    # Where no row was active on the subsample, the plain fit may keep the bound.
+    if not start.result.multipliers.any():
+        plain = fitter.fit_plain(start.parameters)
+        if plain.keeps_bound:
+            return plain
+    best = correct_partitioned(fitter, on_subsample, start)
+    if counts_all:
+        best = polish(fitter, best, _MAX_PARTITIONED_ROUNDS)
+    return _best_or_constant(fitter, best)
+
+
+def _best_or_constant(fitter, candidate):
+    """A candidate, or the best constant decisions if it does not keep the bound."""
+    if candidate.keeps_bound:
+        return candidate
+    model = fitter.problem.model.last_layer(candidate.parameters)
+    before = candidate.parameters[: -model.n_parameters]
+    points = [np.concatenate((before, constant)) for constant in model.constants()]
+    return min([candidate, *fitter.evaluate_all(points, candidate.result)], key=rank)
