@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "surrogates": {"_kernels", "losses"},
     "models": {"_kernels", "partitions", "utils"},
     "constraints": {"_kernels", "inference", "losses", "metrics", "groups", "surrogates", "utils"},
-    "problems": {"_kernels", "losses", "partitions", "utils"},
+    "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
+    | {"surrogates", "utils"},
     "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "utils"},

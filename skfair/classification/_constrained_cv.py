@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
+from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint, sum_moments
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
@@ -285,7 +285,7 @@ class ConstrainedClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @restore_on_failure
+    @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     @document
     def fit(
@@ -470,7 +470,7 @@ class ConstrainedClassifierCV(
         if len(problems) > 1:
             scores = problem.model.class_scores(candidate.parameters)
             labels = [one.pos_label for one in problems for _ in constraints]
-            sizes = [len(one.moments(candidate.scores)[0]) for one in problem.constraint]
+            sizes = [len(sum_moments(one, candidate.scores)[-1]) for one in problem.constraint]
             report.insert(0, "class", np.repeat(labels, sizes))
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status

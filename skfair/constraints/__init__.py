@@ -1,5 +1,6 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
+from skfair.constraints._bound import quotient_curvature as quotient_curvature
 from skfair.constraints._check import check_constraint
 from skfair.constraints._conditional import ConditionalDemographicParity
 from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
@@ -20,12 +21,20 @@ from skfair.constraints._parity import (
     FalsePositiveRateParity,
     MeanParity,
 )
+from skfair.constraints._protocols import OPTIONAL_ROWS as OPTIONAL_ROWS
 from skfair.constraints._protocols import MetricConstraint as MetricConstraint
+from skfair.constraints._protocols import RankConstraint as RankConstraint
+from skfair.constraints._protocols import RateConstraint as RateConstraint
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._ranking_parity import RankingParity
+from skfair.constraints._report import sum_moments as sum_moments
 from skfair.constraints._rows import ConstraintValues as ConstraintValues
 from skfair.constraints._rows import ScoreJacobian as ScoreJacobian
+from skfair.constraints._rows import block_diagonal as block_diagonal
+from skfair.constraints._rows import differentiate_means as differentiate_means
+from skfair.constraints._rows import spread_over_samples as spread_over_samples
 from skfair.constraints._system import ConstraintSystem as ConstraintSystem
+from skfair.constraints._system import draw_rows as draw_rows
 from skfair.constraints.partial._specs import (
     PartialDemographicParity,
     PartialEqualizedOdds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
 from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
+from skfair.losses import count_decisions
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
@@ -31,14 +33,17 @@ class Constraint(BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
     A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
-    constraint of one's own needs two methods: `cells`, the sets of samples whose rates are
-    compared, and `rate`, what is averaged over them. It declares in ``applies_to`` which
-    predictions it is about.
+    constraint of one's own needs `cells`, the sets of samples whose rates are compared, and what is
+    averaged over them: a `table`, if decisions are counted, or else a method `rate`. It declares in
+    ``applies_to`` which predictions it is about.
 
     Parameters
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
+    ratio : float or None, default=None
+        Smallest ratio allowed of two groups' rates, in (0, 1], in place of a tolerance, including
+        the estimator's; for rates of decisions. None bounds their difference.
     reference : {"groups", "overall"}, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
         the largest excess of a group over all samples of the same cell, one-sided.
@@ -73,10 +78,21 @@ class Constraint(BaseEstimator):
     ...     def rate(self, surrogate, loss):
     ...         return lambda scores, target: surrogate(scores - 2.0)
     >>> check_constraint(HighScoreParity(tolerance=0.05))
+
+    Equal shares of false alarms among the positive decisions, a quotient of two counts:
+
+    >>> class FalseDiscoveryRateParity(Constraint):
+    ...     applies_to = ("decisions",)
+    ...     table = (0, 1, 0, 0), (1, 1, 0, 0)
+    ...
+    ...     def cells(self, samples):
+    ...         return {"all": np.ones(len(samples.target), dtype=bool)}
+    >>> check_constraint(FalseDiscoveryRateParity(tolerance=0.05))
     """
 
     _parameter_constraints = {
         "tolerance": [Interval(Real, 0, None, closed="left"), None],
+        "ratio": [Interval(Real, 0, 1, closed="right"), None],
         "reference": [StrOptions({"groups", "overall"})],
         "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
         "attributes": [StrOptions({"intersections", "each"})],
@@ -86,8 +102,15 @@ class Constraint(BaseEstimator):
     metric: Any = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
-    ratio: Any = None
-    """Smallest ratio allowed of two groups' rates; None bounds their difference."""
+    ratio_metric: Any = None
+    """Name of the public metric that the ratio is, of rates of decisions."""
+
+    ratio: Any = None  # of constraints without this parameter
+
+    table: Any = None
+    """What a true positive, a false positive, a false negative and a true negative count, if the
+    rate is a mean of these counts. A pair of such tables is the numerator and the denominator of a
+    quotient. None if `rate` says what is averaged."""
 
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
@@ -100,12 +123,14 @@ class Constraint(BaseEstimator):
         self,
         *,
         tolerance: float | None = None,
+        ratio: float | None = None,
         reference: Literal["groups", "overall"] = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
     ):
         self.tolerance = tolerance
+        self.ratio = ratio
         self.reference = reference
         self.aggregate = aggregate
         self.attributes = attributes
@@ -131,9 +156,8 @@ class Constraint(BaseEstimator):
             Name of a cell -> mask of its samples.
         """
 
-    @abstractmethod
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
-        """What is averaged over a cell.
+    def rate(self, surrogate: Callable, loss: Callable) -> Any:
+        """What is averaged over a cell: by default what `table` counts.
 
         Parameters
         ----------
@@ -145,9 +169,15 @@ class Constraint(BaseEstimator):
 
         Returns
         -------
-        rate : callable
-            (scores, target) -> Pointwise, for any samples, with targets -1 and +1.
+        rate : callable, pair of callables, or None
+            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. A pair is the
+            numerator and the denominator of a quotient. None for criteria on ranks.
         """
+        if self.table is None:
+            return None
+        tables = self.table if isinstance(self.table[0], tuple) else (self.table,)
+        terms = tuple(partial(count_decisions, table, surrogate) for table in tables)
+        return terms if len(terms) > 1 else terms[0]
 
     def bind(
         self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
@@ -212,8 +242,8 @@ class Constraint(BaseEstimator):
             events.labels,
             events.counts,
             samples.target,
-            smooth=_as_terms(self.rate(surrogate, loss)),
-            exact=_as_terms(self.rate(Step(), loss)),
+            smooth=as_terms(self.rate(surrogate, loss)),
+            exact=as_terms(self.rate(Step(), loss)),
             aggregate=gap,
             tolerance=tolerance,
             statistic="decisions" if self.counts_decisions else "values",
@@ -234,6 +264,11 @@ class Constraint(BaseEstimator):
             )
         if self.ratio is None:
             return
+        if not self.counts_decisions:
+            raise ValueError(
+                f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
+                "pass a tolerance instead."
+            )
         if self.tolerance is not None:
             raise ValueError(
                 f"ratio bounds a quotient of rates and tolerance their difference, but {self} has "
@@ -308,8 +343,10 @@ class Constraint(BaseEstimator):
         return gap if self.ratio is None else RatioGap(gap.blocks)
 
 
-def _as_terms(rate):
-    """The terms of a rate: itself, or numerator and denominator of a quotient."""
+def as_terms(rate):
+    """The terms of a rate: itself, or numerator and denominator of a quotient; () for None."""
+    if rate is None:
+        return ()
     return rate if isinstance(rate, tuple) else (rate,)
 
 

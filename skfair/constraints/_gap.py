@@ -1,9 +1,10 @@
-"""Gaps: polyhedral functions of event means, and the rows that keep them below a tolerance."""
+"""Gaps: functions of the rates of events, and the rows that keep them below a tolerance."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -68,30 +69,41 @@ class Gap(ABC):
         """Auxiliary unknowns at which the rows hold if they can; none by default."""
         return np.empty(0)
 
-    def polyhedral(self, tolerance):
-        """A polyhedral gap and its tolerance, which is kept if and only if this one keeps its own.
 
-        Rows bound the polyhedral gap: this one itself, unless it is a quotient.
-        """
-        return self, tolerance
+class GapRows(NamedTuple):
+    """Rows that hold for some unknowns if and only if a gap is at most its tolerance.
 
-    def rows(self, n_events, tolerance, as_one_row=False):
-        """Rows that hold for some unknowns if and only if the gap is at most the tolerance.
+    Attributes
+    ----------
+    gap : Gap
+        The gap that they bound: itself, or for a ratio the scaled range.
+    combine : ndarray or csr_array of shape (n_rows, n_events), or None
+        Factors of the rates; None for the one row ``gap(rates) <= tolerance``, which is piecewise
+        linear.
+    aux : ndarray of shape (n_rows, n_aux)
+        Factors of the unknowns.
+    lower, upper : ndarray of shape (n_rows,)
+        Bounds.
+    """
 
-        The factors of the means, (n_rows, n_events), those of the unknowns, (n_rows, n_aux), and
-        lower and upper bounds. The one row ``gap(means) <= tolerance`` is piecewise linear: its
-        factors are None.
-        """
-        return _rows(self, n_events, tolerance, as_one_row)
+    gap: Gap
+    combine: Any
+    aux: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 @lru_cache(maxsize=128)
-def _rows(gap, n_events, tolerance, as_one_row):
-    """Rows of a gap; constraints on the same events, as on mini-batches, share them."""
+def make_rows(gap, n_events, tolerance, as_one_row=False):
+    """The rows of a gap; constraints on the same events, as on mini-batches, share them."""
+    if isinstance(gap, RatioGap):
+        tolerance, scale = gap.width_and_scale(tolerance)
+        gap = Range(gap.blocks, scale)
     rows = list(gap._rows(tolerance))
     # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
-        return None, np.empty((1, 0)), (np.array([-np.inf]), np.array([float(tolerance)]))
+        bounds = np.array([-np.inf]), np.array([float(tolerance)])
+        return GapRows(gap, None, np.empty((1, 0)), *bounds)
     # Auxiliary unknowns are numbered from 0 in the order of the rows.
     bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
@@ -99,7 +111,7 @@ def _rows(gap, n_events, tolerance, as_one_row):
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
         row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
-    return combine, aux, tuple(bounds.reshape(-1, 2).T)
+    return GapRows(gap, combine, aux, *bounds.reshape(-1, 2).T)
 
 
 def _to_matrix(rows, n_columns):
@@ -244,10 +256,6 @@ class RatioGap(Range):
 
     def width_and_scale(self, tolerance):
         return 0.0, 1.0 - tolerance
-
-    def polyhedral(self, tolerance):
-        width, scale = self.width_and_scale(tolerance)
-        return Range(self.blocks, scale), width
 
 
 class TotalRange(Range):

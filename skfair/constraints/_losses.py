@@ -42,14 +42,12 @@ class GroupLoss(Constraint):
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
     ):
-        super().__init__(
-            tolerance=tolerance,
-            reference=reference,
-            aggregate=aggregate,
-            attributes=attributes,
-            min_group_size=min_group_size,
-        )
         self.loss = loss
+        self.tolerance = tolerance
+        self.reference = reference
+        self.aggregate = aggregate
+        self.attributes = attributes
+        self.min_group_size = min_group_size
 
     @constraint_docs
     def rate(self, surrogate: Callable, loss: Callable) -> Callable:

@@ -1,15 +1,11 @@
 """Parity of rates of decisions, and of mean scores, between groups."""
 
 from collections.abc import Callable
-from functools import partial
-from numbers import Real
-from typing import Any, Literal
 
 from skfair.constraints._cells import all_samples, each_class, negatives, positives
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._docstrings import constraint_docs
-from skfair.constraints._rates import decision_rate, error_rate, mean_score
-from skfair.utils._sklearn import Interval
+from skfair.losses import SELECTED, WRONG, mean_score
 
 
 class DecisionRateParity(Constraint):
@@ -17,39 +13,7 @@ class DecisionRateParity(Constraint):
 
     applies_to = ("decisions",)
     unit = "rate"
-
-    ratio_metric: Any = None
-    """Name of the public metric that the ratio is."""
-
-    _parameter_constraints = {
-        **Constraint._parameter_constraints,
-        "ratio": [Interval(Real, 0, 1, closed="right"), None],
-    }
-
-    def __init__(
-        self,
-        *,
-        tolerance: float | None = None,
-        ratio: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
-        aggregate: str = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
-    ):
-        self.tolerance = tolerance
-        self.ratio = ratio
-        self.reference = reference
-        self.aggregate = aggregate
-        self.attributes = attributes
-        self.min_group_size = min_group_size
-
-    @constraint_docs
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
-        """The surrogate of the decision.
-
-        {rate_signature}
-        """
-        return partial(decision_rate, surrogate)
+    table = SELECTED
 
 
 @constraint_docs
@@ -176,15 +140,8 @@ class ErrorRateParity(DecisionRateParity):
 
     metric = "accuracy_score_difference"
     ratio_metric = "error_rate_ratio"
+    table = WRONG
     cells = staticmethod(all_samples)
-
-    @constraint_docs
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
-        """The surrogate of a wrong decision.
-
-        {rate_signature}
-        """
-        return partial(error_rate, surrogate)
 
 
 @constraint_docs

@@ -1,7 +1,9 @@
 """Protocols of bound constraints: what solvers see, and what enforcement sees.
 
 Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric as well,
-and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`).
+and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`). It does so by the
+signs of scores (`RateConstraint`) or by their order (`RankConstraint`). Together they list every
+member that another subpackage reads (``tests/test_protocols.py``).
 """
 
 from typing import Any, Protocol
@@ -22,18 +24,39 @@ REPORT_COLUMNS = (
 """Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
 
 
+OPTIONAL_ROWS = frozenset(
+    {
+        "components",
+        "correct",
+        "draws_majorant",
+        "events",
+        "majorant",
+        "n_events",
+        "original_multipliers",
+        "split_by_constraint",
+        "take",
+        "take_drawn",
+    }
+)
+"""Members of a `SmoothConstraint` that only some solvers and problems need."""
+
+
 class SmoothConstraint(Protocol):
     """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
-    Some solvers need further methods, which may be missing elsewhere:
+    Some solvers need further members, which may be missing elsewhere (`OPTIONAL_ROWS`):
 
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
-      point, for solvers that convexify;
-    - ``draw(n_per_event, random_state, first)``: positions of the samples of a mini-batch, and the
-      rows on them, with the number of events ``n_events``, for stochastic solvers;
+      point, for solvers that convexify; ``draws_majorant`` says whether mini-batches can be drawn
+      from it, and it has ``original_multipliers(multipliers)``;
+    - ``take_drawn(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
+      which those from ``start`` on were drawn from its ``events``, ``n_events`` in number, for
+      stochastic solvers;
     - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
       solvers that count decisions;
-    - ``take(rows)``: the rows on a subset of the samples.
+    - ``take(rows)``: the rows on a subset of the samples;
+    - ``components`` and ``split_by_constraint(v)``: the rows of each of several constraints, and
+      the entries of each in a vector with one per row.
 
     Attributes
     ----------
@@ -81,11 +104,9 @@ class SmoothConstraint(Protocol):
 class MetricConstraint(Protocol):
     """A gap with its tolerance, and the rows that bound it: what enforcement needs.
 
-    What `Constraint.bind` returns. Constraints are frozen dataclasses with a tolerance and an
-    offset, which :func:`dataclasses.replace` changes. Constraints on decisions and values have the
-    means that they compare, ``means``, and their gap, ``aggregate``; those on ranks a ``criterion``
-    with ``narrow(factor)``, the same with a surrogate that much steeper, and ``refine()``, the
-    same at more percentiles.
+    What `Constraint.bind` returns: a `RateConstraint`, or of criteria on ranks a `RankConstraint`.
+    Both are frozen dataclasses with a tolerance and an offset, which :func:`dataclasses.replace`
+    changes.
 
     Attributes
     ----------
@@ -104,9 +125,13 @@ class MetricConstraint(Protocol):
     is_correctable : bool
         Whether an offset by the residual makes the rows count what the metric counts.
     adds_up : bool
-        Whether rows of partitions of the samples add up.
+        Whether rows follow from sums that partitions of the samples add up to.
     events : Events
         Sets of samples that are compared.
+    criterion : object or None
+        Settings that enforcement may change between fits; None if there are none.
+    uncompared : object or None
+        The same for groups that are too small to be compared, for reports.
 
     Examples
     --------
@@ -129,6 +154,8 @@ class MetricConstraint(Protocol):
     is_correctable: bool
     adds_up: bool
     events: Any
+    criterion: Any
+    uncompared: Any
 
     def gap(self, scores):
         """The gap by the public metric; nan where it is unknown."""
@@ -154,6 +181,9 @@ class MetricConstraint(Protocol):
     def take(self, rows):
         """The same constraint on a subset of the samples; a ValueError if that is too small."""
 
+    def subset(self, rows, factors=1.0, target=None):
+        """The contribution of a block of samples: rows without offset add up over blocks."""
+
     def report(self, scores=None, moments=None):
         """One row per rate that is compared, from scores or from sums over partitioned data.
 
@@ -161,3 +191,87 @@ class MetricConstraint(Protocol):
         counted, nan if none are; the standard error is the sampling error of the rate; gap and
         tolerance are those of the whole constraint.
         """
+
+
+class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
+    """A constraint on means of pointwise terms over events, or on quotients of two: its own rows.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1, or real numbers.
+    smooth, exact : tuple of callable
+        (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
+        counts; two of each are numerator and denominator of a quotient.
+    aggregate : Gap
+        How rates become one gap.
+    offset : ndarray of shape (n_sums,) or 0.0
+        Added to the smooth sums.
+    one_row : bool
+        Whether the gap is bounded by one piecewise linear row.
+    combine : ndarray or csr_array of shape (n_rows, n_events), or None
+        Linear map from rates to rows; None for one row.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative of the rows by the auxiliary unknowns.
+    n_events : int
+        Number of events that are compared.
+    is_quotient : bool
+        Whether rates are quotients of two terms.
+    """
+
+    target: np.ndarray
+    smooth: tuple
+    exact: tuple
+    aggregate: Any
+    offset: Any
+    one_row: bool
+    combine: Any
+    aux_jacobian: np.ndarray
+    n_events: int
+    is_quotient: bool
+
+    def smooth_sums(self, scores):
+        """Means of the smooth terms over the events, before the offset, (n_sums,)."""
+
+    def exact_sums(self, scores):
+        """Means of the terms that the metric counts, (n_sums,)."""
+
+    def gap_of(self, sums):
+        """The gap of sums, or of each column of (n_sums, n_columns)."""
+
+    def rows_at(self, sums, aux=None):
+        """Values of the rows at sums, and their slope by these; aux of None is the best one."""
+
+    def aux_at(self, sums):
+        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
+
+    def correct(self, scores, step_size=1.0):
+        """The same constraint, its offset moved by a step to the residual at the scores."""
+
+    def move_offset(self, residual, step_size=1.0):
+        """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
+
+    def take_drawn(self, positions, start, n_per_event):
+        """The constraint on drawn samples, of which those from `start` on come from its events."""
+
+
+class RankConstraint(MetricConstraint, Protocol):
+    """A criterion on ranks, whose rows suit scores near those where it is linearised.
+
+    Its ``criterion`` has ``narrow(factor)``, the same with a surrogate that much steeper,
+    ``refine()``, the same at more percentiles, and ``thresholds(ranked, tolerance, scores)``, where
+    its rates are reported.
+
+    Attributes
+    ----------
+    ranked : RankedEvents
+        The samples of each event and their interval.
+    partition_sums : PartitionSums
+        What blocks of samples contribute to the criterion.
+    """
+
+    ranked: Any
+    partition_sums: Any

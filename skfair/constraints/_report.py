@@ -5,21 +5,44 @@ import numpy as np
 from skfair.constraints._protocols import REPORT_COLUMNS
 
 
-def report_means(constraint, moments):
-    """One row per rate of a `BoundConstraint`; those of small groups come last.
+def sum_moments(constraint, scores):
+    """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
-    `moments` are the means of each rate and of its square, and the sum of squared weights of its
-    samples, (n_events,) each.
+    Three arrays: means over events of the terms and of products of two terms, and sums of squared
+    weights. Those of small groups come last, unless rates are quotients.
     """
+    means = constraint.events.means
+    terms = [one(scores, constraint.target).value for one in constraint.exact]
+    products = [one * other for i, one in enumerate(terms) for other in terms[i:]]
+    # The sum of squared weights is one over the effective number of samples.
+    weights = constraint.events.averaging_matrix.power(2).sum(axis=1)
+    moments = *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
+    if constraint.uncompared is None or constraint.is_quotient:
+        return moments
+    return tuple(map(np.append, moments, sum_moments(constraint.uncompared, scores)))
+
+
+def _variances(constraint, rates, moments):
+    """Variance of what a sample adds to each rate."""
+    sums, products, _ = moments
+    if constraint.is_quotient:  # that of the linearised rate, (n - r d) / D
+        sizes = sums[constraint.n_events :]
+        nn, nd, dd = np.split(products, 3)
+        return (nn - 2 * rates * nd + rates**2 * dd) / sizes**2
+    return products - rates**2
+
+
+def report_rates(constraint, moments):
+    """One row per rate of a `BoundConstraint`, by its moments; those of small groups come last."""
     import pandas as pd
 
-    uncompared = constraint.uncompared
-    rates, squares, weights = moments
+    rates = constraint.rates(moments[0])
     labels, counts, n_compared = constraint.labels, constraint.counts, len(constraint.labels)
-    if uncompared is not None:
+    if len(rates) > n_compared:
+        uncompared = constraint.uncompared
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
     # Standard error of a weighted mean: the variance times the sum of squared weights.
-    variances = np.maximum(0.0, squares - rates**2)  # despite rounding
+    variances = np.maximum(0.0, _variances(constraint, rates, moments))  # despite rounding
     cells, groups = zip(*labels, strict=True)
     is_compared = np.arange(len(rates)) < n_compared
     gap = float(constraint.aggregate(rates[:n_compared]))
@@ -30,7 +53,7 @@ def report_means(constraint, moments):
         "group": list(groups),
         "rate": rates,
         "n": counts,
-        "standard_error": np.sqrt(variances * weights),
+        "standard_error": np.sqrt(variances * moments[2]),
         "constraint": [constraint.name] * len(rates),
         "threshold": np.full(len(rates), threshold),
         "gap": np.where(is_compared, gap, np.nan),

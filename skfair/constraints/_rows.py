@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,9 @@ class ScoreJacobian:
     """Derivative of the rows by the scores, as the product ``combine @ cells``.
 
     `combine`, (n_rows, n_cells), says how cells make up rows; `cells`, a csr_array of shape
-    (n_cells, n_samples), are the derivatives of the means of the cells by the scores.
+    (n_cells, n_samples), are the derivatives of the means of the cells by the scores, or a function
+    that makes them when they are first used. ``spread(v)`` is ``cells.T @ v``, where that is faster
+    without the matrix.
 
     Examples
     --------
@@ -26,46 +28,39 @@ class ScoreJacobian:
     array([ 0.5,  0.5, -1. ])
     """
 
-    def __init__(self, combine, cells):
+    def __init__(self, combine: Any, cells: Any, spread: Callable | None = None):
         self.combine = combine
-        self.cells = cells
-
-    def adjoint(self, v):
-        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        return self.cells.T @ (self.combine.T @ v)
-
-
-class EventJacobian(ScoreJacobian):
-    """A `ScoreJacobian` whose cells are means of events; sparse matrices are made lazily."""
-
-    def __init__(self, combine, events, slopes):
-        self.combine = combine
-        self.events = events
-        self.slopes = slopes  # one per term of the rate
+        self._cells = cells
+        self._spread = spread
 
     @cached_property
-    def cells(self):
-        """Derivative of each mean by each score, a csr_array of shape (n_events, n_samples)."""
-        # Chain rule: the weight of each sample in its event's mean times the slope of its rate.
-        averaging, terms = self.events.averaging_matrix, []
-        for slope in self.slopes:
-            cells = copy(averaging)  # without the checks of a new one
-            cells.data = averaging.data * slope[averaging.indices]
-            terms.append(cells)
-        return cells if len(terms) == 1 else sparse.csr_array(sparse.vstack(terms))
+    def cells(self) -> Any:
+        """Derivative of the mean of each cell by each score, a csr_array (n_cells, n_samples)."""
+        return self._cells() if callable(self._cells) else self._cells
 
-    def adjoint(self, v):
+    def adjoint(self, v: np.ndarray) -> np.ndarray:
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        return spread_terms(self.events, self.combine.T @ v, self.slopes)
+        by_cell = self.combine.T @ v
+        return self.cells.T @ by_cell if self._spread is None else self._spread(by_cell)
 
 
-def spread_terms(events, by_sum, factors):
+def differentiate_means(events, slopes):
+    """Derivative of the means of terms by each score, a csr_array of (n_sums, n_samples)."""
+    # Chain rule: the weight of each sample in its event's mean times the slope of its term.
+    averaging, of_terms = events.averaging_matrix, []
+    for slope in slopes:
+        cells = copy(averaging)  # without the checks of a new one
+        cells.data = averaging.data * slope[averaging.indices]
+        of_terms.append(cells)
+    return of_terms[0] if len(of_terms) == 1 else sparse.csr_array(sparse.vstack(of_terms))
+
+
+def spread_over_samples(events, factors, by_sum):
     """One weight per sample from one per sum, with a factor per sample for each term."""
-    n = events.n_events
-    first, *others = factors
-    weights = events.means_adjoint(by_sum[:n]) * first
-    for k, factor in enumerate(others, start=1):
-        weights += events.means_adjoint(by_sum[k * n : (k + 1) * n]) * factor
+    first, *others = np.split(by_sum, len(factors))
+    weights = events.means_adjoint(first) * factors[0]
+    for values, factor in zip(others, factors[1:], strict=True):
+        weights += events.means_adjoint(values) * factor
     return weights
 
 
@@ -131,6 +126,12 @@ class ConstraintValues(NamedTuple):
     exact: Callable | None = None
     rows_at_shift: Callable | None = None
     cell_curvature: Callable | None = None
+
+
+def no_rows(n_samples):
+    """The `ConstraintValues` of no constraint."""
+    jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
+    return ConstraintValues(np.empty(0), jacobian, np.empty((0, 0)), lambda v: np.zeros(n_samples))
 
 
 def stack_values(values, n_samples):

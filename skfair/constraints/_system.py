@@ -4,15 +4,13 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.constraints._rows import (
-    ConstraintValues,
-    ScoreJacobian,
     block_diagonal,
     concatenate,
+    no_rows,
     split,
     stack_values,
 )
@@ -66,15 +64,13 @@ class ConstraintSystem(tuple):
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
         return block_diagonal([one.aux_jacobian for one in self.components])
 
-    @property
-    def n_events(self):
-        """Number of events from which samples are drawn."""
-        return sum(one.n_events for one in self.components)
+    def split_aux(self, aux):
+        """Auxiliary unknowns of each constraint."""
+        return split(aux, [one.n_aux for one in self.components])
 
-    def _pair_with_aux(self, aux):
-        """The rows of each constraint, and its auxiliary unknowns."""
-        unknowns = split(aux, [one.n_aux for one in self.components])
-        return zip(self.components, unknowns, strict=True)
+    def split_by_constraint(self, v):
+        """One vector for each constraint, from one with an entry per row."""
+        return split(v, [len(one.lower) for one in self.components])
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
@@ -83,52 +79,19 @@ class ConstraintSystem(tuple):
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
         if not self:
-            cells = sparse.csr_array((0, len(scores)))
-            jacobian = ScoreJacobian(sparse.csr_array((0, 0)), cells)
-            return ConstraintValues(
-                aux, jacobian, np.empty((0, 0)), lambda v: np.zeros(len(scores))
-            )
-        values = [one(scores, unknowns) for one, unknowns in self._pair_with_aux(aux)]
-        return stack_values(values, len(scores))
+            return no_rows(len(scores))
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
 
     def constant_term(self, aux):
-        """Value of the rows where all means are 0 before the offsets, (n_rows,)."""
-        return concatenate(
-            one.constant_term(unknowns) for one, unknowns in self._pair_with_aux(aux)
-        )
+        """Value of the rows where all sums are 0 before the offsets, (n_rows,)."""
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return concatenate(one.constant_term(of_one) for one, of_one in pairs)
 
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
-        return ConstraintSystem(
-            one.majorant(scores, unknowns) for one, unknowns in self._pair_with_aux(aux)
-        )
-
-    def original_multipliers(self, multipliers):
-        """Multipliers of the original rows from those of these rows, which majorise them."""
-        pairs = zip(self.components, self.split_by_constraint(multipliers), strict=True)
-        return concatenate(one.original_multipliers(block) for one, block in pairs)
-
-    def split_by_constraint(self, v):
-        """One vector for each constraint, from one with an entry per row."""
-        return split(v, [len(one.lower) for one in self.components])
-
-    def rows_of(self, sums, aux):
-        """Rows at the sums of each constraint, and their slopes by these, as `BoundConstraint`."""
-        pairs = zip(self._pair_with_aux(aux), sums, strict=True)
-        rows = [one.rows_of(of_one + one.offset, unknowns) for (one, unknowns), of_one in pairs]
-        values, slopes = zip(*rows, strict=True)
-        return np.concatenate(values), slopes
-
-    def sums_curvature(self, sums, v):
-        """Second derivative of ``v @ rows`` by the sums of all constraints."""
-        rows = zip(self, sums, self.split_by_constraint(v), strict=True)
-        return block_diagonal(
-            [one.sums_curvature(at + one.offset, of_one) for one, at, of_one in rows]
-        )
-
-    def draw(self, n_per_event, random_state=None, first=()):
-        """Draw equally many samples from every event of every constraint, as `draw_rows`."""
-        return draw_rows(self.components, n_per_event, random_state, first)
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return ConstraintSystem([one.majorant(scores, of_one) for one, of_one in pairs])
 
     # Public metrics, for enforcement.
 
@@ -190,15 +153,16 @@ class ConstraintSystem(tuple):
         return ConstraintSystem([one.subset(rows, factors, target) for one in self])
 
 
-def draw_rows(components, n_per_event, random_state=None, first=()):
-    """Positions of drawn samples, equally many from every event, and the rows on them.
+def draw_rows(rows, n_per_event, random_state=None, first=()):
+    """Draw equally many samples from every event of rows: positions, and the rows on them.
 
     Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
     estimates of those over all samples. The positions `first` come before them, in no event, as
     those of a loss.
     """
     random_state = check_random_state(random_state)
-    components = [one for one in components if one.n_events]
+    # A single group has no rows, and nothing to draw for them.
+    components = [one for one in getattr(rows, "components", (rows,)) if len(one.lower)]
     # Each constraint draws its own samples. Its block begins where that of the one before ends.
     draws = [one.events.draw(n_per_event, random_state) for one in components]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import rank
 
 _MAX_CORRECTIONS = 6
@@ -110,12 +110,15 @@ def path(fitter, start):
 def _decision_effects(constraint, scores, multipliers):
     """Change of ``multipliers @ rows`` by a positive decision of each sample, by the metric."""
     effects = np.zeros(len(scores))
-    pairs = zip(constraint, constraint.split_by_constraint(multipliers), strict=True)
-    for one, of_rows in pairs:
-        positive, negative = (one.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
-        _, combine = one.exact_rows(scores)
-        adjoint = one.events.means_adjoint(combine.T @ of_rows)
-        effects = effects + adjoint * (positive - negative)
+    for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
+        _, slope = one.rows_at(one.exact_sums(scores))
+        changes = [
+            np.subtract(
+                *(term(np.full(len(scores), sign), one.target).value for sign in (1.0, -1.0))
+            )
+            for term in one.exact
+        ]
+        effects = effects + spread_over_samples(one.events, changes, slope.T @ of_rows)
     return effects
 
 
@@ -129,5 +132,5 @@ def _weighted_excess(constraint, scores, multipliers):
     for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
         active = of_rows != 0
         bounds = np.where(of_rows > 0, one.upper, one.lower)[active]
-        total += float(of_rows[active] @ (one.exact_rows(scores)[0][active] - bounds))
+        total += float(of_rows[active] @ (one.rows_at(one.exact_sums(scores))[0][active] - bounds))
     return total

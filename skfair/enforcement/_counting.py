@@ -4,16 +4,20 @@ Solvers see smooth rates; what a search compares is counted here. One class for 
 one for partitioned samples, whose counts are sums over blocks, and one for ranks of these.
 """
 
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from skfair.constraints import sum_moments
 from skfair.enforcement._flips import (
     N_BINS,
     count_bins,
     count_line,
     count_unclear,
+    excess_of,
+    flip_effects,
     intervals_around_edges,
     round_midpoints,
 )
@@ -165,13 +169,19 @@ class Counter:
         largest excess of a gap over its tolerance. Lengths before the first and after the last
         error smaller than ``max_error`` may be left out.
         """
-        return [
-            (
-                direction,
-                *count_line(self.problem, *model.orient_flips(scores, slopes), max_error),
-            )
-            for direction, slopes in lines
-        ]
+        counts = []
+        for direction, slopes in lines:
+            line = scores, slopes
+            if hasattr(model, "orient_flips"):
+                line = model.orient_flips(*line)
+            counted = count_line(self.problem, self._flip_effects, *line, max_error)
+            counts.append((direction, *counted))
+        return counts
+
+    @cached_property
+    def _flip_effects(self):
+        """What flips of decisions add to the sums of each constraint."""
+        return list(map(flip_effects, self.problem.constraint))
 
     def describe(self, parameters):
         """Objective, number of rows, and report of the constraint, of a model."""
@@ -213,7 +223,7 @@ class PartitionedCounter(Counter):
         for point in points:
             error, decided, _, moments = self._sums[point.tobytes()]
             pairs = zip(self.problem.constraint, moments, strict=True)
-            gaps = [one.gap_of_moments(sums) for one, sums in pairs]
+            gaps = [_gap_of_moments(one, of_one) for one, of_one in pairs]
             decisions = np.flatnonzero(decided) == 1
             counts.append((None, float(error), np.array(gaps), True, decisions))
         return counts
@@ -244,12 +254,12 @@ class PartitionedCounter(Counter):
         if not directions:
             return []
         arguments = parameters, np.array(directions), np.array(typical)
-        errors, means, negative = self.problem.partitions.reduce(count_bins, *arguments)
-        # Increments become values, and means those of negative decisions and what flips add.
+        errors, sums, negative = self.problem.partitions.reduce(count_bins, *arguments)
+        # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
-        for one, increments, low in zip(self.problem.constraint, means, negative, strict=True):
+        for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):
             values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
-            excess = np.maximum(excess, _gaps_of_lines(one, values) - one.tolerance)
+            excess = np.maximum(excess, excess_of(one, values))
         lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
         return list(zip(directions, lengths, errors, excess, strict=True))
 
@@ -290,13 +300,9 @@ class RankCounter(PartitionedCounter):
         return self._describe(parameters, objective, zip(gaps, thresholds, moments, strict=True))
 
 
-def _gaps_of_lines(constraint, values):
-    """Gap at each point of lines, (n_lines, n_points), from sums (n_sums, n_lines, n_points)."""
-    return (
-        np.reshape(constraint.gap_of(values.reshape(len(values), -1)), values.shape[1:])
-        if len(constraint.exact) > 1
-        else constraint.aggregate(values)
-    )
+def _gap_of_moments(constraint, moments):
+    """The gap, from the sums of a constraint's moments over partitions."""
+    return constraint.gap_of(moments[0][: len(constraint.exact) * constraint.n_events])
 
 
 def _count(block, points):
@@ -322,17 +328,17 @@ def _count_point(block, parameters):
     is_positive = scores > 0
     n_positive = np.count_nonzero(is_positive)
     error = block.mean_weights.dot(is_positive != (block.target > 0))
-    moments = [one.moments(scores) for one in block.constraint]
+    moments = [sum_moments(one, scores) for one in block.constraint]
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 
 def _residuals(block, parameters):
-    """Share of a block in the differences between exact and smooth means, by constraint."""
+    """Share of a block in the differences between exact and smooth sums, by constraint."""
     residuals = block.compiled and block.compiled.residuals(parameters)
     if residuals is not None:
         return residuals
     scores = block.predict_scores(parameters)
-    return tuple(one.residual(scores) for one in block.constraint)
+    return tuple(one.exact_sums(scores) - one.smooth_sums(scores) for one in block.constraint)
 
 
 def _count_above(block, parameters, thresholds):

@@ -68,7 +68,7 @@ def enforce(fitter, strategy):
     is_final = first.keeps_bound or (strategy == "brief" and first.result.status == "infeasible")
     if strategy in ("auto", "brief") and not counts_all:
         strategy = "correction" if counts_any or not is_final else "none"
-    propose, refine, finish = _STRATEGIES[strategy]
+    propose, refine, finish = (ENFORCEMENTS | _INTERNAL)[strategy]
     best = None
     for candidate in propose(fitter, first):
         refined = refine(fitter, candidate)
@@ -103,20 +103,21 @@ def _keep(fitter, candidate):
     return candidate
 
 
-_STRATEGIES = {
+ENFORCEMENTS = {
     "auto": (corrections, polish, _keep),
-    # A shorter search: of many models one seems fairer by chance.
-    "brief": (corrections, partial(polish, max_rounds=2, max_breadth=1), _keep),
     "correction": (corrections, _keep, tighten),
     "sweep": (_start_alone, sweep, _keep),
     "path": (path, sweep, _keep),
     "calibration": (_start_alone, lambda fitter, one: calibrate(fitter.start_at(one)), _keep),
+}
+"""Ways to keep a bound by the public metrics, by name: which candidates are proposed, how each is
+refined, and how the best of them is finished."""
+
+_INTERNAL = {
+    # A shorter search: of many models one seems fairer by chance.
+    "brief": (corrections, partial(polish, max_rounds=2, max_breadth=1), _keep),
     "none": (_start_alone, _keep, _keep),
 }
-"""Which candidates are proposed, how each is refined, and how the best of them is finished."""
-
-ENFORCEMENTS = {name: _STRATEGIES[name] for name in _STRATEGIES if name not in ("brief", "none")}
-"""Ways to keep a bound by the public metrics, by name."""
 
 
 def enforce_in_population(fitter, strategy, confidence, train_without=None, clusters=None):
@@ -236,4 +237,4 @@ def _best_or_constant(fitter, candidate):
     model = fitter.problem.model.last_layer(candidate.parameters)
     before = candidate.parameters[: -model.n_parameters]
     points = [np.concatenate((before, constant)) for constant in model.constants()]
-    return min([candidate, *fitter.evaluate_all(points, candidate.result)], key=rank)
+    return min([candidate, *fitter.counter.evaluate(points, candidate.result)], key=rank)

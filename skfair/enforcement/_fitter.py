@@ -60,12 +60,8 @@ class Fitter:
         return make_counter(self.problem, errors - margins)
 
     def evaluate(self, parameters, result):
-        """The candidate with these parameters."""
-        return self.evaluate_all([parameters], result)[0]
-
-    def evaluate_all(self, points, result):
-        """The candidates with these parameters, from one pass over the data."""
-        return self.counter.evaluate(points, result)
+        """The candidate with these parameters; the result is the solver's that led to them."""
+        return self.counter.evaluate([parameters], result)[0]
 
     def _margins(self, constraint):
         """Solver's error of each gap, and the margin by which its tolerance is tightened for that.

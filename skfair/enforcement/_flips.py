@@ -17,6 +17,9 @@ MARGIN = 1e-9
 """Scores nearer to 0 than this, relative to the largest, might change sign if terms were added in
 another order. Intervals between flips must be wider."""
 
+_MAX_NUMPY = 1 << 17
+"""Memberships up to which numpy counts: to import numba takes longer."""
+
 _N_TYPICAL = 1001
 """Flips whose median length sets the scale of the bins."""
 
@@ -30,10 +33,11 @@ def count_unclear(scores):
     return np.count_nonzero((sizes > 0) & (sizes <= MARGIN * (1.0 + sizes.max(initial=0.0))))
 
 
-def count_line(problem, scores, slopes, max_error):
+def count_line(problem, effects, scores, slopes, max_error):
     """Lengths along a line, errors and the largest excess of a gap at each, of samples in memory.
 
-    Lengths before the first and after the last error below `max_error` are left out.
+    ``effects`` are the `flip_effects` of each constraint. Lengths before the first and after the
+    last error below `max_error` are left out.
     """
     # Intervals between any two flips, or ends of bins if samples are very many.
     n_events = sum(one.events.n_events for one in problem.constraint)
@@ -51,13 +55,76 @@ def count_line(problem, scores, slopes, max_error):
     decisions, bins = _crop(decisions, bins, first, last)
     # Gaps of all constraints in these intervals.
     gaps = [
-        one.gap_of(one.along_flips(decisions, bins, last - first)) - one.tolerance
-        for one in problem.constraint
+        excess_of(one, _sums_along(one, of_one, decisions, bins, last - first))
+        for one, of_one in zip(problem.constraint, effects, strict=True)
     ]
     low, high, errors = (values[first : last + 1] for values in (low, high, errors))
     # A model in a narrower interval might have other decisions after rounding.
     is_wide = high - low > MARGIN
     return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
+
+
+def flip_effects(constraint):
+    """What each membership adds to a sum by a positive decision, and sums without any.
+
+    One pair for each term of the rate: the first is (n_entries,) in the order of
+    ``events.memberships``, the second (n_events,).
+    """
+    # Exact rates depend on the sign of a score alone: two evaluations give all flips.
+    samples, _, weights = constraint.events.memberships
+    ones = np.ones(len(constraint.target))
+    effects = []
+    for term in constraint.exact:
+        positive, negative = (term(sign * ones, constraint.target).value for sign in (1.0, -1.0))
+        of_negative = constraint.events.means(negative)
+        effects.append((weights * (positive - negative)[samples], of_negative))
+    return effects
+
+
+def excess_of(constraint, sums):
+    """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
+    excess = constraint.gap_of(sums) - constraint.tolerance
+    return np.nan_to_num(excess, nan=np.inf) if constraint.is_quotient else excess
+
+
+def _sums_along(constraint, effects, decisions, bins, n_bins):
+    """Exact sums as decisions flip, (n_sums, n_bins + 1): at first, and after each bin.
+
+    A decision, -1 or +1, flips after its bin in [0, n_bins); those that stay have n_bins.
+    """
+    samples, events, _ = constraint.events.memberships
+    # Start from sums with all decisions negative, and add the effects of the positive ones.
+    sums = [
+        of_negative[:, np.newaxis]
+        + sum_flips((samples, events, added), decisions, bins, constraint.n_events, n_bins)
+        for added, of_negative in effects
+    ]
+    return sums[0] if len(sums) == 1 else np.concatenate(sums)
+
+
+def sum_flips(entries, decisions, bins, n_events, n_bins):
+    """Sums over events of the effects of positive decisions, (n_events, n_bins + 1).
+
+    ``entries`` are sample and event of every membership, and the effect of a positive decision on
+    the event. ``decisions`` are those before the first flip, -1 or +1, and ``bins`` the bin of each
+    flip, n_bins for none. The sums are before the first bin and after every one.
+    """
+    samples, events, effects = entries
+    if len(samples) > _MAX_NUMPY:
+        from skfair._kernels.flips import add_flips
+
+        sums = np.zeros((n_events, n_bins + 1))
+        add_flips(samples, events, effects, decisions, bins, sums)
+        return np.cumsum(sums, axis=1, out=sums)
+    # Sums before any flip, then the change in every bin, cumulated.
+    signs, flip_bins = decisions[samples], bins[samples]
+    sums = np.empty((n_events, n_bins + 1))
+    sums[:, 0] = np.bincount(events, effects * (signs > 0), n_events)
+    flipping = np.flatnonzero(flip_bins < n_bins)
+    cells = events[flipping] * n_bins + flip_bins[flipping]
+    steps = -signs[flipping] * effects[flipping]
+    sums[:, 1:] = np.bincount(cells, steps, n_events * n_bins).reshape(n_events, n_bins)
+    return np.cumsum(sums, axis=1, out=sums)
 
 
 def _errors_along(problem, decisions, bins, n_bins):
@@ -128,39 +195,40 @@ def round_midpoints(low, high):
 def count_bins(block, start, directions, typical):
     """Share of a block in the errors and means at the ends of the bins of several lines.
 
-    Returns errors (n_lines, n_bins + 1) and, of each constraint, means (n_lines, n_events,
-    n_bins + 1): first values and increments, the means without those of negative decisions, which
-    come last, (n_events,).
+    Returns errors (n_lines, n_bins + 1) and, of each constraint, sums (n_lines, n_sums, n_bins +
+    1): first values and increments, without the sums of negative decisions, which come last,
+    (n_sums,).
     """
     compiled = block.compiled
     sums = compiled and compiled.count_lines(start, directions, MARGIN, typical, N_BINS)
     if sums is not None:
         return sums
-    scores = block.model.evaluate(start).scores
-    counts = [_count_bins(block, scores, *line) for line in zip(directions, typical, strict=True)]
-    errors, means = zip(*counts, strict=True)
+    scores, effects = block.model.evaluate(start).scores, list(map(flip_effects, block.constraint))
+    lines = zip(directions, typical, strict=True)
+    counts = [_count_bins(block, effects, scores, *line) for line in lines]
+    errors, sums = zip(*counts, strict=True)
     negative = tuple(
-        np.concatenate([low for _, low in one.flip_effects]) for one in block.constraint
+        np.concatenate([of_negative for _, of_negative in of_one]) for of_one in effects
     )
-    return np.array(errors), tuple(map(np.array, zip(*means, strict=True))), negative
+    return np.array(errors), tuple(map(np.array, zip(*sums, strict=True))), negative
 
 
-def _count_bins(block, scores, direction, typical):
+def _count_bins(block, effects, scores, direction, typical):
     from skfair._kernels.flips import add_flips, bin_flips
 
     bins, decisions = bin_flips(scores, block.model.scores(direction), MARGIN, typical, N_BINS)
 
-    def add(samples, events, effects, n_events):
+    def add(samples, events, added, n_events):
         sums = np.zeros((n_events, N_BINS + 1))
-        add_flips(samples, events, effects, decisions, bins, sums)
+        add_flips(samples, events, added, decisions, bins, sums)
         return sums
 
     samples = np.arange(len(scores))
     errors = add(samples, np.zeros_like(samples), -block.mean_weights * block.target, 1)[0]
     errors[0] += block.mean_weights @ (block.target > 0)
-    means = []
-    for one in block.constraint:
+    sums = []
+    for one, of_one in zip(block.constraint, effects, strict=True):
         samples, events, _ = one.events.memberships
-        sums = [add(samples, events, effects, one.n_events) for effects, _ in one.flip_effects]
-        means.append(np.concatenate(sums))
-    return errors, tuple(means)
+        of_terms = [add(samples, events, added, one.n_events) for added, _ in of_one]
+        sums.append(np.concatenate(of_terms))
+    return errors, tuple(sums)

@@ -103,7 +103,9 @@ class _Lines:
         Directions that move no score are left out.
         """
         model, lines = self.model, []
-        for direction in itertools.chain.from_iterable(map(model.lines, directions)):
+        if hasattr(model, "lines"):
+            directions = itertools.chain.from_iterable(map(model.lines, directions))
+        for direction in directions:
             direction = canonical(direction, _DIRECTION_BITS)
             slopes = model.scores(direction)
             steepest = max(slopes.max(), -slopes.min())
@@ -195,7 +197,7 @@ class _Lines:
                 self.join(start.parameters[n_before:] + length * direction)
                 for start, _, direction, length in batch
             ]
-            candidates = self.fitter.evaluate_all(parameters, batch[0][0].result)
+            candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
             evaluated = zip(batch, candidates, strict=True)
             for (start, line, *_), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
                 if line not in lines and candidate.is_clear and candidate.rank < start.rank:
@@ -216,5 +218,5 @@ def _newton_directions(evaluation):
 
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([one.exact_rows(scores)[0] for one in constraint])
+    values = np.concatenate([one.rows_at(one.exact_sums(scores))[0] for one in constraint])
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values

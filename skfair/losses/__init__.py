@@ -20,6 +20,11 @@ from skfair.losses._pointwise import (
 from skfair.losses._pointwise import ScoreFunction as ScoreFunction
 from skfair.losses._pointwise import as_pointwise as as_pointwise
 from skfair.losses._pointwise import kernel_code as kernel_code
+from skfair.losses._rates import SELECTED as SELECTED
+from skfair.losses._rates import WRONG as WRONG
+from skfair.losses._rates import count_decisions as count_decisions
+from skfair.losses._rates import kernel_rate as kernel_rate
+from skfair.losses._rates import mean_score as mean_score
 
 __all__ = [
     "LOSSES",

@@ -36,15 +36,21 @@ from skfair.metrics._losses import (
     largest_group_loss,
     loss_parity_difference,
 )
+from skfair.metrics._partial import demographic_parity_gap as demographic_parity_gap
+from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import (
     partial_demographic_parity_difference,
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
+from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
+from skfair.metrics._partial_odds import equal_opportunity_gap as equal_opportunity_gap
+from skfair.metrics._partial_odds import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial_odds import (
     partial_equal_opportunity_difference,
     partial_equalized_odds_difference,
 )
+from skfair.metrics._ranked import Scored as Scored
 from skfair.metrics._ranked import check_scored
 from skfair.metrics._ranking import ranking_parity_difference
 from skfair.metrics._rates import RATES, find_positive

@@ -90,6 +90,11 @@ def partial_statistical_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    return statistical_parity_gap(scored, scale)
+
+
+def statistical_parity_gap(scored, scale):
+    """`partial_statistical_parity_difference` of checked members."""
     if scale == "normalized":
         return largest_difference(scored.selected_rates(), scored.names)
     # "raw": differences of whole groups where the rank of either is inside the interval.
@@ -171,6 +176,11 @@ def partial_demographic_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    return demographic_parity_gap(scored, threshold, scale)
+
+
+def demographic_parity_gap(scored, threshold, scale):
+    """`partial_demographic_parity_difference` of checked members."""
     rates = scored.rates_above(threshold, scored.select(), scale)
     return largest_difference(rates, scored.names)
 
@@ -235,10 +245,15 @@ def partial_group_auc_difference(
     """
     check_option("ties", ties, ("half", "full"))
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    return group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
+
+
+def group_auc_gap(scored, tie=0.5):
+    """`partial_group_auc_difference` of checked members, where a tie counts so much."""
     table = scored.table()
     selected = table.select(scored.intervals, scored.weights)
     weight_at = table.weight_at(scored.weights * selected)
-    return _largest_auc_gap(weight_at, scored.names, {"half": 0.5, "full": 1.0}[ties])
+    return _largest_auc_gap(weight_at, scored.names, tie)
 
 
 def _largest_auc_gap(weight_at, names, tie):

@@ -86,6 +86,11 @@ def partial_equal_opportunity_difference(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)
+    return equal_opportunity_gap(scored, positive, threshold, rank_within, scale)
+
+
+def equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
+    """`partial_equal_opportunity_difference` of checked members, by the mask of the positives."""
     (rates,) = _rates_by_class(scored, [positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
 
@@ -162,6 +167,11 @@ def partial_equalized_odds_difference(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)
+    return equalized_odds_gap(scored, positive, threshold, rank_within, scale)
+
+
+def equalized_odds_gap(scored, positive, threshold, rank_within, scale):
+    """`partial_equalized_odds_difference` of checked members, by the mask of the positives."""
     classes = [positive, ~positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))

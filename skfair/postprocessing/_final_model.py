@@ -110,11 +110,23 @@ def _bind(problems, constraints, settings):
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
-        constraint.embed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_problem in enumerate(bound)
         for constraint in of_problem
     ]
     return ConstraintSystem(tuple(embedded))
+
+
+def _embed(constraint, rows, n_scores):
+    """A constraint as a function of more scores, of which `rows` are its own."""
+    target = np.ones(n_scores)
+    target[rows] = constraint.target
+    return replace(
+        constraint,
+        events=constraint.events.embed(rows, n_scores),
+        target=target,
+        uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
+    )
 
 
 def log_odds_parameters(model):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair._kernels import codes
-from skfair.losses import kernel_code
+from skfair.losses import kernel_code, kernel_rate
 
 
 def compile_block(problem):
@@ -26,7 +26,6 @@ class CompiledBlock:
 
     def __init__(self, block, columns, losses):
         self.block, self.columns, self.losses = block, columns, losses
-        self._means = [None if one.statistic == "ranks" else one for one in block.constraint]
 
     @cached_property
     def _combine(self):
@@ -38,20 +37,18 @@ class CompiledBlock:
     @cached_property
     def smooth(self):
         """Arguments for the smooth means that are compared."""
-        return _stack(self._means, "smooth")
+        return _stack(self.block.constraint, "smooth")
 
     @cached_property
     def _exact(self):
         """Arguments for the exact means that are compared."""
-        return self._countable(_stack(self._means, "exact"))
+        return self._countable(_stack(self.block.constraint, "exact"))
 
     @cached_property
     def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one, one.uncompared) for one in self.block.constraint)
-        return self._countable(
-            _stack([means for pair in pairs for means in pair if means], "exact")
-        )
+        return self._countable(_stack([one for pair in pairs for one in pair if one], "exact"))
 
     def _countable(self, events):
         """Arguments, or None where predictions have other columns than those stored."""
@@ -71,7 +68,7 @@ class CompiledBlock:
 
     def has_means(self, multipliers):
         """Whether the rows of these multipliers, if any, are of means that have kernels."""
-        return not len(multipliers) or all(means and means.has_kernel for means in self._means)
+        return not len(multipliers) or self.smooth is not None
 
     def _evaluate_means(self, x, multipliers, reduce):
         p = self.block.n_parameters
@@ -103,7 +100,7 @@ class CompiledBlock:
         (objective, error, n_positive), moments = self._count(parameters, self._report_arguments)
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
         by_constraint = [
-            np.concatenate([next(moments) for means in (one, one.uncompared) if means], axis=1)
+            np.concatenate([next(moments) for each in (one, one.uncompared) if each], axis=1)
             for one in self.block.constraint
         ]
         return error, decided, objective, by_constraint
@@ -116,7 +113,7 @@ class CompiledBlock:
             return None
         return score_rows(self.columns[0], *self.block.model.coefficients(parameters))
 
-    def smooth_means(self, parameters):
+    def smooth_sums(self, parameters):
         """Share in the smooth means of each constraint."""
         if self._countable(self.smooth) is None:
             return None
@@ -181,24 +178,37 @@ def _sum_shares(block, parameters, buckets, weights):
     return evaluate_shares(compiled.columns, parameters, compiled.losses, events, buckets, weights)
 
 
-def _stack(means, rate):
-    """Arguments of kernels for a rate, "smooth" or "exact", of several `BoundConstraint`.
+def _stack(constraints, terms):
+    """Arguments of kernels for the terms, "smooth" or "exact", of several `BoundConstraint`.
 
-    Codes and shares, (n_means, n_samples); where the cells of each begin, and their number; code
-    and width of each rate, and whether it is of errors. None if one has no kernel.
+    Codes and shares, (n_constraints, n_samples); where the cells of each begin, and their number;
+    code and width of each rate, and whether it is of errors. None if one has no kernel.
     """
-    arguments = [one and one.kernel_arguments(getattr(one, rate)) for one in means]
+    arguments = [_kernel_arguments(one, terms) for one in constraints]
     if None in arguments:
         return None
-    events, shares, rates, widths, are_errors = zip(*arguments, strict=True) if means else [()] * 5
+    columns = zip(*arguments, strict=True) if arguments else [()] * 5
+    events, shares, rates, widths, are_errors = columns
     return (
         _stack_rows(events, np.intp),
         _stack_rows(shares, np.float64),
-        np.cumsum([0, *(one.events.n_events + 1 for one in means)]),
+        np.cumsum([0, *(one.events.n_events + 1 for one in constraints)]),
         np.array(rates, dtype=np.intp),
         np.array(widths, dtype=np.float64),
         np.array(are_errors, dtype=bool),
     )
+
+
+def _kernel_arguments(constraint, terms):
+    """Event and weight of each sample, and what kernels know a rate by; None without a kernel.
+
+    Events are disjoint; samples in none of them have the number of events, and a weight of 0.
+    """
+    if constraint.statistic == "ranks" or constraint.is_quotient:
+        return None
+    known = kernel_rate(getattr(constraint, terms)[0])
+    members = constraint.events.codes_and_weights
+    return None if known is None or members is None else (*members, *known)
 
 
 def _stack_rows(rows, dtype):

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skfair.constraints import (
+    block_diagonal,
+    differentiate_means,
+    quotient_curvature,
+    spread_over_samples,
+)
 from skfair.problems._evaluation import Evaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._types import RandomState
@@ -70,7 +76,7 @@ class PartitionedProblem(Problem):
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
-        means = self.partitions.reduce(_smooth_means, parameters)
+        means = self.partitions.reduce(_smooth_sums, parameters)
         pairs = zip(self.constraint, means, strict=True)
         unknowns = [one.aux_at(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
@@ -98,7 +104,7 @@ class PartitionedProblem(Problem):
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums of what `PartitionedEvaluation` is made of."""
         reduce, compiled = self.partitions.reduce, self.compiled
-        if any(len(getattr(one, "smooth", ())) > 1 for one in self.constraint):
+        if any(getattr(one, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
         sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
         if sums is None:
@@ -107,34 +113,44 @@ class PartitionedProblem(Problem):
         return sums
 
     def _reduce_quotients(self, x, multipliers):
-        """As `reduce_at`, where rows are not linear in sums: one pass for these, and one more."""
-        p, reduce = self.n_parameters, self.partitions.reduce
+        """As `reduce_at`, where rows are no sums: one pass for the sums, and one for the rest."""
+        p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
-            return reduce(_evaluate, x, multipliers, False, [None] * len(self.constraint))
-        sums, system = reduce(_smooth_means, x[:p]), self.constraint
-        values, slopes = system.rows_of(sums, x[p:])
+            return reduce(_evaluate, x, multipliers, False, [None] * len(system))
+        # First pass: the sums of all constraints, from which the rows and their slopes follow.
+        sums = reduce(_smooth_sums, x[:p])
+        sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
+        at = zip(system, sums, system.split_aux(x[p:]), strict=True)
+        rows = [one.rows_at(of_one, aux) for one, of_one, aux in at]
         by_row = system.split_by_constraint(multipliers)
-        weights = [slope.T @ v for slope, v in zip(slopes, by_row, strict=True)]
-        objective, gradient, cells, gram = reduce(_sum_terms, x[:p], weights)
+        # Second pass: derivatives of the sums, and curvature weighted by them.
+        weights = [slope.T @ v for (_, slope), v in zip(rows, by_row, strict=True)]
+        objective, gradient, by_sum, gram = reduce(_sum_terms, x[:p], weights)
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))
-        ends = np.cumsum([len(one) for one in weights])[:-1]
-        of_each = zip(slopes, np.split(cells, ends), strict=True)
-        jacobian[:, :p] = np.concatenate([slope @ of_one for slope, of_one in of_each])
-        hessian[:p, :p] = gram + cells.T @ system.sums_curvature(sums, multipliers) @ cells
-        values = values - self.rows.constant_term(x[p:])
-        return objective, gradient, values, jacobian, hessian
+        of_each = np.split(by_sum, np.cumsum([len(one) for one in weights])[:-1])
+        pairs = zip(rows, of_each, strict=True)
+        jacobian[:, :p] = np.concatenate([slope @ of_one for (_, slope), of_one in pairs])
+        curvatures = [
+            quotient_curvature(one, of_one, v) if one.is_quotient else np.zeros((len(of_one),) * 2)
+            for one, of_one, v in zip(system, sums, by_row, strict=True)
+        ]
+        hessian[:p, :p] = gram + by_sum.T @ block_diagonal(curvatures) @ by_sum
+        values = np.concatenate([values for values, _ in rows])
+        return objective, gradient, values - self.rows.constant_term(x[p:]), jacobian, hessian
 
 
 def _sum_terms(block, x, weights):
     """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
     evaluation, p = block.evaluate(x), block.n_parameters
-    curvature, cells = evaluation.loss_curvature, []
-    for one, by_sum in zip(block.constraint, weights, strict=True):
-        slopes, of_terms = one.differentiate(evaluation.scores, by_sum)
-        cells.append(evaluation.point.pull_back_rows(slopes))
-        curvature = curvature + of_terms
+    curvature, by_sum = evaluation.loss_curvature, []
+    for one, of_sums in zip(block.constraint, weights, strict=True):
+        terms = [term(evaluation.scores, one.target) for term in one.smooth]
+        slopes = differentiate_means(one.events, [term.slope for term in terms])
+        by_sum.append(evaluation.point.pull_back_rows(slopes))
+        curvatures = [term.curvature for term in terms]
+        curvature = curvature + spread_over_samples(one.events, curvatures, of_sums)
     gram = evaluation.point.gram(curvature)
-    return evaluation.fun, evaluation.grad[:p], np.concatenate(cells), gram
+    return evaluation.fun, evaluation.grad[:p], np.concatenate(by_sum), gram
 
 
 class CompiledProblem(ConstrainedProblem):
@@ -260,10 +276,10 @@ def _replace_criterion(constraint, criterion):
     return constraint if criterion is None else replace(constraint, criterion=criterion)
 
 
-def _smooth_means(block, parameters):
+def _smooth_sums(block, parameters):
     """Share of a block in the smooth means, by constraint."""
-    means = block.compiled and block.compiled.smooth_means(parameters)
+    means = block.compiled and block.compiled.smooth_sums(parameters)
     if means is not None:
         return means
     scores = block.model.evaluate(parameters).scores
-    return tuple(one.smooth_means(scores) for one in block.constraint)
+    return tuple(one.smooth_sums(scores) for one in block.constraint)

@@ -16,10 +16,13 @@ from skfair.constraints import (
     EqualizedOddsLoss,
     ErrorRateParity,
     LossParity,
+    draw_rows,
 )
 from skfair.enforcement._correction import _decision_effects, _weighted_excess
+from skfair.enforcement._flips import _sums_along, flip_effects
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
+from skfair.postprocessing._final_model import _embed
 from skfair.surrogates import Sigmoid
 
 pytestmark = pytest.mark.covering(2)
@@ -57,8 +60,8 @@ def bind(spec, samples, single=False, tolerance=0.05):
     return replace(bound, one_row=single)
 
 
-def smooth_means(bound, scores):
-    return bound.smooth_means(scores) + bound.offset
+def smooth_sums(bound, scores):
+    return bound.smooth_sums(scores) + bound.offset
 
 
 def violation(constraint, scores):
@@ -124,7 +127,7 @@ def minimize_violation(bound, scores):
 def test_rows_are_feasible_if_and_only_if_the_gap_is_within_tolerance(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
-    gap = bound.aggregate(smooth_means(bound, scores))
+    gap = bound.aggregate(smooth_sums(bound, scores))
     met, violated = replace(bound, tolerance=1.001 * gap), replace(bound, tolerance=0.999 * gap)
     assert minimize_violation(met, scores) <= 1e-12
     assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
@@ -151,7 +154,7 @@ def test_one_group(spec, single):
     rows = bound.rows
     values = rows(scores, rows.initial_aux(scores)).values
     if isinstance(spec, BoundedGroupLoss):
-        assert values == pytest.approx([smooth_means(bound, scores)[0]])
+        assert values == pytest.approx([smooth_sums(bound, scores)[0]])
         assert (rows.lower, rows.upper) == (-np.inf, 0.5)
     else:
         assert len(values) == len(rows.lower) == rows.n_aux == 0
@@ -183,13 +186,13 @@ def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
     corrected = bound.correct(scores)
-    exact = bound.exact_means(scores)
-    np.testing.assert_allclose(smooth_means(corrected, scores), exact, atol=1e-15)
-    halfway = (smooth_means(bound, scores) + exact) / 2
+    exact = bound.exact_sums(scores)
+    np.testing.assert_allclose(smooth_sums(corrected, scores), exact, atol=1e-15)
+    halfway = (smooth_sums(bound, scores) + exact) / 2
     half = bound.correct(scores, 0.5)
-    np.testing.assert_allclose(smooth_means(half, scores), halfway, atol=1e-15)
+    np.testing.assert_allclose(smooth_sums(half, scores), halfway, atol=1e-15)
     again = half.correct(scores, 0.5)
-    np.testing.assert_allclose(smooth_means(again, scores), (halfway + exact) / 2, atol=1e-15)
+    np.testing.assert_allclose(smooth_sums(again, scores), (halfway + exact) / 2, atol=1e-15)
     np.testing.assert_array_equal(bound.rows.correct(scores).offset, corrected.offset)
 
 
@@ -208,7 +211,8 @@ def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
         expected.append(bound.gap(flipped))
     flip_times = np.full(N_SAMPLES, len(order))
     flip_times[order] = np.arange(len(order))
-    gaps = bound.aggregate(bound.along_flips(decisions, flip_times, len(order)))
+    sums = _sums_along(bound, flip_effects(bound), decisions, flip_times, len(order))
+    gaps = bound.gap_of(sums)
     np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
@@ -220,9 +224,9 @@ def test_decision_effects_add_up_to_the_rows(spec, single, kind):
     bound = bind(spec, samples, single)
     v = np.random.default_rng(4).normal(size=len(bound.rows.lower))
     decisions = np.where(scores > 0, 1.0, -1.0)
-    means = bound.exact_means(decisions)
-    _, combine = bound.exact_rows(decisions)
-    change = means - bound.exact_means(-np.ones(N_SAMPLES))
+    means = bound.exact_sums(decisions)
+    _, combine = bound.rows_at(means)
+    change = means - bound.exact_sums(-np.ones(N_SAMPLES))
     effects = _decision_effects(ConstraintSystem((bound,)), decisions, v)
     assert effects[decisions > 0].sum() == pytest.approx(v @ (combine @ change), abs=1e-13)
 
@@ -234,7 +238,7 @@ def test_the_weighted_excess_is_that_of_the_rows(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
     rows, system = bound.rows, ConstraintSystem((bound,))
-    values, _ = rows.exact_rows(scores)
+    values, _ = rows.rows_at(rows.exact_sums(scores))
     for r in range(len(values)):
         one = 2.0 * (np.arange(len(values)) == r)
         if np.isfinite(rows.upper[r]):
@@ -367,8 +371,8 @@ def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     np.testing.assert_array_equal(subset.counts, expected.counts)
     mask = np.isin(np.arange(N_SAMPLES), rows)
     np.testing.assert_allclose(
-        smooth_means(bound.take(mask), scores[mask]),
-        smooth_means(bound.take(np.flatnonzero(mask)), scores[mask]),
+        smooth_sums(bound.take(mask), scores[mask]),
+        smooth_sums(bound.take(np.flatnonzero(mask)), scores[mask]),
         atol=1e-15,
     )
 
@@ -384,7 +388,7 @@ def test_an_event_must_not_lose_all_samples():
 def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     samples, _, scores = sample(kind)
     bound = replace(bind(spec, samples), offset=np.float64(0.25))
-    rows, drawn = bound.rows.draw(4, random_state=0)
+    rows, drawn = draw_rows(bound, 4, random_state=0)
     n_events = bound.events.n_events
     assert len(rows) == 4 * n_events
     np.testing.assert_array_equal(drawn.counts, 4)
@@ -392,38 +396,38 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     assert inside.all(), "every sample drawn for an event is in it"
     rates = bound.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
-    np.testing.assert_allclose(smooth_means(drawn, scores[rows]), by_hand, atol=1e-14)
+    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
-    again, _ = bound.rows.draw(4, random_state=0)
+    again, _ = draw_rows(bound, 4, random_state=0)
     np.testing.assert_array_equal(again, rows)
 
 
 def test_draws_go_by_weight():
     samples, _, scores = sample("four")
     bound = bind(DemographicParity(), samples)
-    rows, drawn = bound.rows.draw(20_000, random_state=1)
-    expected = smooth_means(bound, scores)
-    np.testing.assert_allclose(smooth_means(drawn, scores[rows]), expected, atol=0.01)
+    rows, drawn = draw_rows(bound, 20_000, random_state=1)
+    expected = smooth_sums(bound, scores)
+    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), expected, atol=0.01)
 
 
 @kinds
 def test_samples_of_systems(kind):
     samples, _, scores = sample(kind)
     components, system = make_system(samples)
-    rows, drawn = system.rows.draw(3, random_state=2)
+    rows, drawn = draw_rows(system.rows, 3, random_state=2)
     n_events = [component.events.n_events for component in components]
-    assert len(rows) == 3 * sum(n_events) == 3 * system.rows.n_events
+    assert len(rows) == 3 * sum(n_events)
     ends = 3 * np.cumsum(n_events)[:-1]
     for component, one, inside in zip(
         components, drawn.components, np.split(rows, ends), strict=True
     ):
         rates = component.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
-        np.testing.assert_allclose(smooth_means(one, scores[rows]), by_hand, atol=1e-14)
+        np.testing.assert_allclose(smooth_sums(one, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
     for component, one in zip(components, system.take(rows_twice), strict=True):
-        expected = smooth_means(component.take(rows_twice), scores[rows_twice])
-        np.testing.assert_array_equal(smooth_means(one, scores[rows_twice]), expected)
+        expected = smooth_sums(component.take(rows_twice), scores[rows_twice])
+        np.testing.assert_array_equal(smooth_sums(one, scores[rows_twice]), expected)
 
 
 @specs
@@ -432,7 +436,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
     scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
     bound, rows = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
-    placed = bound.embed(rows, len(scores))
+    placed = _embed(bound, rows, len(scores))
     assert placed.gap(scores) == pytest.approx(bound.gap(scores[rows]))
     aux = bound.rows.initial_aux(scores[rows])
     np.testing.assert_allclose(placed.rows.initial_aux(scores), aux)
@@ -451,8 +455,8 @@ def test_rows_of_nothing_stack_and_are_drawn():
     np.testing.assert_array_equal(result.jacobian.adjoint(v), expected.jacobian.adjoint(v))
     combined = (result.jacobian.combine @ result.jacobian.cells).toarray()
     np.testing.assert_array_equal(combined, expected.jacobian.combine @ expected.jacobian.cells)
-    rows, drawn = stacked.draw(3, random_state=0, first=[5])
+    rows, drawn = draw_rows(stacked, 3, random_state=0, first=[5])
     assert len(rows) == 1 + 3 * bound.events.n_events
     assert len(drawn.lower) == len(alone.lower)
-    rows, drawn = ConstraintSystem(()).draw(3, first=[5, 7])
+    rows, drawn = draw_rows(ConstraintSystem(()), 3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)

@@ -104,10 +104,10 @@ def test_the_table_names_the_events():
 
 def test_known_rates():
     parity = bind(DemographicParity())
-    np.testing.assert_allclose(parity.exact_means(SCORES), [2 / 4, 2 / 3, 1])
+    np.testing.assert_allclose(parity.exact_sums(SCORES), [2 / 4, 2 / 3, 1])
     assert parity.gap(SCORES) == pytest.approx(1 / 2)
     errors = bind(ErrorRateParity())
-    np.testing.assert_allclose(errors.exact_means(SCORES), [2 / 4, 1 / 3, 1])
+    np.testing.assert_allclose(errors.exact_sums(SCORES), [2 / 4, 1 / 3, 1])
 
 
 def test_empty_cells_are_left_out_and_named():
@@ -177,7 +177,7 @@ def test_overlapping_groups_of_each_attribute():
         (1, "old"),
         (1, "young"),
     ]
-    np.testing.assert_allclose(bound.exact_means(scores), [1, 1 / 2, 2 / 3, 1])
+    np.testing.assert_allclose(bound.exact_sums(scores), [1, 1 / 2, 2 / 3, 1])
 
 
 def test_a_sum_over_one_cell_is_its_range():

@@ -15,6 +15,7 @@ from skfair.constraints._gap import (
     RatioGap,
     SignedMeanExcess,
     TotalRange,
+    make_rows,
 )
 from skfair.groups import Events
 
@@ -78,7 +79,7 @@ def test_the_gap_lies_above_its_tangents(gap, means, others):
 @given(means=numbers, tolerance=st.floats(0, 1))
 def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, tolerance):
     rows = rows_of_gap(gap, 5, tolerance)
-    values, _ = rows.rows_of(means)
+    values, _ = rows.rows_at(means)
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
     assert max(0.0, excess) == pytest.approx(max(0.0, gap(means) - tolerance), rel=0, abs=1e-12)
 
@@ -120,14 +121,14 @@ def test_small_numbers_of_pairs_need_no_unknowns(means):
 @given(means=numbers)
 def test_one_row_is_the_gap(gap, means):
     rows = rows_of_gap(gap, 5, 0.1, as_one_row=True)
-    values, slope = rows.rows_of(means)
+    values, slope = rows.rows_at(means)
     assert values.tolist() == [gap(means)]
     np.testing.assert_array_equal(slope, [gap.subgradient(means)])
     assert (rows.lower, rows.upper, rows.aux_jacobian.shape) == (-np.inf, 0.1, (1, 0))
 
 
 def test_gaps_of_equal_value_share_their_rows():
-    assert Range(BLOCKS).rows(5, 0.1) is Range(BLOCKS).rows(5, 0.1)
+    assert make_rows(Range(BLOCKS), 5, 0.1) is make_rows(Range(BLOCKS), 5, 0.1)
     assert Range(BLOCKS) != TotalRange(BLOCKS)
 
 
@@ -137,7 +138,7 @@ def test_nothing_to_compare(as_one_row):
     rows = rows_of_gap(gap, 2, 0.1, as_one_row)
     assert gap(means) == 0
     np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))
-    values, combine = rows.rows_of(means)
+    values, combine = rows.rows_at(means)
     assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux_jacobian.shape == (0, 0)
 
 
@@ -192,7 +193,7 @@ def test_the_gap_of_a_ratio_is_1_minus_it(means):
 @pytest.mark.parametrize("as_one_row", [False, True])
 def test_rows_hold_where_the_ratio_is_kept(as_one_row, means, ratio):
     rows = rows_of_gap(RATIO, 5, 1 - ratio, as_one_row)
-    values, _ = rows.rows_of(means)
+    values, _ = rows.rows_at(means)
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
     if abs(RATIO(means) - (1 - ratio)) > 1e-9:  # otherwise rounding decides
         assert (excess <= 0) == (RATIO(means) <= 1 - ratio)

@@ -57,7 +57,7 @@ def test_enforcement_finds_what_it_needs(bound):
     assert members(MetricConstraint) <= set(dir(bound))
     assert bound.statistic in {"decisions", "ranks", "values"}
     assert bound.is_correctable or hasattr(bound.criterion, "narrow")
-    assert hasattr(bound, "exact_means") == (bound.statistic != "ranks")
+    assert hasattr(bound, "exact_sums") == (bound.statistic != "ranks")
 
 
 def test_a_constraint_can_have_another_tolerance_and_offset(bound):
@@ -67,11 +67,14 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
     assert tighter.gap(scores) == bound.gap(scores)
     if bound.is_correctable:
         here = bound.linearize_at(scores)
-        offset = replace(here, offset=here.rows.residual(scores))
+        if bound.statistic == "ranks":
+            offset = replace(here, offset=here.rows.residual(scores))
+        else:
+            offset = here.correct(scores)
         assert offset.gap(scores) == bound.gap(scores)
         if bound.statistic != "ranks":
             aux = offset.rows.initial_aux(scores)
-            exact = offset.exact_rows(scores)[0]
+            exact = offset.rows_at(offset.exact_sums(scores))[0]
             np.testing.assert_allclose(offset.rows(scores, aux).values, exact, atol=1e-14)
 
 

@@ -384,7 +384,7 @@ def test_a_verbose_fit_prints_what_is_compiled_for_it(monkeypatch, capsys):
     class Doubler:
         verbose = 0
 
-        @restore_on_failure
+        @restore_on_failure(one_blas_thread=False)
         def fit(self, kernel, x):
             kernel(x)
 

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from skfair.constraints._bound import drawn_events
 from skfair.constraints._rows import ConstraintValues, ScoreJacobian
-from skfair.constraints._system import draw_rows
 from skfair.constraints.partial._convex import MeanExcess
 from skfair.constraints.partial._majorant import Majorant
 from skfair.groups import Events
@@ -195,15 +194,11 @@ class ShareMajorant(Majorant):
         """Number of events."""
         return self.events.n_events
 
-    def draw(self, n_per_event, random_state=None, first=()):
-        """Draw equally many samples from every event, as `draw_rows`."""
-        return draw_rows([self], n_per_event, random_state, first)
-
-    def take_drawn(self, rows, start, n_per_event):
+    def take_drawn(self, positions, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
-        events, _ = drawn_events(len(rows), start, self.n_events, n_per_event)
+        events, _ = drawn_events(len(positions), start, self.n_events, n_per_event)
         original = replace(self.original, events=events)
-        return replace(self, original=original, scores=self.scores[rows])
+        return replace(self, original=original, scores=self.scores[positions])
 
     @cached_property
     def _tangent(self):

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair import metrics
 from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._docstrings import partial_docs
@@ -21,6 +20,14 @@ from skfair.constraints.partial._pairs import PairRows
 from skfair.constraints.partial._ranked import RankedEvents
 from skfair.constraints.partial._shares import rows_at_percentiles, rows_at_threshold
 from skfair.groups import check_interval
+from skfair.metrics import (
+    Scored,
+    demographic_parity_gap,
+    equal_opportunity_gap,
+    equalized_odds_gap,
+    group_auc_gap,
+    statistical_parity_gap,
+)
 from skfair.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
@@ -109,7 +116,7 @@ class PartialParity(Constraint):
         """The same criterion at more percentiles, where it is compared at some."""
         return self
 
-    def difference(self, samples: Samples, percentiles: np.ndarray, scores: np.ndarray) -> float:
+    def difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
         """The public metric; nan if no member of a group ranks in its interval.
 
         Parameters
@@ -121,23 +128,18 @@ class PartialParity(Constraint):
         scores : ndarray of shape (n_samples,)
             Scores.
         """
-        options = self.get_params(deep=False)
-        options = {name: options[name] for name in self._metric_options if name in options}
-        groups = samples.groups
+        # A sample in several groups is a member of each.
+        rows, codes = samples.groups.memberships
+        names = samples.groups.names
+        scored = Scored(scores[rows], codes, samples.weights[rows], names, percentiles)
         with warnings.catch_warnings():
             # Unknown rates give nan; the estimator's own message says what to do.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            return getattr(metrics, self.metric)(
-                *((samples.target, scores) if self._is_by_class else (scores,)),
-                # The metrics take groups by their numbers.
-                sensitive_features=groups.codes if groups.is_disjoint else groups.matrix,
-                interval=dict(enumerate(percentiles)),
-                sample_weight=samples.weights,
-                **options,
-            )
+            return self._measure(scored, samples.target[rows] > 0)
 
-    _metric_options = ("scale", "threshold", "rank_within")
-    _is_by_class = False
+    def _measure(self, scored, positive):
+        """The public metric of `Scored` members, with a mask of those of the positive class."""
+        raise NotImplementedError
 
     def grid_positions(self) -> np.ndarray:
         """Positions in the interval of the percentiles at which shares are compared or reported."""
@@ -258,6 +260,9 @@ class PartialStatisticalParity(PartialParity):
         self.width = width
         self.min_group_size = min_group_size
 
+    def _measure(self, scored, positive):
+        return statistical_parity_gap(scored, self.scale)
+
     @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
@@ -322,6 +327,9 @@ class PartialGroupAUC(PartialParity):
         self.tolerance = tolerance
         self.width = width
         self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        return group_auc_gap(scored)
 
     @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> PairRows:
@@ -446,6 +454,9 @@ class PartialDemographicParity(ThresholdParity):
         self.surrogate = surrogate
         self.min_group_size = min_group_size
 
+    def _measure(self, scored, positive):
+        return demographic_parity_gap(scored, self.threshold, self.scale)
+
 
 @partial_docs
 class PartialEqualOpportunity(ThresholdParity):
@@ -478,7 +489,6 @@ class PartialEqualOpportunity(ThresholdParity):
     metric = "partial_equal_opportunity_difference"
     applies_to = ("scores",)
     cells = staticmethod(positives)
-    _is_by_class = True
 
     def __init__(
         self,
@@ -498,6 +508,10 @@ class PartialEqualOpportunity(ThresholdParity):
         self.threshold = threshold
         self.width = width
         self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        options = self.threshold, self.rank_within, self.scale
+        return equal_opportunity_gap(scored, positive, *options)
 
     @property
     def ranks_in_groups(self) -> bool:
@@ -531,3 +545,7 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
 
     metric = "partial_equalized_odds_difference"
     cells = staticmethod(each_class)
+
+    def _measure(self, scored, positive):
+        options = self.threshold, self.rank_within, self.scale
+        return equalized_odds_gap(scored, positive, *options)
