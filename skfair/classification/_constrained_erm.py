@@ -13,7 +13,7 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, document, resolve_constraints
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 from skfair.utils._types import Label, MatrixLike, RandomState
 
@@ -144,8 +144,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     @document
     def fit(

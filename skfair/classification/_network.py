@@ -50,7 +50,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     _check_training = staticmethod(check_training)
     """Check of the input of ``fit``, which subclasses may replace."""
 
-    @restore_on_failure
+    @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     @document
     def fit(

@@ -13,7 +13,7 @@ from skfair.constraints import PARTIAL_CRITERIA
 from skfair.losses import AUCLoss
 from skfair.solvers import IDCA
 from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, document, make_criterion
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 from skfair.utils._types import Label, MatrixLike, RandomState
 
@@ -234,8 +234,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         }
         return cls(constraint, **(settings | changes))
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     @document
     def fit(

@@ -248,7 +248,7 @@ class PartialParityPostprocessor(
         self.cv = cv
         self.pos_label = pos_label
 
-    @restore_on_failure
+    @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     @document
     def fit(

@@ -1,6 +1,5 @@
 """Events: sets of samples over which means are taken."""
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -10,17 +9,22 @@ _MAX_BINCOUNT_SAMPLES = 4096
 """Samples up to which np.bincount computes means of disjoint events; then a sparse product does."""
 
 
-class Events(ABC):
+class Events:
     """Weighted means over events, that is over sets of samples which may overlap.
 
     Made by `Events.disjoint` or `Events.overlapping`. With w the sample weights and e an event,
 
         means(values)_e = sum_{i in e} w_i values_i / sum_{i in e} w_i.
 
+    Disjoint events are stored as one code and one weight per sample, the others as a sparse matrix.
+
     Attributes
     ----------
     averaging_matrix : csr_array of shape (n_events, n_samples)
-        The linear map itself: non-negative, each row sums to 1.
+        The linear map itself: non-negative, each row sums to 1. Disjoint events make it when it is
+        first used.
+    codes_and_weights : pair of ndarrays of shape (n_samples,), or None
+        Of disjoint events, the event and weight of each sample; `n_events` and 0 for none.
     n_events : int
         Number of events.
     n_samples : int
@@ -35,6 +39,12 @@ class Events(ABC):
     (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
 
+    def __init__(self, n_events, n_samples, codes_and_weights=None, averaging_matrix=None):
+        self.n_events, self.n_samples = n_events, n_samples
+        self.codes_and_weights = codes_and_weights
+        if averaging_matrix is not None:
+            self.averaging_matrix = averaging_matrix
+
     @staticmethod
     def disjoint(codes, n_events, weights=None):
         """Events without common samples, from the event of each sample; -1 is in no event.
@@ -48,7 +58,7 @@ class Events(ABC):
         totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
         mean_weights = np.append(1.0 / totals, 0.0)[codes]
         mean_weights *= weights
-        return _DisjointEvents(codes, mean_weights, n_events)
+        return Events(n_events, len(codes), (codes, mean_weights))
 
     @staticmethod
     def overlapping(membership, weights=None):
@@ -65,7 +75,101 @@ class Events(ABC):
         event = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
         totals = _check_totals(np.bincount(event, weighted, minlength=members.shape[0]))
         mean_weights = (weighted / totals[event], members.indices, members.indptr)
-        return _OverlappingEvents(sparse.csr_array(mean_weights, shape=members.shape))
+        return _from_matrix(sparse.csr_array(mean_weights, shape=members.shape))
+
+    @cached_property
+    def averaging_matrix(self):
+        codes, mean_weights = self.codes_and_weights
+        inside = np.flatnonzero(codes < self.n_events)
+        entries = (mean_weights[inside], (codes[inside], inside))
+        return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
+
+    def means(self, values):
+        """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
+        # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
+        is_small = self.n_samples <= _MAX_BINCOUNT_SAMPLES and np.ndim(values) == 1
+        if self.codes_and_weights is None or not is_small:
+            return self.averaging_matrix @ values
+        codes, mean_weights = self.codes_and_weights
+        return np.bincount(codes, mean_weights * values, self.n_events + 1)[:-1]
+
+    def means_adjoint(self, v):
+        """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
+        if self.codes_and_weights is None or np.ndim(v) > 1:
+            return self.averaging_matrix.T @ v
+        codes, mean_weights = self.codes_and_weights
+        return mean_weights * np.append(v, 0.0)[codes]
+
+    def take(self, rows):
+        """The events of selected samples; the weights in each sum to 1 again.
+
+        `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
+        """
+        if self.codes_and_weights is None:
+            taken = self.averaging_matrix[:, rows]
+            totals = _check_taken(taken.sum(axis=1))
+            # Divide each weight by the sum of its event, as rows of the matrix are events.
+            mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
+            entries = (mean_weights, taken.indices, taken.indptr)
+            return _from_matrix(sparse.csr_array(entries, shape=taken.shape))
+        codes, mean_weights = (values[rows] for values in self.codes_and_weights)
+        # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
+        totals = _check_taken(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
+        mean_weights = mean_weights / np.append(totals, 1.0)[codes]
+        return Events(self.n_events, len(codes), (codes, mean_weights))
+
+    def subset(self, rows, factors=1.0):
+        """The weights of selected samples in the events: means of subsets add up to those of all.
+
+        `factors` multiply the weights.
+        """
+        if self.codes_and_weights is None:
+            taken = sparse.csr_array(self.averaging_matrix[:, rows])
+            factors = np.broadcast_to(factors, taken.shape[1])
+            mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
+            return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
+        codes, mean_weights = (values[rows] for values in self.codes_and_weights)
+        if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
+            mean_weights = mean_weights * factors
+        return Events(self.n_events, len(codes), (codes, mean_weights))
+
+    def embed(self, rows, n_samples):
+        """The same events among n_samples, of which `rows` are theirs; the others are in none."""
+        if self.codes_and_weights is None:
+            averaging = self.averaging_matrix
+            columns = np.arange(n_samples)[rows][averaging.indices]
+            entries = averaging.data, columns, averaging.indptr
+            return _from_matrix(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
+        codes, mean_weights = np.full(n_samples, self.n_events), np.zeros(n_samples)
+        codes[rows], mean_weights[rows] = self.codes_and_weights
+        return Events(self.n_events, n_samples, (codes, mean_weights))
+
+    @property
+    def membership_codes(self):
+        """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
+        if self.codes_and_weights is not None:
+            codes, _ = self.codes_and_weights
+            return np.where(codes < self.n_events, codes, -1)
+        samples, events, _ = self.memberships
+        # Hash each set of events by the sum of random integers.
+        hashes = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
+        totals = np.zeros(self.n_samples, dtype=np.int64)
+        np.add.at(totals, samples, hashes[events])
+        _, codes = np.unique(totals, return_inverse=True)
+        return np.where(totals > 0, codes, -1)
+
+    @cached_property
+    def memberships(self):
+        """Sample, event and weight of every membership, event by event: three (n_entries,)."""
+        averaging = self.averaging_matrix
+        events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
+        return averaging.indices.astype(np.intp), events, averaging.data
+
+    def members(self, event):
+        """Positions of the samples of an event, and their weights in its mean."""
+        averaging = self.averaging_matrix
+        inside = slice(*averaging.indptr[event : event + 2])
+        return averaging.indices[inside], averaging.data[inside]
 
     def draw(self, n_per_event, random_state):
         """Draw equally many samples from every event, each by its weight, with replacement.
@@ -89,53 +193,6 @@ class Events(ABC):
         ends = cumulative[self.averaging_matrix.indptr[1:] - 1]
         return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
-    def means(self, values):
-        """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
-        return self.averaging_matrix @ values
-
-    def means_adjoint(self, v):
-        """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
-        return self.averaging_matrix.T @ v
-
-    @abstractmethod
-    def take(self, rows):
-        """The events of selected samples; the weights in each sum to 1 again.
-
-        `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
-        """
-
-    @abstractmethod
-    def embed(self, rows, n_samples):
-        """The same events among n_samples, of which `rows` are theirs; the others are in none."""
-
-    @abstractmethod
-    def subset(self, rows, factors=1.0):
-        """The weights of selected samples in the events: means of subsets add up to those of all.
-
-        `factors` multiply the weights.
-        """
-
-    codes_and_weights = None
-    """Of disjoint events, the event and weight of each sample; `n_events` and 0 for none."""
-
-    @property
-    @abstractmethod
-    def membership_codes(self):
-        """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
-
-    @cached_property
-    def memberships(self):
-        """Sample, event and weight of every membership, event by event: three (n_entries,)."""
-        averaging = self.averaging_matrix
-        events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
-        return averaging.indices.astype(np.intp), events, averaging.data
-
-    def members(self, event):
-        """Positions of the samples of an event, and their weights in its mean."""
-        averaging = self.averaging_matrix
-        inside = slice(*averaging.indptr[event : event + 2])
-        return averaging.indices[inside], averaging.data[inside]
-
     def quantiles(self, event, scores, levels):
         """Scores that given proportions of an event exceed, one for each level in [0, 1]."""
         samples, mean_weights = self.members(event)
@@ -148,103 +205,9 @@ class Events(ABC):
         return np.interp(levels, np.cumsum(mean_weights) - mean_weights / 2, member_scores)
 
 
-class _DisjointEvents(Events):
-    """Every sample in at most one event, so that an array of codes suffices."""
-
-    def __init__(self, codes, mean_weights, n_events):
-        self.codes = codes  # (n_samples,) event of each sample; n_events for none
-        self.mean_weights = (
-            mean_weights  # (n_samples,) weight of each sample in the mean of its event
-        )
-        self.n_events, self.n_samples = n_events, len(codes)
-
-    @property
-    def codes_and_weights(self):
-        return self.codes, self.mean_weights
-
-    @property
-    def membership_codes(self):
-        return np.where(self.codes < self.n_events, self.codes, -1)
-
-    @cached_property
-    def averaging_matrix(self):
-        inside = np.flatnonzero(self.codes < self.n_events)
-        entries = (self.mean_weights[inside], (self.codes[inside], inside))
-        return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
-
-    def means(self, values):
-        # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
-        if np.ndim(values) > 1 or self.n_samples > _MAX_BINCOUNT_SAMPLES:
-            return self.averaging_matrix @ values
-        return np.bincount(self.codes, self.mean_weights * values, self.n_events + 1)[:-1]
-
-    def means_adjoint(self, v):
-        if np.ndim(v) > 1:
-            return self.averaging_matrix.T @ v
-        return self.mean_weights * np.append(v, 0.0)[self.codes]
-
-    def take(self, rows):
-        codes, mean_weights = self.codes[rows], self.mean_weights[rows]
-        # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
-        totals = np.bincount(codes, mean_weights, self.n_events + 1)[:-1]
-        _check_taken(totals)
-        return _DisjointEvents(codes, mean_weights / np.append(totals, 1.0)[codes], self.n_events)
-
-    def subset(self, rows, factors=1.0):
-        mean_weights = self.mean_weights[rows]
-        if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
-            mean_weights = mean_weights * factors
-        return _DisjointEvents(self.codes[rows], mean_weights, self.n_events)
-
-    def embed(self, rows, n_samples):
-        codes, mean_weights = np.full(n_samples, self.n_events), np.zeros(n_samples)
-        codes[rows], mean_weights[rows] = self.codes, self.mean_weights
-        return _DisjointEvents(codes, mean_weights, self.n_events)
-
-
-class _OverlappingEvents(Events):
-    """Samples may be in several events."""
-
-    def __init__(self, averaging):
-        self.averaging_matrix = averaging
-
-    @property
-    def n_events(self):
-        return self.averaging_matrix.shape[0]
-
-    @property
-    def n_samples(self):
-        return self.averaging_matrix.shape[1]
-
-    @property
-    def membership_codes(self):
-        samples, events, _ = self.memberships
-        # Hash each set of events by the sum of random integers.
-        hashes = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
-        totals = np.zeros(self.n_samples, dtype=np.int64)
-        np.add.at(totals, samples, hashes[events])
-        _, codes = np.unique(totals, return_inverse=True)
-        return np.where(totals > 0, codes, -1)
-
-    def take(self, rows):
-        taken = self.averaging_matrix[:, rows]
-        totals = taken.sum(axis=1)
-        _check_taken(totals)
-        # Divide each weight by the sum of its event, as rows of the matrix are events.
-        mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
-        entries = (mean_weights, taken.indices, taken.indptr)
-        return _OverlappingEvents(sparse.csr_array(entries, shape=taken.shape))
-
-    def subset(self, rows, factors=1.0):
-        taken = sparse.csr_array(self.averaging_matrix[:, rows])
-        factors = np.broadcast_to(factors, taken.shape[1])
-        mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
-        return _OverlappingEvents(sparse.csr_array(mean_weights, shape=taken.shape))
-
-    def embed(self, rows, n_samples):
-        columns = np.arange(n_samples)[rows][self.averaging_matrix.indices]
-        entries = self.averaging_matrix.data, columns, self.averaging_matrix.indptr
-        return _OverlappingEvents(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
+def _from_matrix(averaging):
+    """Events by their averaging matrix."""
+    return Events(*averaging.shape, averaging_matrix=averaging)
 
 
 def _check_weights(weights, n_samples):
@@ -267,9 +230,10 @@ def _check_totals(totals):
 
 
 def _check_taken(totals):
-    """Refuse selected samples among which an event has none."""
+    """Weights of the selected samples in each event; a ValueError if there are none in one."""
     if not (totals > 0).all():
         raise ValueError(
             f"Every event needs samples, but event {np.flatnonzero(~(totals > 0))[0]} has none "
             "among those selected; draw samples from every event instead."
         )
+    return totals

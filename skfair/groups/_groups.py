@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 from itertools import repeat
 from numbers import Real
@@ -38,7 +37,7 @@ class GroupSummary(NamedTuple):
     counts: np.ndarray
 
 
-class Groups(ABC):
+class Groups:
     """Groups of samples, by values of protected attributes; made by `check_groups`.
 
     Groups are disjoint, with each sample in exactly one, or may overlap: then a sample may be in
@@ -48,14 +47,11 @@ class Groups(ABC):
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
         Labels of each group, in ascending order.
+    attributes : list of length n_attributes
+        Names of the attributes; empty where groups may overlap.
     is_disjoint : bool
-        Whether each sample is in exactly one group, by the way in which groups were passed.
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample, in [0, n_groups). TypeError where groups may overlap.
-    matrix : csr_array of bool, shape (n_samples, n_groups)
-        Whether a sample belongs to a group.
-    memberships : tuple of two ndarrays of intp, shape (n_memberships,)
-        Sample and group of every membership, sample by sample.
+        Whether each sample is in exactly one group, by the way in which groups were passed: as
+        codes, or else as a matrix.
 
     Examples
     --------
@@ -65,12 +61,18 @@ class Groups(ABC):
     (['a', 'b'], [1, 2], [1, 0, 1])
     """
 
-    labels: np.ndarray
-    attributes: list
-    is_disjoint: bool
-    codes: np.ndarray
-    matrix: sparse.csr_array
-    memberships: tuple[np.ndarray, np.ndarray]
+    def __init__(
+        self,
+        labels: np.ndarray,
+        *,
+        codes: np.ndarray | None = None,
+        matrix: sparse.csr_array | None = None,
+        attributes: list | None = None,
+    ):
+        self.labels, self.attributes = labels, attributes or []
+        self._codes, self.is_disjoint = codes, codes is not None
+        if matrix is not None:
+            self.matrix = matrix
 
     @staticmethod
     def disjoint(codes: np.ndarray, labels: np.ndarray, attributes: list | None = None) -> Groups:
@@ -85,7 +87,8 @@ class Groups(ABC):
         attributes : list of length n_attributes, default=None
             Names of the attributes; None numbers them.
         """
-        return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
+        attributes = attributes or list(range(labels.shape[1]))
+        return Groups(labels, codes=codes, attributes=attributes)
 
     @staticmethod
     def overlapping(matrix: sparse.csr_array, labels: np.ndarray) -> Groups:
@@ -98,7 +101,7 @@ class Groups(ABC):
         labels : ndarray of object, shape (n_groups, n_attributes)
             Labels of each group.
         """
-        return _OverlappingGroups(labels, matrix)
+        return Groups(labels, matrix=matrix)
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -113,7 +116,31 @@ class Groups(ABC):
         """
         return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
 
-    @abstractmethod
+    @property
+    def codes(self) -> np.ndarray:
+        """Group of each sample, (n_samples,); a TypeError where groups may overlap."""
+        if self._codes is None:
+            raise TypeError(_OVERLAPPING)
+        return self._codes
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        """Whether a sample belongs to a group, (n_samples, n_groups)."""
+        # Short integers, where they suffice, as the matrix is transposed and copied.
+        n_samples = len(self.codes)
+        integer = np.int32 if n_samples < np.iinfo(np.int32).max else np.int64
+        ends = np.arange(n_samples + 1, dtype=integer)
+        one_each = (np.ones(n_samples, dtype=bool), self.codes.astype(integer), ends)
+        return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
+
+    @cached_property
+    def memberships(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sample and group of every membership, sample by sample."""
+        if self.is_disjoint:
+            return np.arange(len(self.codes)), self.codes
+        samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        return samples, self.matrix.indices.astype(np.intp)
+
     def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
 
@@ -122,8 +149,13 @@ class Groups(ABC):
         rows : ndarray of int or bool
             Positions of the samples, or a mask over all samples.
         """
+        groups = self.subset(rows)
+        present = np.flatnonzero(groups.counts)
+        if not self.is_disjoint:
+            return groups if len(present) == len(self.labels) else groups.select(present)
+        codes = np.searchsorted(present, groups.codes)
+        return Groups.disjoint(codes, self.labels[present], self.attributes)
 
-    @abstractmethod
     def subset(self, rows: slice | np.ndarray) -> Groups:
         """Groups of selected samples; groups without members there remain, empty.
 
@@ -132,11 +164,15 @@ class Groups(ABC):
         rows : slice or ndarray of int
             Positions of the samples, which may repeat.
         """
+        if self.is_disjoint:
+            return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
+        return Groups.overlapping(self.matrix[rows], self.labels)
 
     @cached_property
     def counts(self) -> np.ndarray:
         """Number of samples of each group, (n_groups,)."""
-        return np.bincount(self.memberships[1], minlength=len(self.labels))
+        codes = self.codes if self.is_disjoint else self.memberships[1]
+        return np.bincount(codes, minlength=len(self.labels))
 
     @property
     def names(self) -> list:
@@ -198,68 +234,6 @@ class Groups(ABC):
             Positions of the groups.
         """
         return Groups.overlapping(self.matrix[:, positions], self.labels[positions])
-
-
-class _DisjointGroups(Groups):
-    """Groups as one code per sample."""
-
-    is_disjoint = True
-
-    def __init__(self, labels, codes, attributes):
-        self.labels, self.codes, self.attributes = labels, codes, attributes
-
-    @cached_property
-    def matrix(self):
-        # Short integers, where they suffice, as the matrix is transposed and copied.
-        n_samples = len(self.codes)
-        integer = np.int32 if n_samples < np.iinfo(np.int32).max else np.int64
-        ends = np.arange(n_samples + 1, dtype=integer)
-        one_each = (np.ones(n_samples, dtype=bool), self.codes.astype(integer), ends)
-        return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
-
-    @cached_property
-    def counts(self):
-        return np.bincount(self.codes, minlength=len(self.labels))
-
-    @property
-    def memberships(self):
-        return np.arange(len(self.codes)), self.codes
-
-    def subset(self, rows):
-        return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
-
-    def take(self, rows):
-        codes = self.codes[rows]
-        present = np.flatnonzero(np.bincount(codes, minlength=len(self.labels)))
-        return Groups.disjoint(
-            np.searchsorted(present, codes), self.labels[present], self.attributes
-        )
-
-
-class _OverlappingGroups(Groups):
-    """Groups as one row of a sparse matrix per sample."""
-
-    is_disjoint = False
-
-    def __init__(self, labels, matrix):
-        self.labels, self.matrix = labels, matrix
-
-    @property
-    def codes(self):
-        raise TypeError(_OVERLAPPING)
-
-    @cached_property
-    def memberships(self):
-        samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
-        return samples, self.matrix.indices.astype(np.intp)
-
-    def subset(self, rows):
-        return Groups.overlapping(self.matrix[rows], self.labels)
-
-    def take(self, rows):
-        groups = self.subset(rows)
-        present = np.flatnonzero(groups.counts)
-        return groups if len(present) == len(self.labels) else groups.select(present)
 
 
 def check_groups(

@@ -7,11 +7,10 @@ import numpy as np
 from scipy import linalg
 
 from skfair.models._linear import LinearBlocks, LinearModel
-from skfair.models._model import LinearInParameters
 
 
 @dataclass(frozen=True, eq=False)
-class GroupwiseModel(LinearBlocks, LinearInParameters):
+class GroupwiseModel(LinearBlocks):
     r"""Linear scores with separate coefficients for every group.
 
     With two groups these are the cross terms :math:`(1, x, g, g x)` of a linear model. Parameters
@@ -29,6 +28,10 @@ class GroupwiseModel(LinearBlocks, LinearInParameters):
 
     models: list  # LinearModel of each group, on the rows of its members
     rows: list  # indices of the members of each group; every sample is in one
+
+    # It is linear in its parameters, as the model of a group is.
+    initial, evaluate = LinearModel.initial, LinearModel.evaluate
+    last_layer, constants = LinearModel.last_layer, LinearModel.constants
 
     @classmethod
     def from_features(cls, X, codes, weights, fit_intercept=True):

@@ -19,8 +19,8 @@ from skfair.models._columns import (
     store_columns,
     weighted_outer_sum,
 )
-from skfair.models._model import LinearInParameters
-from skfair.utils._types import MatrixLike
+from skfair.models._model import LinearPoint
+from skfair.utils._types import MatrixLike, RandomState
 
 _ROUNDING = 1e-13
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
@@ -33,7 +33,7 @@ _FAR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel(LinearInParameters):
+class LinearModel:
     r"""Linear scores, parametrised by standardised columns.
 
     Parameters are :math:`(v, b)` with scores :math:`\sum_j v_j (x_{ij} - \mu_j)/\sigma_j + b`:
@@ -237,6 +237,24 @@ class LinearModel(LinearInParameters):
         coef = parameters[: len(self.scale)] / self.scale
         intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
+
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
+        """Initial parameters: zeros, whose scores are 0."""
+        return np.zeros(self.n_parameters)
+
+    def evaluate(self, parameters: np.ndarray) -> Any:
+        """The `LinearPoint` at parameters."""
+        by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
+        return LinearPoint(self.scores(parameters), *by_scores)
+
+    def last_layer(self, parameters: np.ndarray) -> Any:
+        """The model itself."""
+        return self
+
+    def constants(self) -> list[np.ndarray]:
+        """Parameters of constant decisions, negative and positive; [0] without an intercept."""
+        up = self.intercept_direction()
+        return [np.zeros(self.n_parameters)] if up is None else [-up, up]
 
     def scores(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from skfair.utils._types import RandomState
-
-if TYPE_CHECKING:
-    from skfair.models._linear import LinearModel
 
 
 @runtime_checkable
@@ -52,7 +49,7 @@ class Model(Protocol):
         """
         ...
 
-    def evaluate(self, parameters: np.ndarray) -> object:
+    def evaluate(self, parameters: np.ndarray) -> Any:
         """The model at given parameters.
 
         Parameters
@@ -68,9 +65,7 @@ class Model(Protocol):
             csr_array (n_rows, n_samples). If it is cheap it also has ``gram(weights)``, the sum of
             ``weights[i]`` times the outer product of the gradient of the i-th score. A model that
             is linear in its parameters also has ``push_forward(direction)``, the change of the
-            scores along a direction. Solvers state which of these they require. The model itself
-            may have ``predict(parameters)``, the scores by the coefficients that users see, which
-            have fewer digits for columns far from 0.
+            scores along a direction. Solvers state which of these they require.
         """
         ...
 
@@ -85,8 +80,7 @@ class Model(Protocol):
         Returns
         -------
         model : Model
-            With parameters of the same meaning. Models that differ in training, for example by
-            dropout, also have ``batch(rows)``, the model of a training mini-batch.
+            With parameters of the same meaning.
         """
         ...
 
@@ -105,7 +99,7 @@ class Model(Protocol):
         """
         ...
 
-    def last_layer(self, parameters: np.ndarray) -> LinearModel:
+    def last_layer(self, parameters: np.ndarray) -> LinearInParameters:
         """The layer in which scores are linear, with all earlier ones fixed.
 
         Parameters
@@ -115,9 +109,50 @@ class Model(Protocol):
 
         Returns
         -------
-        model : LinearModel or another that is linear in its parameters
+        model : LinearInParameters
             Its parameters are the last ones of this model's; a linear model returns itself.
         """
+        ...
+
+
+OPTIONAL_MODEL = frozenset({"X", "astype", "batch", "kernel_columns", "original", "predict"})
+"""Members that a model may have: ``predict(parameters)``, the scores by the coefficients that users
+see, where they have fewer digits, and then ``original``, the columns as passed; ``batch(rows)``,
+the model of a training mini-batch, where training differs; ``astype(dtype)``, the same in another
+precision; ``kernel_columns``, X with center and scale of its columns for kernels; and X itself."""
+
+OPTIONAL_LINEAR = OPTIONAL_MODEL | {"class_scores", "lines", "orient_flips"}
+"""The same of a model that is linear in its parameters. Where a decision may flip more than once
+along a direction, as with several classes, ``lines(direction)`` are directions to search in turn,
+along each of which it flips at most once, ``orient_flips(scores, slopes)`` scores and slopes along
+such a line that are zero where a decision flips, and ``class_scores(parameters)`` the score of each
+class."""
+
+
+class LinearInParameters(Model, Protocol):
+    """A model whose scores are linear in its parameters, or piecewise linear.
+
+    Decisions of such a model are searched along directions of its parameters.
+    """
+
+    def scores(self, direction: np.ndarray) -> np.ndarray:
+        """Change of the scores along a direction of the parameters, (n_samples,)."""
+        ...
+
+    def parameters(self, coef: Any, intercept: Any) -> np.ndarray:
+        """Parameters from the coefficients and intercepts that users see."""
+        ...
+
+    def coefficients(self, parameters: np.ndarray) -> tuple[Any, Any]:
+        """Coefficients and intercepts that users see."""
+        ...
+
+    def intercept_direction(self) -> np.ndarray | None:
+        """Direction in which all scores rise equally; None without an intercept."""
+        ...
+
+    def constants(self) -> list[np.ndarray]:
+        """Parameters of constant decisions, one vector for each."""
         ...
 
 
@@ -132,40 +167,3 @@ class LinearPoint(NamedTuple):
     pull_back: Callable
     pull_back_rows: Callable
     gram: Callable
-
-
-class LinearInParameters:
-    """Base of models that are linear in their parameters."""
-
-    n_parameters: Any
-    scores: Any
-    pull_back: Any
-    pull_back_rows: Any
-    gram: Any
-    intercept_direction: Any
-
-    def initial(self, random_state: RandomState = None) -> np.ndarray:
-        """Initial parameters: zeros, whose scores are 0."""
-        return np.zeros(self.n_parameters)
-
-    def evaluate(self, parameters: np.ndarray) -> Any:
-        """The `LinearPoint` at parameters."""
-        by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
-        return LinearPoint(self.scores(parameters), *by_scores)
-
-    def last_layer(self, parameters: np.ndarray) -> LinearInParameters:
-        """The model itself."""
-        return self
-
-    def constants(self) -> list[np.ndarray]:
-        """Parameters of constant decisions, negative and positive; [0] without an intercept."""
-        up = self.intercept_direction()
-        return [np.zeros(self.n_parameters)] if up is None else [-up, up]
-
-    def lines(self, direction: np.ndarray) -> list[np.ndarray]:
-        """Directions to search in turn, along each of which a decision flips at most once."""
-        return [direction]
-
-    def orient_flips(self, scores: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and slopes along a line, zero where a decision flips: those passed."""
-        return scores, slopes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skfair.constraints import draw_rows
 from skfair.losses import as_pointwise, over_pairs
 from skfair.partitions import SUBSAMPLE_SIZES
 from skfair.problems._compiled import compile_block
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
 
 MAX_IN_MEMORY = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
+
+
+OPTIONAL_PROBLEM = frozenset(
+    {
+        "evaluate_decisions",
+        "full_batch",
+        "loss",
+        "majorant",
+        "mean_weights",
+        "sample",
+        "single",
+        "target",
+    }
+)
+"""Members of a problem with samples in memory that only some solvers read: those on mini-batches
+(``sample``, ``full_batch``), on one row per gap (``single``), on convex majorants, on decisions,
+and those that estimate step sizes or weigh samples."""
 
 
 def is_large(problem):
@@ -408,7 +426,7 @@ class ConstrainedProblem(Problem):
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.rows
         if n_per_event:
-            positions, rows = rows.draw(n_per_event, random_state, first=positions)
+            positions, rows = draw_rows(rows, n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
@@ -451,3 +469,13 @@ class ConstrainedProblem(Problem):
 def _as_one_row(constraint):
     """A bound constraint with its gap in one row; criteria on ranks have none and are unchanged."""
     return replace(constraint, one_row=True) if hasattr(constraint, "one_row") else constraint
+
+
+def original_multipliers(rows, multipliers):
+    """Multipliers of the original rows from those of rows that majorise them."""
+    if not hasattr(rows, "components"):
+        return rows.original_multipliers(multipliers)
+    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
+    return np.concatenate(
+        [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
+    )

@@ -17,7 +17,7 @@ from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_sa
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training, document
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import resolve_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 from skfair.utils._types import MatrixLike, RandomState
@@ -177,8 +177,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     def fit(
         self,

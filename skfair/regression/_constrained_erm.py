@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
 from skfair.regression._linear import LinearRegressor
 from skfair.training import document, resolve_constraints
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 from skfair.utils._types import MatrixLike, RandomState
 
@@ -148,8 +148,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     @document
     def fit(

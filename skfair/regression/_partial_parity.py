@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from skfair.constraints import PartialDemographicParity, PartialStatisticalParity
 from skfair.regression._linear import LinearRegressor
 from skfair.training import PartialParityModel, document, make_criterion
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 from skfair.utils._types import MatrixLike, RandomState
 
@@ -152,8 +152,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     @document
     def fit(

@@ -3,6 +3,7 @@
 from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
 from skfair.solvers._certificate import estimate_multipliers as estimate_multipliers
 from skfair.solvers._certificate import kkt_residual as kkt_residual
+from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate as Iterate
 from skfair.solvers._solver import Progress as Progress
 from skfair.solvers._solver import Result as Result
@@ -63,4 +64,5 @@ __all__ = [
     "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
+    "check_solver",
 ]

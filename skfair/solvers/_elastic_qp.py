@@ -116,21 +116,22 @@ class _Interior(NamedTuple):
     dual: np.ndarray  # multiplier of the bound
     violation_dual: np.ndarray  # multiplier of violation >= 0; dual + violation_dual = penalty
 
-    def move(self, step, length):
-        """The point after a step of a length."""
-        pairs = zip(self, step, strict=True)
-        return _Interior(*(value + length * change for value, change in pairs))
 
-    def max_step(self, step):
-        """Maximum length up to 1 at which all positive vectors remain non-negative."""
-        positive, change = np.concatenate(self[1:]), np.concatenate(step[1:])
-        return 1.0 / max(1.0, (-change / positive).max())
+def _move(point, step, length):
+    """The point after a step of a length."""
+    return _Interior(*(value + length * change for value, change in zip(point, step, strict=True)))
 
-    @property
-    def mean_product(self):
-        """Mean of the complementarity products, 0 at the solution."""
-        products = self.dual @ self.slack + self.violation_dual @ self.violation
-        return products / (2 * len(self.slack))
+
+def _max_step(point, step):
+    """Maximum length up to 1 at which all positive vectors remain non-negative."""
+    positive, change = np.concatenate(point[1:]), np.concatenate(step[1:])
+    return 1.0 / max(1.0, (-change / positive).max())
+
+
+def _mean_product(point):
+    """Mean of the complementarity products, 0 at the solution."""
+    products = point.dual @ point.slack + point.violation_dual @ point.violation
+    return products / (2 * len(point.slack))
 
 
 class _NewtonSystem:
@@ -179,7 +180,8 @@ def _interior_point(h, G, b, penalty, tol):
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature
         # moves far by a small residual.
         previous, residual = residual, np.abs(system.stationarity).max(initial=0.0)
-        if point.mean_product <= tol * penalty and (
+        mean_product = _mean_product(point)
+        if mean_product <= tol * penalty and (
             residual <= 1e-11 * penalty or residual > previous / 2
         ):
             break
@@ -187,13 +189,13 @@ def _interior_point(h, G, b, penalty, tol):
         products = point.dual * point.slack
         violation_products = point.violation_dual * point.violation
         predictor = system.step(-products, -violation_products)
-        predicted = point.move(predictor, point.max_step(predictor)).mean_product
+        predicted = _mean_product(_move(point, predictor, _max_step(point, predictor)))
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
-        aim = point.mean_product * (predicted / point.mean_product) ** 3
+        aim = mean_product * (predicted / mean_product) ** 3
         corrector = system.step(
             aim - products - predictor.dual * predictor.slack,
             aim - violation_products - predictor.violation_dual * predictor.violation,
         )
         # Stop just short of the boundary, where a positive vector would vanish.
-        point = point.move(corrector, 0.995 * point.max_step(corrector))
+        point = _move(point, corrector, 0.995 * _max_step(point, corrector))
     return point.dual, point.z

@@ -1,12 +1,12 @@
 """Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
 
-Each has ``root(damping)``, the factor L of ``L L' = H + damping * I``. Its methods ``solve`` and
-``solve_transposed`` apply the inverses of L and of L' to arrays of shape (n_unknowns, k).
+`ExactHessians` and `Secants` map an iterate to a function ``damping -> Root``.
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -25,6 +25,19 @@ _FLOOR = 1e-10
 curvature, such as a constant column or a threshold that enters linearly."""
 
 
+class Root(NamedTuple):
+    """A factor L of ``L L' = H + damping * I``.
+
+    Attributes
+    ----------
+    solve, solve_transposed : callable
+        Apply the inverse of L, or of L', to an array of shape (n_unknowns, k).
+    """
+
+    solve: Callable
+    solve_transposed: Callable
+
+
 class ExactHessians:
     """Hessians of the Lagrangian: convexified ones first, exact ones near the answer.
 
@@ -40,7 +53,7 @@ class ExactHessians:
         self._latest, self._is_reusable = None, False
 
     def __call__(self, iterate):
-        """The Hessian at an iterate, as an `ExactHessian`."""
+        """The Hessian at an iterate, as a function ``damping -> Root``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
         # A chord step pays while the residual halves and the answer is not near.
@@ -56,54 +69,44 @@ class ExactHessians:
             self._near = before / 3
         self._residual = max(self._residual, evaluation.violation)
         is_near = self._residual <= self._near
-        self._latest, self._is_reusable = ExactHessian(evaluation, multipliers, is_near), True
+        matrix = evaluation.hessian(multipliers, is_near)
+        self._latest = partial(cholesky_root, matrix, evaluation, multipliers)
+        self._is_reusable = True
         return self._latest
 
 
-class ExactHessian:
-    """The Hessian of the Lagrangian at an evaluation, made positive definite if it is not."""
+def cholesky_root(matrix, evaluation, multipliers, damping):
+    """Cholesky factor of a Hessian plus damping, as a `Root`.
 
-    def __init__(self, evaluation, multipliers, is_near=False):
-        self._evaluation = evaluation
-        self._multipliers = multipliers
-        self._matrix = evaluation.hessian(multipliers, is_near)
+    If it is not positive definite, curvature is first added along the active rows: at the answer
+    these rows are constant, so the step remains Newton's (the Hessian of an augmented Lagrangian;
+    Nocedal and Wright, section 17.3). If that is not enough, a multiple of the diagonal is added.
+    """
+    diagonal = matrix.diagonal()
+    # Relative to each unknown, as their units may differ by orders of magnitude.
+    largest = max(diagonal.max(initial=0.0), 1e-300)
+    floor = damping + _FLOOR * np.where(diagonal > 0, diagonal, largest)
+    # First as it is, but for a floor.
+    factor, stiffened = _try_cholesky(matrix, floor), matrix
+    # Add curvature along the active rows.
+    for stiffness in _STIFFNESSES if factor is None else ():
+        stiffened = matrix + stiffness * _active_gram(evaluation, multipliers)
+        factor = _try_cholesky(stiffened, floor)
+        if factor is not None:
+            break
+    # Add curvature in all directions.
+    while factor is None:
+        floor = 100.0 * floor
+        factor = _try_cholesky(stiffened, floor)
+    return Root(partial(_apply_inverse, factor, 0), partial(_apply_inverse, factor, 1))
 
-    def root(self, damping):
-        """Cholesky factor of the Hessian plus damping.
 
-        If it is not positive definite, curvature is first added along the active rows: at the
-        answer these rows are constant, so the step remains Newton's (the Hessian of an augmented
-        Lagrangian; Nocedal and Wright, section 17.3). If that is not enough, a multiple of the
-        diagonal is added.
-        """
-        diagonal = self._matrix.diagonal()
-        # Relative to each unknown, as their units may differ by orders of magnitude.
-        floor = damping + _FLOOR * np.where(
-            diagonal > 0, diagonal, max(diagonal.max(initial=0.0), 1e-300)
-        )
-        # First as it is, but for a floor.
-        factor, stiffened = _try_cholesky(self._matrix, floor), self._matrix
-        # Add curvature along the active rows.
-        for stiffness in _STIFFNESSES if factor is None else ():
-            stiffened = self._matrix + stiffness * self._active_gram()
-            factor = _try_cholesky(stiffened, floor)
-            if factor is not None:
-                break
-        # Add curvature in all directions.
-        while factor is None:
-            floor = 100.0 * floor
-            factor = _try_cholesky(stiffened, floor)
-        return SimpleNamespace(
-            solve=partial(_apply_inverse, factor, 0),
-            solve_transposed=partial(_apply_inverse, factor, 1),
-        )
-
-    def _active_gram(self):
-        """Gram matrix of the gradients of the active rows."""
-        sizes = np.abs(self._multipliers)
-        # Rows whose multipliers are tiny beside the largest do not bind.
-        rows = self._evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
-        return rows.T @ rows
+def _active_gram(evaluation, multipliers):
+    """Gram matrix of the gradients of the active rows."""
+    sizes = np.abs(multipliers)
+    # Rows whose multipliers are tiny beside the largest do not bind.
+    rows = evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
+    return rows.T @ rows
 
 
 def _apply_inverse(factor, transpose, vectors):
@@ -128,7 +131,7 @@ class Secants:
         self._previous = None
 
     def __call__(self, iterate):
-        """The BFGS matrix at an iterate, as a `LowRankHessian`."""
+        """The BFGS matrix at an iterate, as a function ``damping -> Root``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         if self._previous is not None:
             # Change of the Lagrangian's gradient along the last step, at the same multipliers.
@@ -138,10 +141,11 @@ class Secants:
             self._remember(step, change)
         self._previous = evaluation
         if self._steps:
-            return LowRankHessian.from_secants(np.array(self._steps).T, np.array(self._changes).T)
+            secants = np.array(self._steps).T, np.array(self._changes).T
+            return partial(symmetric_root, *bfgs_matrix(*secants))
         # Without secant pairs: a multiple of the identity such that the first step has length 1.
         scale = np.linalg.norm(evaluation.grad) or 1.0
-        return LowRankHessian(scale, np.empty((len(evaluation.x), 0)), np.empty(0))
+        return partial(symmetric_root, scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
     def _remember(self, step, change):
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
@@ -165,49 +169,32 @@ def _lagrangian_gradient(evaluation, multipliers):
     return evaluation.grad + multipliers @ evaluation.jacobian
 
 
-class LowRankHessian:
-    """The matrix ``scale (I - Q Q') + Q diag(values) Q'`` with ``vectors`` Q, Q'Q = I."""
+def bfgs_matrix(S, Y):
+    """The BFGS matrix of steps S and changes Y, both (n, k); (7.24) of Nocedal and Wright.
 
-    def __init__(self, scale, vectors, values):
-        self._scale = scale
-        self._vectors = vectors
-        self._values = values
-
-    @classmethod
-    def from_secants(cls, S, Y):
-        """The BFGS matrix of steps S and changes Y, both (n, k); (7.24) of Nocedal and Wright."""
-        # theta: the curvature of the last pair. L and D: the lower part and diagonal of S'Y.
-        products = S.T @ Y
-        diagonal = products.diagonal()
-        scale = (Y[:, -1] @ Y[:, -1]) / diagonal[-1]
-        lower = np.tril(products, -1)
-        middle = np.block([[scale * S.T @ S, lower], [lower.T, -np.diag(diagonal)]])
-        # Eigendecomposition of the low-rank part.
-        basis, triangle = qr(np.hstack((scale * S, Y)), mode="economic")
-        small = -triangle @ np.linalg.pinv(middle, hermitian=True) @ triangle.T
-        values, rotation = eigh((small + small.T) / 2)
-        # Rounding may make a small eigenvalue of a positive definite matrix negative.
-        return cls(scale, basis @ rotation, np.maximum(scale + values, 1e-10 * scale))
-
-    def root(self, damping):
-        """The symmetric root of the matrix plus damping."""
-        return SymmetricRoot(self._scale + damping, self._vectors, self._values + damping)
+    It is ``scale (I - Q Q') + Q diag(values) Q'`` with Q'Q = I; the result is scale, Q and values.
+    """
+    # theta: the curvature of the last pair. L and D: the lower part and diagonal of S'Y.
+    products = S.T @ Y
+    diagonal = products.diagonal()
+    scale = (Y[:, -1] @ Y[:, -1]) / diagonal[-1]
+    lower = np.tril(products, -1)
+    middle = np.block([[scale * S.T @ S, lower], [lower.T, -np.diag(diagonal)]])
+    # Eigendecomposition of the low-rank part.
+    basis, triangle = qr(np.hstack((scale * S, Y)), mode="economic")
+    small = -triangle @ np.linalg.pinv(middle, hermitian=True) @ triangle.T
+    values, rotation = eigh((small + small.T) / 2)
+    # Rounding may make a small eigenvalue of a positive definite matrix negative.
+    return scale, basis @ rotation, np.maximum(scale + values, 1e-10 * scale)
 
 
-class SymmetricRoot:
-    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'``."""
+def symmetric_root(scale, basis, values, damping):
+    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'`` plus damping, as a `Root`."""
+    # Inverse root on the complement of Q, corrected within its span.
+    flat = 1.0 / np.sqrt(scale + damping)
+    extra = 1.0 / np.sqrt(values + damping) - flat
 
-    def __init__(self, scale, vectors, values):
-        self._scale = scale
-        self._vectors = vectors
-        self._values = values
+    def solve(vectors):
+        return flat * vectors + basis @ (extra * (basis.T @ vectors).T).T
 
-    def solve(self, vectors):
-        """Apply the inverse of the root."""
-        # Inverse root on the complement of Q, corrected within its span.
-        flat = 1.0 / np.sqrt(self._scale)
-        extra = 1.0 / np.sqrt(self._values) - flat
-        projected = self._vectors.T @ vectors
-        return flat * vectors + self._vectors @ (extra * projected.T).T
-
-    solve_transposed = solve  # it is symmetric
+    return Root(solve, solve)

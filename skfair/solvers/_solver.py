@@ -93,6 +93,12 @@ class Result:
 
     Attributes
     ----------
+    x : ndarray of shape (n_unknowns,)
+        Model parameters and auxiliary unknowns.
+    fun : float
+        Objective at x.
+    violation : float
+        Maximum excess of a row of the constraint at x.
     evaluation : Evaluation
         The problem at the answer, with scores, objective and rows.
     residual : float
@@ -123,27 +129,15 @@ class Result:
     ('optimal', array([1., 0.]))
     """
 
+    x: np.ndarray
+    fun: float
+    violation: float
     evaluation: Evaluation
     residual: float
     multipliers: np.ndarray
     n_iter: int
     status: str
     message: str
-
-    @property
-    def x(self):
-        """Model parameters and auxiliary unknowns, (n_unknowns,)."""
-        return self.evaluation.x
-
-    @property
-    def fun(self):
-        """Objective at x."""
-        return self.evaluation.fun
-
-    @property
-    def violation(self):
-        """Maximum excess of a row of the constraint at x."""
-        return self.evaluation.violation
 
 
 class Solver(BaseEstimator):
@@ -297,7 +291,8 @@ class Solver(BaseEstimator):
         )
         if status != "optimal":
             message += f" {self.advice}"
-        return Result(evaluation, residual, multipliers, n_iter, status, message)
+        answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
+        return Result(*answer, residual, multipliers, n_iter, status, message)
 
 
 REQUIREMENTS = {
@@ -322,8 +317,8 @@ REQUIREMENTS = {
         "use solver='sqp', or IDCA, which uses all samples at once",
     ),
     "batches": (
-        "a constraint that mini-batches can be drawn from, by its method draw",
-        lambda evaluation: _has_each("draw", evaluation.problem.rows),
+        "a constraint that mini-batches can be drawn from, by its method take_drawn",
+        lambda evaluation: _has_each("take_drawn", evaluation.problem.rows),
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),
     "decisions": (

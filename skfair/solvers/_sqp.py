@@ -110,10 +110,10 @@ class SQP(Solver):
         penalty, damping = _FIRST_PENALTY, 0.0
         iterate = _make_iterate(evaluation, multipliers)
         yield iterate
-        hessian = hessian_at(iterate)
+        root_at = hessian_at(iterate)
         while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
             # Sub-problem: the quadratic model with elastic rows.
-            model = _QuadraticModel(evaluation, hessian.root(damping))
+            model = _QuadraticModel(evaluation, root_at(damping))
             step = model.minimise(evaluation.values, penalty)
             if damping == 0.0:  # a damped step stays away from the rows at any penalty
                 penalty, step = model.raise_penalty(penalty, step, self.tol)
@@ -131,7 +131,7 @@ class SQP(Solver):
                 evaluation, multipliers = new_evaluation, step.multipliers
                 iterate = _make_iterate(evaluation, multipliers)
                 yield iterate
-                hessian = hessian_at(iterate)
+                root_at = hessian_at(iterate)
 
 
 sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
@@ -224,12 +224,12 @@ class _QuadraticModel:
         The evaluation is None if the merit falls by less than a tenth of the prediction.
         """
         current = self.evaluation
-        merit = _merit(current, penalty)
+        merit = _merit(current.fun, current.excess, penalty)
         # Differences below the rounding error of the merit are ignored.
         noise = 1e-14 * (abs(merit) + 1.0)
         for attempt in ("step", "correction"):
             trial = current.problem.evaluate(current.x + step.direction, step.multipliers)
-            reduction = merit - _merit(trial, penalty)
+            reduction = merit - _merit(trial.fun, trial.excess, penalty)
             if reduction >= 0.1 * predicted_reduction - noise:
                 return trial, reduction / max(predicted_reduction, noise)
             if attempt == "step":
@@ -239,6 +239,7 @@ class _QuadraticModel:
         return None, 0.0
 
 
-def _merit(evaluation, penalty):
-    merit = evaluation.fun + penalty * float(evaluation.excess.sum())
+def _merit(objective, excess, penalty):
+    """Objective plus the penalty of the total violation; infinite if it is unknown."""
+    merit = objective + penalty * float(excess.sum())
     return merit if np.isfinite(merit) else np.inf

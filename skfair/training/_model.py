@@ -36,8 +36,10 @@ CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
 class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
-    A subclass has the parameters named below and `tolerance`, `loss`, and makes a model of the
-    training data.
+    A subclass has the parameters named below and `tolerance`, `loss`. Its ``fit`` checks the input
+    and calls `_fit`, which calls three hooks: `_model` makes the model of the training data,
+    `_enforce` trains it such that the constraints are kept, and `_predictor` returns the fitted
+    attributes that predictions need.
     """
 
     __metadata_request__fit = {"sensitive_features": True}

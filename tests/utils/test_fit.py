@@ -7,11 +7,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.losses import LOSSES
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 
 
 class Model:
-    @restore_on_failure
+    @restore_on_failure(one_blas_thread=False)
     def fit(self, value, error=None):
         """Set two attributes, and raise between them on request."""
         self.first_ = value
@@ -51,7 +51,7 @@ def two_threads():
 
 
 class Counter:
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     def fit(self, X):
         """Count the threads of BLAS."""
         self.n_threads_ = blas_threads()
@@ -67,7 +67,7 @@ def test_blas_has_one_thread_in_a_fit_of_any_size(two_threads):
 
 def test_an_error_in_a_fit_lifts_the_limit(two_threads):
     class Model:
-        @limit_blas
+        @restore_on_failure(one_blas_thread=True)
         def fit(self, X):
             raise ValueError
 

@@ -17,7 +17,7 @@ from skfair.cluster.kmeans._input import check_input
 from skfair.cluster.kmeans._lloyd import check_runs
 from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
-from skfair.utils._fit import limit_blas, restore_on_failure
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import (
     Interval,
@@ -259,8 +259,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """The validated input."""
         return check_input(self, X, sensitive_features, sample_weight)
 
-    @restore_on_failure
-    @limit_blas
+    @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     def fit(
         self,

@@ -237,7 +237,7 @@ class FairSpectralClustering(FairClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @restore_on_failure
+    @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     def fit(
         self,

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skfair.problems import original_multipliers
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP
 from skfair.solvers.literature._switching_subgradient import SwitchingSubgradient
@@ -127,4 +128,4 @@ class IDCA(Solver):
             if not (result.x != evaluation.x).any():
                 return
             evaluation = problem.evaluate(result.x)
-            multipliers = convex.rows.original_multipliers(result.multipliers)
+            multipliers = original_multipliers(convex.rows, result.multipliers)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skfair.problems import original_multipliers
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers.stochastic._stochastic import StochasticSolver
 from skfair.utils._sklearn import Interval
@@ -141,5 +142,5 @@ class StochasticIDCA(StochasticSolver):
             Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
             # The answer of the convex problem is the running mean of its iterates.
             mean = mean + (x - mean) / (t + 1)
-            here = yield mean, rows.original_multipliers(one_sided.multipliers(Q / weight))
+            here = yield mean, original_multipliers(rows, one_sided.multipliers(Q / weight))
         return here, Q

@@ -123,7 +123,9 @@ class StochasticSolver(Solver):
 
     def _n_per_event(self, problem):
         """Samples per event of a batch for the constraint."""
-        return -(-self.batch_size // max(1, problem.rows.n_events))
+        rows = getattr(problem.rows, "components", (problem.rows,))
+        n_events = sum(one.n_events for one in rows if len(one.lower))
+        return -(-self.batch_size // max(1, n_events))
 
 
 def settle_auxiliary(evaluation):
