@@ -14,7 +14,7 @@ from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
 from skfair.partitions import Partitions, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
-from skfair.problems._partitioned import _smooth_means
+from skfair.problems._partitioned import _smooth_sums
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -107,7 +107,7 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
         partitioned = divide(full)
         yield from partitioned.reduce_at(x, multipliers, False)
         yield from partitioned.partitions.reduce(_count, np.array([parameters]))[:3]
-        for sums in (_residuals, _smooth_means):
+        for sums in (_residuals, _smooth_sums):
             yield from partitioned.partitions.reduce(sums, parameters)
 
     compiled = [*results()]
