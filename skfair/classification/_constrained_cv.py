@@ -59,7 +59,7 @@ from skfair.training import (
     store_fit,
     unconstrained_attributes,
     warn_of_cost,
-    warn_of_duplicates,
+    warn_of_dependence,
     warn_of_outcome,
 )
 from skfair.utils._fit import restore_on_failure
@@ -122,7 +122,8 @@ class ConstrainedClassifierCV(
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which the population keeps the tolerance too, as in
-        `ConstrainedERMClassifier`: the final linear model is then held to a smaller one.
+        `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
+        must be independent: where several belong to one person or household, pass ``groups``.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
@@ -377,7 +378,7 @@ class ConstrainedClassifierCV(
         training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
         check_several_classes(training.one_vs_rest(), constraints, self.confidence_level)
         if self.confidence_level is not None:
-            warn_of_duplicates(training.samples.X, training)
+            warn_of_dependence(training.samples.X, training)
         return training, rows
 
     def _split(self, X, y, training, rows, metadata, groups, params):

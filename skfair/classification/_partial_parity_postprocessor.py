@@ -48,7 +48,7 @@ from skfair.training import (
     make_criterion,
     store_fit,
     unconstrained_attributes,
-    warn_of_duplicates,
+    warn_of_dependence,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
@@ -391,7 +391,7 @@ class PartialParityPostprocessor(
                 "one dense column per attribute to use the combinations that occur."
             )
         if self.confidence_level is not None:
-            warn_of_duplicates(X, training)
+            warn_of_dependence(X, training)
         return training, rows
 
     def _cross_fit(self, X, y, training, rows, metadata, groups, context):

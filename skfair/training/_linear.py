@@ -10,7 +10,7 @@ from skfair.enforcement import Fitter, enforce_in_population
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.training._cost import warn_of_cost_to
-from skfair.training._duplicates import warn_of_duplicates
+from skfair.training._dependence import warn_of_dependence
 from skfair.training._model import ConstrainedModel, feature_attributes
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.training._partitioned import divide
@@ -57,7 +57,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         # Without groups there is nothing to guarantee.
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
-            warn_of_duplicates(training.X, training)
+            warn_of_dependence(training.X, training)
         start = self._start(problem.model, training)
         # Callbacks see the fit begin, every iteration of every problem, and the fit end.
         context = self._init_callback_context(max_subtasks=None)

@@ -13,7 +13,7 @@ from skfair.enforcement import Fitter, Guarantee, enforce_in_population
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._cost import warn_of_cost_to
-from skfair.training._duplicates import warn_of_duplicates
+from skfair.training._dependence import warn_of_dependence
 from skfair.training._model import ConstrainedModel, feature_attributes
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.utils._messages import warn
@@ -65,7 +65,7 @@ class ConstrainedNetwork(ConstrainedModel):
         problem = self._problem_of(model, training, constraints, weights)
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
-            warn_of_duplicates(training.X, training)
+            warn_of_dependence(training.X, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         watch = FitProgress(
