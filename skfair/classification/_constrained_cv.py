@@ -61,6 +61,7 @@ from skfair.training import (
     warn_of_cost,
     warn_of_dependence,
     warn_of_outcome,
+    warn_of_rare_decisions,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
@@ -508,7 +509,11 @@ class ConstrainedClassifierCV(
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
+            plain = log_odds_parameters(problem.model)
+            warn_of_cost(problem, parameters, plain)
+            if self.confidence_level is not None:
+                scores = map(problem.predict_scores, (parameters, plain))
+                warn_of_rare_decisions(problem.mean_weights, *scores)
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(

@@ -49,6 +49,7 @@ from skfair.training import (
     store_fit,
     unconstrained_attributes,
     warn_of_dependence,
+    warn_of_rare_decisions,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
@@ -341,6 +342,9 @@ class PartialParityPostprocessor(
         )
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound.tolerance)
+        if self.confidence_level is not None:
+            fair_scores = guarantee.candidate.scores
+            warn_of_rare_decisions(samples.weights, fair_scores, samples.y_score)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

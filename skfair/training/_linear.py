@@ -79,7 +79,8 @@ class ConstrainedLinearModel(ConstrainedModel):
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, problem.constraint, guarantee)
         if not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(fitter, candidate, is_real=training.classes is None)
+            is_guaranteed = confidence is not None
+            warn_of_cost_to(fitter, candidate, training.classes is None, is_guaranteed)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

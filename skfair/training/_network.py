@@ -100,7 +100,7 @@ class ConstrainedNetwork(ConstrainedModel):
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, fitter.constraint, guarantee)
         if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(fitter, guarantee.candidate, is_real=False)
+            warn_of_cost_to(fitter, guarantee.candidate, False, confidence is not None)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
