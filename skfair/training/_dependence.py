@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.utils._clustered_samples import describe_clustered_samples
+from skfair.utils._clustered_samples import warn_of_clustered_samples
 from skfair.utils._messages import warn
 
 _SHARE = 0.03
@@ -31,14 +31,12 @@ def warn_of_dependence(X, training):
             "copies out and pass sample_weight."
         )
         return
-    clause = describe_clustered_samples(X)
-    if clause is not None:
-        warn(
-            f"Samples seem to belong together, such as members of a household: {clause}. But "
-            "confidence_level takes samples for independent, and the probability is too high if "
-            "they are not. Pass fit(..., groups=ids), with equal ids for samples that belong "
-            "together, and with different ids if all are independent."
-        )
+    warn_of_clustered_samples(
+        X,
+        "But confidence_level takes samples for independent, and the probability is too high if "
+        "they are not. Pass fit(..., groups=ids), with equal ids for samples that belong together, "
+        "and with different ids if all are independent.",
+    )
 
 
 def _share_of_copies(X, training):

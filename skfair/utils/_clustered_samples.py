@@ -8,6 +8,8 @@ columns, where so many equal values are no chance.
 import numpy as np
 from scipy import sparse
 
+from skfair.utils._messages import warn
+
 _MAX_COLUMNS = 100
 """Columns that are examined, at equal distances, if there are more."""
 
@@ -39,6 +41,13 @@ _PRIME = 65521
 
 _BLOCK = 1 << 16
 """Samples that are converted to numbers at a time."""
+
+
+def warn_of_clustered_samples(X, advice):
+    """Warn, with advice, where samples seem to belong together."""
+    clause = describe_clustered_samples(X)
+    if clause is not None:
+        warn(f"Samples seem to belong together, such as members of a household: {clause}. {advice}")
 
 
 def describe_clustered_samples(X):
