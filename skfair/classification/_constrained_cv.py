@@ -122,7 +122,7 @@ class ConstrainedClassifierCV(
         each held to its own tolerance. None only calibrates the classifier.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
+        Level of a guarantee that the population keeps the tolerance too, as in
         `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
         must be independent: where several belong to one person or household, pass ``groups``.
     {min_group_size}

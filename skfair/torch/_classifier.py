@@ -47,7 +47,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         them.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
+        Level of a guarantee that the population keeps the tolerance too, as in
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
         Samples must be independent: where several belong to one person or household, pass
         ``groups``.
