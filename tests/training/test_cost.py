@@ -229,15 +229,17 @@ def test_rare_decisions_at_the_edge(rate, plain, is_warned):
 )
 def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
     """Each model hands over its scores, those without constraint, and its weights."""
-    seen = []
+    calls = []
     for module in (_cost, _constrained_cv):
-        monkeypatch.setattr(module, "warn_of_rare_decisions", lambda *given: seen.append(given))
+        monkeypatch.setattr(
+            module, "warn_of_rare_decisions", lambda *arguments: calls.append(arguments)
+        )
     X, y, groups = six_groups(0, n=1200)
     groups = groups // 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y, sensitive_features=groups)
-    ((weights, scores, plain_scores),) = seen
+    ((weights, scores, plain_scores),) = calls
     assert len(weights) == len(scores) == len(plain_scores) == 1200
     oof = model.oof_scores_ if hasattr(model, "oof_scores_") else model.decision_function(X)
     np.testing.assert_array_equal(scores > 0, oof > 0)

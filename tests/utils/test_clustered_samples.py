@@ -1,4 +1,4 @@
-"""Samples that belong together, and data whose samples only look alike."""
+"""Samples that belong together, and data whose samples are independent."""
 
 import time
 
@@ -32,7 +32,7 @@ def draw_table(n, rng):
             "income": rng.lognormal(size=n),
             "rent": rng.gamma(2.0, size=n).round(1),
             "region": rng.choice(["north", "south", "east", "west", None], size=n),
-            "rooms": np.where(rng.random(n) < 0.1, np.nan, rng.integers(1, 7, size=n)),
+            "bedrooms": np.where(rng.random(n) < 0.1, np.nan, rng.integers(1, 7, size=n)),
             "value": rng.lognormal(size=n).round(2),
         }
     )
@@ -42,7 +42,7 @@ def draw_table(n, rng):
 
 def draw_indicators(n, rng):
     """The table with one column per label: members differ in four or fewer columns."""
-    return pd.get_dummies(draw_table(n, rng).fillna({"rooms": 0}), dtype=float).to_numpy()
+    return pd.get_dummies(draw_table(n, rng).fillna({"bedrooms": 0}), dtype=float).to_numpy()
 
 
 def draw_correlated(n, rng):
@@ -100,10 +100,10 @@ def draw_sorted(n, rng):
 
 
 def draw_derived(n, rng):
-    """Ten columns that follow from the month, as prices do, and six of the person."""
+    """Ten columns that follow from the month, and six of the person."""
     month = np.sort(rng.integers(12, size=n))
-    prices = rng.normal(size=(12, 10))[month]
-    return np.hstack((prices, rng.integers(9, size=(n, 5)), rng.integers(90, size=(n, 1))))
+    by_month = rng.normal(size=(12, 10))[month]
+    return np.hstack((by_month, rng.integers(9, size=(n, 5)), rng.integers(90, size=(n, 1))))
 
 
 @pytest.mark.parametrize("n", [300, 3000])
