@@ -9,6 +9,7 @@ from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
+from benchmarks.guarantees.new_data import new_data
 from benchmarks.guarantees.overfitting import overfitted_forest
 from benchmarks.guarantees.rate_ratios import rate_ratios
 from benchmarks.guarantees.redraws import redraw_kinds, redraws
@@ -86,6 +87,7 @@ BENCHMARKS = {
     "reports": reports,
     "selection": selection,
     "monitoring": monitor_benchmark,
+    "new-data": new_data,
     "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,

@@ -1,12 +1,13 @@
-"""Power of certificates at the planned sample size."""
+"""Power of certificates and of guaranteed fits at the planned sample size."""
 
 import warnings
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.tables import Check, Report
+from benchmarks.tables import Check, Report, join_reports
 from skfair.audit import certify
+from skfair.classification import ConstrainedERMClassifier
 from skfair.inference import required_sample_size
 
 RATES = (0.001, 0.005, 0.02, 0.1, 0.2, 0.5)
@@ -14,6 +15,20 @@ TOLERANCES = (0.01, 0.05, 0.1, 0.2, 0.5)
 N_GROUPS = (2, 4, 10)
 MANY = 3000  # samples of a group above which the exact tests would take minutes
 
+SIZES = (1_000, 5_000, 30_000, 200_000)
+GROUPS = (2, 4, 6, 10)
+MANY_OF_FIT = 30_000  # samples above which redraws of a fit would take minutes
+USEFUL = (0.05, 0.95)
+"""Selection rates between which the guarantee of a fit is counted: others are nearly constant."""
+
+COLUMNS = 15
+OTHER_FITS = (
+    (1_000, 2, "demographic_parity", 5),
+    (1_000, 2, "demographic_parity", 40),
+    (2_000, 2, "equal_opportunity", 15),
+    (4_000, 4, "equal_opportunity", 15),
+)
+"""Further fits: samples, groups, constraint and columns."""
 
 IDENTITY = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
 """A classifier whose decision is its only feature."""
@@ -41,7 +56,16 @@ def certified_share(n, rate, tolerance, n_groups, n_draws, rng):
 
 
 def sample_size(budget):
-    """Power of certificates at the planned size, by rates, tolerances and groups."""
+    """Power of certificates and of guaranteed fits at the planned size.
+
+    Fits: the tolerance that is guaranteed with a probability of .80 at confidence .95, by samples
+    and groups of equal size, for rates of one half, and the proportion of draws in which it is.
+    """
+    return join_reports([_plan_certificates(budget), _plan_fits(budget)])
+
+
+def _plan_certificates(budget):
+    """Power of certificates by rates, tolerances and groups."""
     n_draws = 2000 if budget.n_runs > 1 else 200
     records, powers = [], []
     for rate in RATES:
@@ -62,3 +86,58 @@ def sample_size(budget):
         f"(sizes up to {MANY:,})"
     )
     return Report(title, records, [Check("power", powers, ">=", 0.78)])
+
+
+def guaranteed_tolerance(n_samples, n_groups):
+    """The tolerance that a fit to groups of equal size is planned to be guaranteed at."""
+    # Four times as many samples halve it.
+    at_one_percent = n_groups * required_sample_size(0.01, n_groups=n_groups, kind="fit")
+    return 0.01 * np.sqrt(at_one_percent / n_samples)
+
+
+def draw_groups(n_samples, n_groups, n_columns, rng):
+    """Features, classes and groups of equal size, whose means differ in four columns.
+
+    Without constraint the gap is about .6, more than any tolerance of the table.
+    """
+    groups = np.arange(n_samples) % n_groups
+    X = rng.normal(size=(n_samples, n_columns))
+    X[:, :4] += 0.8 * np.linspace(-1.0, 1.0, n_groups)[groups][:, np.newaxis]
+    scores = X.sum(axis=1) * np.sqrt(0.6 / n_columns)
+    return X, (scores + rng.logistic(size=n_samples) > 0).astype(int), groups
+
+
+def guaranteed_share(n_samples, n_groups, constraint, n_columns, tolerance, n_draws):
+    """Proportion of fits that are guaranteed at a level of .95 and not nearly constant."""
+    count = 0
+    for seed in range(n_draws):
+        X, y, groups = draw_groups(n_samples, n_groups, n_columns, np.random.default_rng(seed))
+        model = ConstrainedERMClassifier(constraint, tolerance=tolerance, confidence_level=0.95)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y, sensitive_features=groups)
+        is_useful = USEFUL[0] <= model.predict(X).mean() <= USEFUL[1]
+        count += is_useful and model.guarantee_probability_ >= 0.95
+    return count / n_draws
+
+
+def _plan_fits(budget):
+    """Tolerances that fits are guaranteed at, by samples and groups, and other fits."""
+    table = [(n, k, "demographic_parity", COLUMNS) for n in SIZES for k in GROUPS]
+    records, shares = [], []
+    n_draws = 20 if budget.n_runs > 1 else 4
+    for n, k, constraint, n_columns in [*table, *OTHER_FITS]:
+        # Half of the samples are positive: equal opportunity counts these.
+        n_counted = n / 2 if constraint == "equal_opportunity" else n
+        tolerance = guaranteed_tolerance(n_counted, k)
+        record = {"samples": n, "groups": k, "constraint": constraint, "columns": n_columns}
+        record["tolerance"] = round(float(tolerance), 3)
+        if n <= MANY_OF_FIT:
+            share = guaranteed_share(n, k, constraint, n_columns, tolerance, n_draws)
+            record["guaranteed"] = share
+            shares.append(share)
+        records.append(record)
+    title = f"Fits planned for a probability of .80: proportion guaranteed of {n_draws} draws"
+    # Two standard errors of a proportion of .80.
+    bound = round(0.8 - 2.0 * np.sqrt(0.16 / n_draws), 3)
+    return Report(title, records, [Check("guaranteed fits", shares, ">=", bound)])

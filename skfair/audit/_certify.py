@@ -17,6 +17,7 @@ from skfair.audit._model_predictions import (
     predict_for_metric,
     resolve_constraint,
     target_and_scores,
+    warn_of_dependent_samples,
 )
 from skfair.groups import check_columns
 from skfair.inference import (
@@ -203,7 +204,7 @@ def certify(
     UserWarning
         If groups are too small for any certificate of rates, or their values too skewed for one of
         means (the message names them); if some rows of X are in `X_fit`; if weights are very
-        uneven.
+        uneven; if samples look like several of one person or household, which are not independent.
 
     References
     ----------
@@ -229,6 +230,7 @@ def certify(
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
     refuse_training_data(X, X_fit)
+    warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
     certificates = [
         _certify_gap(  # type: ignore[misc]

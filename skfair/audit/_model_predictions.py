@@ -13,6 +13,7 @@ from skfair.constraints import (
 )
 from skfair.groups import check_alignment
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
+from skfair.utils._clustered_samples import warn_of_clustered_samples
 from skfair.utils._messages import resolve_name
 
 
@@ -29,6 +30,15 @@ def metric_kind(constraint):
     if constraint.counts_decisions:
         return "classification"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
+
+
+def warn_of_dependent_samples(X):
+    """Warn if held-out samples seem to belong together: standard errors would be too small."""
+    warn_of_clustered_samples(
+        X,
+        "But certificates and intervals take samples for independent, and are too narrow if they "
+        "are not. Pass one sample of each household or person.",
+    )
 
 
 def check_model(estimator):

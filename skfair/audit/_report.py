@@ -18,7 +18,7 @@ from skfair.audit._estimators import estimators_by_name, find_positive_label, in
 from skfair.audit._json import report_fields, report_to_json
 from skfair.audit._local_law_144 import missing_fields, summary_sections
 from skfair.audit._markdown import render_markdown
-from skfair.audit._model_predictions import check_model
+from skfair.audit._model_predictions import check_model, warn_of_dependent_samples
 from skfair.audit._page import render_fragment, render_page
 from skfair.audit._provenance import collect_facts
 from skfair.audit._sections import report_sections
@@ -190,6 +190,8 @@ class FairnessReport:
             As for :meth:`from_predictions`.
         """
         check_model(estimator)
+        if is_classifier(estimator) or is_regressor(estimator):
+            warn_of_dependent_samples(X)
         (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
         settings |= {"sensitive_features": sensitive_features}
         if is_regressor(estimator):

@@ -59,8 +59,9 @@ from skfair.training import (
     store_fit,
     unconstrained_attributes,
     warn_of_cost,
-    warn_of_duplicates,
+    warn_of_dependence,
     warn_of_outcome,
+    warn_of_rare_decisions,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
@@ -121,8 +122,9 @@ class ConstrainedClassifierCV(
         each held to its own tolerance. None only calibrates the classifier.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
-        `ConstrainedERMClassifier`: the final linear model is then held to a smaller one.
+        Level of a guarantee that the population keeps the tolerance too, as in
+        `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
+        must be independent: where several belong to one person or household, pass ``groups``.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
@@ -377,7 +379,7 @@ class ConstrainedClassifierCV(
         training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
         check_several_classes(training.one_vs_rest(), constraints, self.confidence_level)
         if self.confidence_level is not None:
-            warn_of_duplicates(training.samples.X, training)
+            warn_of_dependence(training.samples.X, training)
         return training, rows
 
     def _split(self, X, y, training, rows, metadata, groups, params):
@@ -507,7 +509,11 @@ class ConstrainedClassifierCV(
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
+            plain = log_odds_parameters(problem.model)
+            warn_of_cost(problem, parameters, plain)
+            if self.confidence_level is not None:
+                scores = map(problem.predict_scores, (parameters, plain))
+                warn_of_rare_decisions(problem.mean_weights, *scores)
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(

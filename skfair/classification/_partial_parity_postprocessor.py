@@ -48,7 +48,8 @@ from skfair.training import (
     make_criterion,
     store_fit,
     unconstrained_attributes,
-    warn_of_duplicates,
+    warn_of_dependence,
+    warn_of_rare_decisions,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
@@ -341,6 +342,9 @@ class PartialParityPostprocessor(
         )
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound.tolerance)
+        if self.confidence_level is not None:
+            fair_scores = guarantee.candidate.scores
+            warn_of_rare_decisions(samples.weights, fair_scores, samples.y_score)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -391,7 +395,7 @@ class PartialParityPostprocessor(
                 "one dense column per attribute to use the combinations that occur."
             )
         if self.confidence_level is not None:
-            warn_of_duplicates(X, training)
+            warn_of_dependence(X, training)
         return training, rows
 
     def _cross_fit(self, X, y, training, rows, metadata, groups, context):

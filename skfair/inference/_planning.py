@@ -1,11 +1,13 @@
-"""Sample size that a certificate requires."""
+"""Sample size that a certificate, or the guarantee of a fit, requires."""
 
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from scipy import special, stats
 
 from skfair.inference._exact import exact_pair_test
+from skfair.inference._gap_posterior import range_probability
 from skfair.inference._limits import check_level, clopper_pearson, rate_limits
 
 _NORMAL_COUNT = 40.0
@@ -13,6 +15,9 @@ _NORMAL_COUNT = 40.0
 
 _NEGLIGIBLE = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
+
+_NOISE = 0.6
+"""Share of the range of sampling noise by which posteriors of a range must be narrower."""
 
 
 def required_sample_size(
@@ -22,12 +27,14 @@ def required_sample_size(
     rate: float = 0.5,
     confidence_level: float = 0.95,
     power: float = 0.8,
+    kind: Literal["certificate", "fit"] = "certificate",
 ) -> int:
-    r"""Sample size of each group at which `skfair.audit.certify` certifies a fair model.
+    r"""Sample size of each group at which a model is certified, or a fit guaranteed.
 
-    The smallest size n at which a model whose groups all have the rate p is certified to keep the
-    tolerance :math:`\epsilon` with the given power. If each group can expect 40 successes and 40
-    failures, that is by the normal approximation
+    For a certificate by `skfair.audit.certify` it is the smallest size n at which a model whose
+    groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
+    power. If each group can expect 40 successes and 40 failures, it follows from the normal
+    approximation:
 
     .. math:: n = p (1 - p) \Bigl( \frac{\sqrt 2 \, z_c + q_{k, b}}{\epsilon} \Bigr)^2
 
@@ -37,19 +44,34 @@ def required_sample_size(
     :math:`\log(1 - c) / \log(1 - \epsilon)` samples: there even a group without a success is
     compatible with a rate above :math:`\epsilon`.
 
+    For a fit with ``confidence_level``, the smallest size at which Jeffreys' posteriors of k equal
+    rates p lie within :math:`\epsilon \, q_{k, c} / (q_{k, c} + 0.6 \, q_{k, b})` of one another
+    with a probability of the confidence level c, about
+
+    .. math:: n = p (1 - p) \Bigl( \frac{q_{k, c} + 0.6 \, q_{k, b}}{\epsilon} \Bigr)^2.
+
+    The first quantile is the uncertainty of rates that the fit has made equal. The second is the
+    sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
+    width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
+    One that shall use more of the tolerance, which costs less accuracy, needs more samples.
+
     Parameters
     ----------
     tolerance : float in (0, 1)
-        Largest gap allowed, less the gap that the model is expected to have.
+        Largest gap allowed, less the gap that the model is expected to have, or that the fit shall
+        have in training.
     n_groups : int, default=2
         Number of groups compared, at least 2.
     rate : float in (0, 1), default=0.5
         Rate of the groups; 0.5 needs the largest sample. A rate within a class, such as the true
         positive rate, counts the samples of that class only.
     confidence_level : float, default=0.95
-        Confidence level of the certificate.
+        Confidence level of the certificate, or of the fit.
     power : float, default=0.8
-        Probability of obtaining the certificate.
+        Probability of obtaining the certificate, or that a fit is guaranteed.
+    kind : {"certificate", "fit"}, default="certificate"
+        "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
+        classifier with ``confidence_level``.
 
     Returns
     -------
@@ -76,19 +98,30 @@ def required_sample_size(
 
     >>> required_sample_size(0.05, rate=0.001)
     59
+
+    A classifier that is fitted with ``confidence_level=0.95``:
+
+    >>> required_sample_size(0.05, rate=0.2, kind="fit")
+    953
     """
     for name, value in {"tolerance": tolerance, "rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}.")
     if not isinstance(n_groups, Integral) or n_groups < 2:
         raise ValueError(f"n_groups must be a whole number from 2 on; got {n_groups!r}.")
+    if kind not in ("certificate", "fit"):
+        raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
     level = check_level(confidence_level)
+    if kind == "fit":
+        return _size_of_fit(tolerance, n_groups, rate, level, power)
     rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
     n = _approximate_size(tolerance, n_groups, rate, level, power)
     if n * rate >= _NORMAL_COUNT:
         return n
     start = max(smallest_certifiable(tolerance, level), int(0.8 * n))
-    return _exact_size(start, tolerance, n_groups, rate, level, power)
+    return _smallest_size(
+        start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
+    )
 
 
 def smallest_certifiable(tolerance, level):
@@ -104,12 +137,19 @@ def _approximate_size(tolerance, n_groups, rate, level, power):
     return int(np.ceil(rate * (1.0 - rate) * ((np.sqrt(2.0) * z + spread) / tolerance) ** 2))
 
 
-def _exact_size(start, tolerance, n_groups, rate, level, power):
-    """Sample size of each group, at least ``start``, by binomial probabilities."""
+def _size_of_fit(tolerance, n_groups, rate, level, power):
+    """Sample size of each group at which the posterior of equal rates is certain enough."""
+    certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
+    errors, rates = certain + _NOISE * noise, np.full(n_groups, rate)
+    width = tolerance * certain / errors
+    return _smallest_size(
+        max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
+        lambda n: range_probability(rates, np.full(n_groups, n), width) >= level,
+    )
 
-    def is_enough(n):
-        return certificate_power(n, tolerance, n_groups, rate, level) >= power
 
+def _smallest_size(start, is_enough):
+    """Smallest sample size of each group, from ``start`` on, that is enough."""
     # Bracket the size, then halve the bracket.
     low, high = start - 1, start
     while not is_enough(high):

@@ -47,8 +47,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         them.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
+        Level of a guarantee that the population keeps the tolerance too, as in
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
+        Samples must be independent: where several belong to one person or household, pass
+        ``groups``.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"

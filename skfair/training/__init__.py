@@ -2,9 +2,9 @@
 
 from skfair.training._collected import fit_collected
 from skfair.training._constraints import resolve_constraints
-from skfair.training._cost import warn_of_cost
+from skfair.training._cost import warn_of_cost, warn_of_rare_decisions
+from skfair.training._dependence import warn_of_dependence
 from skfair.training._docs import document
-from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._files import Storable
 from skfair.training._input import (
     Training,

@@ -1,4 +1,4 @@
-"""Warning for constraints that cost most of what the model improves on a constant."""
+"""Warnings for constraints that cost most of what the model improves on a constant."""
 
 from dataclasses import replace
 
@@ -9,17 +9,22 @@ from skfair.losses import over_pairs
 from skfair.solvers import SQP
 from skfair.utils._messages import warn
 
-_PLAIN = SQP(max_iter=3, tol=1e-3)
+_RARE, _NOT_RARE, _MULTIPLE = 0.01, 0.02, 10.0
+"""A class is rare if the model gives it to less than the first share of the samples, and a fit
+without constraint to at least the second; or a fit without constraint to ten times as many."""
+
+_PLAIN = SQP(max_iter=10, tol=1e-3)
 _MAX_SAMPLES = 1 << 13
 """The fit without constraint is a few Newton steps on a subsample of this size, which determines
 its accuracy to two digits in a small share of the time of a fit."""
 
 
-def warn_of_cost_to(task, candidate, is_real):
+def warn_of_cost_to(task, candidate, is_real, is_guaranteed=False):
     """`warn_of_cost` for the task of a linear model, with a fit without constraint made here.
 
     It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
-    start where there are very many.
+    start where there are very many. Where the population is to keep the tolerance, rare decisions
+    are warned of, too.
     """
     if candidate.is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
         return
@@ -30,6 +35,35 @@ def warn_of_cost_to(task, candidate, is_real):
         free = free.take(np.random.default_rng(0).integers(len(free.target), size=_MAX_SAMPLES))
     plain = _PLAIN.solve(free, task.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
+    if is_guaranteed:
+        scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
+        warn_of_rare_decisions(problem.mean_weights, *scores)
+
+
+def warn_of_rare_decisions(weights, scores, plain_scores):
+    """Warn if decisions are nearly constant, and those without constraint are not.
+
+    Their rates are nearly equal in all groups of any population, so that a guarantee of them says
+    little. Constant decisions have a warning of their own.
+    """
+    rate, plain = (weights @ (one > 0) / weights.sum() for one in (scores, plain_scores))
+    is_positive_rare = _is_rare(rate, plain)
+    if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
+        return
+    which = "positive" if is_positive_rare else "negative"
+    share, without = (one if is_positive_rare else 1.0 - one for one in (rate, plain))
+    warn(
+        f"Decisions are nearly constant: the model gives {share:.2%} of the training samples the "
+        f"{which} class, and without constraint {without:.2%}. Rates of nearly constant decisions "
+        "are equal in any population, so that the guarantee of confidence_level says little here. "
+        "Raise the tolerance, pass more samples, lower confidence_level, or merge or leave out "
+        "small groups (min_group_size)."
+    )
+
+
+def _is_rare(share, plain):
+    """Whether a class is rare, and far more so than without constraint."""
+    return (0.0 < share < _RARE and plain >= _NOT_RARE) or 0.0 < _MULTIPLE * share < plain
 
 
 def warn_of_cost(problem, parameters, plain, is_real=False):

@@ -16,7 +16,7 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._cost import warn_of_cost_to
-from skfair.training._duplicates import warn_of_duplicates
+from skfair.training._dependence import warn_of_dependence
 from skfair.training._files import Storable
 from skfair.training._outcome import (
     FitProgress,
@@ -81,7 +81,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         # Without groups there is nothing to guarantee.
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
-            warn_of_duplicates(training.X, training)
+            warn_of_dependence(training.X, training)
         # Callbacks see the fit begin, every iteration of every problem, and the fit end.
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -96,7 +96,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, fitter.constraint, guarantee)
         if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(fitter, guarantee.candidate, is_real=training.classes is None)
+            is_real, is_guaranteed = training.classes is None, confidence is not None
+            warn_of_cost_to(fitter, guarantee.candidate, is_real, is_guaranteed)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

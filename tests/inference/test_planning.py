@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.guarantees.sample_size import certified_share
+from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair.audit import _certify
 from skfair.inference import AUCs, all_pairs, balance_limit, required_sample_size, upper_limit
+from skfair.inference._gap_posterior import range_probability
 from skfair.inference._planning import certificate_power, smallest_certifiable
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
@@ -160,3 +161,75 @@ def test_weighted_areas_have_students_quantiles():
     reach = uneven.values - uneven.limits(0.975)[0]
     expected = stats.t.ppf(0.975, uneven.sizes - 1) * uneven._errors
     np.testing.assert_allclose(reach, expected)
+
+
+PLANNED_FITS = {2: 492, 4: 845, 10: 1283}  # tolerance .05, rate .2, a training gap of 0
+
+
+@pytest.mark.parametrize("n_groups", PLANNED_FITS)
+def test_a_fit_of_equal_rates_needs_the_size_of_the_table(n_groups):
+    """Hardly any power: out-of-fold rates as equal as those of the training data."""
+    n = required_sample_size(0.05, n_groups=n_groups, rate=0.2, power=1e-12, kind="fit")
+    noise = 0.6 * stats.studentized_range.ppf(1e-12, n_groups, np.inf)
+    certain = stats.studentized_range.ppf(0.95, n_groups, np.inf)
+    assert n * (certain / (certain + noise)) ** 2 == pytest.approx(PLANNED_FITS[n_groups], rel=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "power"), [(2, 0.5), (2, 0.8), (4, 0.8), (4, 0.9), (6, 0.8), (10, 0.8)]
+)
+def test_the_size_of_a_fit_is_enough_for_noisy_rates(n_groups, power):
+    """Two routes: the formula, and posteriors of rates that are drawn with their noise."""
+    rate, tolerance, n_draws = 0.3, 0.1, 300
+    n = required_sample_size(tolerance, n_groups=n_groups, rate=rate, power=power, kind="fit")
+    rates = np.random.default_rng(0).binomial(n, rate, size=(n_draws, n_groups)) / n
+    sizes = np.full(n_groups, n)
+    share = np.mean([range_probability(one, sizes, tolerance) >= 0.95 for one in rates])
+    assert share == pytest.approx(power, abs=0.1)
+
+
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_half_the_tolerance_of_a_fit_takes_four_times_as_many_samples(n_groups):
+    sizes = [required_sample_size(t, n_groups=n_groups, kind="fit") for t in (0.04, 0.02)]
+    assert sizes[1] == pytest.approx(4 * sizes[0], rel=0.01)
+
+
+def test_the_size_of_a_fit_is_the_smallest():
+    """At rates near 0 and 1 too, where the prior counts."""
+    for rate in (0.5, 0.01, 0.995):
+        n = required_sample_size(0.1, rate=rate, kind="fit")
+        certain, noise = stats.studentized_range.ppf([0.95, 0.8], 2, np.inf)
+        width = 0.1 * certain / (certain + 0.6 * noise)
+        rates = np.full(2, rate)
+        assert range_probability(rates, np.full(2, n), width) >= 0.95
+        assert range_probability(rates, np.full(2, n - 1), width) < 0.95
+
+
+def test_sizes_of_fits_grow_with_groups_level_and_power():
+    sizes = [
+        required_sample_size(0.1, kind="fit", **params)
+        for params in (
+            {"confidence_level": 0.8},
+            {"power": 0.5},
+            {},
+            {"power": 0.95},
+            {"confidence_level": 0.99},
+            {"n_groups": 3},
+        )
+    ]
+    assert sizes[0] < sizes[2] < sizes[4] and sizes[1] < sizes[2] < sizes[3]
+    assert sizes[2] < sizes[5]
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="kind must be 'certificate' or 'fit'; got 'fits'"):
+        required_sample_size(0.1, kind="fits")
+
+
+def test_a_fit_is_guaranteed_at_the_planned_size():
+    """Four draws, of which most are guaranteed; at a third of the size none is."""
+    tolerance, n_groups = 0.12, 2
+    n = n_groups * required_sample_size(tolerance, n_groups=n_groups, kind="fit")
+    arguments = n_groups, "demographic_parity", 10, tolerance, 4
+    assert guaranteed_share(n, *arguments) >= 0.5
+    assert guaranteed_share(n // 3, *arguments) == 0.0

@@ -6,16 +6,19 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
     PartialParityPostprocessor,
+    _constrained_cv,
 )
 from skfair.regression import ConstrainedERMRegressor
+from skfair.training import _cost, warn_of_rare_decisions
 
-COSTS = "The constraint costs more than half"
+COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +128,119 @@ def test_the_postprocessor_does_not_compare_tiny_groups(data):
         model.decision_function(X, sensitive_features=groups),
         model.decision_function(X, sensitive_features=as_largest),
     )
+
+
+def six_groups(seed, n=5000):
+    """Six groups whose rates a tolerance of .05 cannot be shown to keep, except constant ones."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(6, size=n)
+    X = rng.normal(size=(n, 15))
+    X[:, :4] += 0.4 * np.linspace(-1.0, 1.0, 6)[groups][:, np.newaxis]
+    y = (0.2 * X.sum(axis=1) + rng.logistic(size=n) > 0).astype(int)
+    return X, y, groups
+
+
+def rarity_warning(model, X, y, groups):
+    """The warning about nearly constant decisions, or None."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups)
+    messages = [str(one.message) for one in caught if RARE in str(one.message)]
+    assert len(messages) <= 1
+    return messages[0] if messages else None
+
+
+def test_a_guarantee_of_nearly_constant_decisions_is_warned_of():
+    X, y, groups = six_groups(8)
+    model = ConstrainedERMClassifier(tolerance=0.05, confidence_level=0.95)
+    message = rarity_warning(model, X, y, groups)
+    rate = model.predict(X).mean()
+    assert not 0.01 < rate < 0.99
+    which, share = ("positive", rate) if rate < 0.5 else ("negative", 1.0 - rate)
+    assert f"gives {share:.2%} of the training samples the {which} class" in message
+    plain = ConstrainedERMClassifier(None).fit(X, y).predict(X).mean()
+    without = float(re.search(r"without constraint ([\d.]+)%", message)[1]) / 100
+    assert without == pytest.approx(plain if rate < 0.5 else 1.0 - plain, abs=0.01)
+
+
+def test_useful_guarantees_and_fits_without_one_are_not_warned_of():
+    X, y, groups = six_groups(4)
+    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.95)
+    assert rarity_warning(model, X, y, groups) is None
+    assert 0.1 < model.predict(X).mean() < 0.9
+    model = ConstrainedERMClassifier(tolerance=0.05)
+    assert rarity_warning(model, X, y, groups) is None
+
+
+@pytest.mark.parametrize("base", [4.0, 6.0, 7.0])
+@pytest.mark.parametrize(
+    ("tolerance", "name"), [(0.02, "demographic_parity"), (0.3, "loss_parity")]
+)
+def test_rare_decisions_of_a_rare_class_are_not_warned_of(base, tolerance, name):
+    """Without constraint as few samples are accepted."""
+    rng, n = np.random.default_rng(5), 3000
+    groups, X = rng.integers(2, size=n), rng.normal(size=(n, 4))
+    y = (X @ [2.0, 1.5, 1.0, 0.5] + rng.logistic(size=n) > base).astype(int)
+    for labels in (y, 1 - y):
+        model = ConstrainedERMClassifier(name, tolerance=tolerance, confidence_level=0.8)
+        assert rarity_warning(model, X, labels, groups) is None
+    assert min(y.mean(), model.predict(X).mean(), 1 - model.predict(X).mean()) < 0.12
+
+
+@pytest.mark.parametrize(
+    ("rate", "plain", "is_warned"),
+    [
+        (0.009, 0.02, True),
+        (0.009, 0.019, False),  # without constraint decisions are rare, too
+        (0.0101, 0.09, False),
+        (0.019, 0.2, True),  # less than a tenth
+        (0.021, 0.2, False),
+        (0.991, 0.98, True),
+        (0.991, 0.985, False),
+        (0.981, 0.8, True),
+        (0.0, 0.5, False),  # constant decisions have their own warning
+        (1.0, 0.5, False),
+        (0.001, 0.0101, True),
+        (0.4, 0.5, False),
+    ],
+)
+def test_rare_decisions_at_the_edge(rate, plain, is_warned):
+    """Exact shares of 10,000 samples, the first of which has no weight."""
+    scores = [
+        np.where(np.arange(10_001) <= round(10_000 * one), 1.0, -1.0) for one in (rate, plain)
+    ]
+    weights = np.r_[0.0, np.full(10_000, 0.5)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_rare_decisions(weights, *scores)
+    assert len(caught) == is_warned
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedClassifierCV(LogisticRegression(), tolerance=0.3, confidence_level=0.8),
+        pytest.param(
+            ConstrainedMLPClassifier(tolerance=0.05, confidence_level=0.8, random_state=0),
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
+    """Each model hands over its scores, those without constraint, and its weights."""
+    calls = []
+    for module in (_cost, _constrained_cv):
+        monkeypatch.setattr(
+            module, "warn_of_rare_decisions", lambda *arguments: calls.append(arguments)
+        )
+    X, y, groups = six_groups(0, n=1200)
+    groups = groups // 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, sensitive_features=groups)
+    ((weights, scores, plain_scores),) = calls
+    assert len(weights) == len(scores) == len(plain_scores) == 1200
+    oof = model.oof_scores_ if hasattr(model, "oof_scores_") else model.decision_function(X)
+    np.testing.assert_array_equal(scores > 0, oof > 0)
+    assert np.mean((plain_scores > 0) == y) > 0.6

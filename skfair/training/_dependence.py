@@ -1,8 +1,9 @@
-"""Warning for repeated samples."""
+"""Warning for samples that depend on one another: copies, and members of one household."""
 
 import numpy as np
 from scipy import sparse
 
+from skfair.utils._clustered_samples import warn_of_clustered_samples
 from skfair.utils._messages import warn
 
 _SHARE = 0.03
@@ -13,16 +14,36 @@ _CHANCE = 0.1
 with any two samples, are equal by chance: their features have few values."""
 
 
-def warn_of_duplicates(X, training):
-    """Warn if samples are repeated although ``confidence_level`` takes them for independent.
+def warn_of_dependence(X, training):
+    """Warn if samples seem to belong together: ``confidence_level`` needs independent ones.
 
     X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
     """
     if training.samples.clusters is not None:
         return
+    share = _share_of_copies(X, training)
+    if share > 0.0:
+        warn(
+            f"{share:.0%} of the samples repeat another one exactly (features, target and "
+            "sensitive features), but confidence_level takes samples for independent: folds then "
+            "test on samples that they were trained on, and the probability is too high. Pass "
+            "fit(..., groups=ids), with equal ids for samples that belong together, or leave the "
+            "copies out and pass sample_weight."
+        )
+        return
+    warn_of_clustered_samples(
+        X,
+        "But confidence_level takes samples for independent, and the probability is too high if "
+        "they are not. Pass fit(..., groups=ids), with equal ids for samples that belong together, "
+        "and with different ids if all are independent.",
+    )
+
+
+def _share_of_copies(X, training):
+    """Share of samples that repeat another one, if it is large and no chance; else 0."""
     features = _hash_rows(X)
     if features is None or len(features) != len(training.samples.target):
-        return
+        return 0.0
     codes = training.samples.groups.codes if training.samples.groups.is_disjoint else 0
     outcome = (
         np.unique(training.samples.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
@@ -31,19 +52,11 @@ def warn_of_duplicates(X, training):
     both = np.unique(np.stack((features, outcome)), axis=1, return_counts=True)[1]
     share = 1.0 - len(both) / len(outcome)
     if share <= _SHARE:
-        return
+        return 0.0
     # How often do pairs with equal features, and any pairs, have equal target and group?
     among_equal = _count_pairs(both) / _count_pairs(np.bincount(features))
     among_all = _count_pairs(np.bincount(outcome)) / _count_pairs(np.array([len(outcome)]))
-    if 1.0 - among_equal > _CHANCE * (1.0 - among_all):
-        return
-    warn(
-        f"{share:.0%} of the samples repeat another one exactly (features, target and sensitive "
-        "features), but confidence_level takes samples for independent: folds then test on samples "
-        "that they were trained on, and the probability is too high. Pass fit(..., groups=ids), "
-        "with equal ids for rows that belong together, or leave the copies out and pass "
-        "sample_weight."
-    )
+    return 0.0 if 1.0 - among_equal > _CHANCE * (1.0 - among_all) else share
 
 
 def _count_pairs(counts):
