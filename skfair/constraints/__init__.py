@@ -1,5 +1,6 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
+from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._bound import quotient_curvature as quotient_curvature
 from skfair.constraints._check import check_constraint
 from skfair.constraints._conditional import ConditionalDemographicParity

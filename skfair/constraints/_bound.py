@@ -239,14 +239,13 @@ class BoundConstraint:
 
     # The same constraint with another offset, or on other samples.
 
+    def residual(self, scores):
+        """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
+        return self.exact_sums(scores) - self.smooth_sums(scores)
+
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
-        return self.move_offset(self.exact_sums(scores) - self.smooth_sums(scores), step_size)
-
-    def move_offset(self, residual, step_size=1.0):
-        """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
-        # The offset that would make smooth sums equal to exact ones is their residual.
-        return replace(self, offset=self.offset + step_size * (residual - self.offset))
+        return move_offset(self, self.residual(scores), step_size)
 
     def linearize_at(self, scores):
         """The constraint itself: its rows suit all scores."""
@@ -266,6 +265,12 @@ class BoundConstraint:
         target = self.target[rows] if target is None else target
         events = self.events.subset(rows, factors)
         return replace(self, events=events, target=target, offset=0.0, uncompared=uncompared)
+
+
+def move_offset(constraint, residual, step_size=1.0):
+    """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
+    offset = constraint.offset
+    return replace(constraint, offset=offset + step_size * (residual - offset))
 
 
 def quotient_curvature(constraint, sums, v):

@@ -1,6 +1,7 @@
 """Parity of rates of decisions, and of mean scores, between groups."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from skfair.constraints._cells import all_samples, each_class, negatives, positives
 from skfair.constraints._constraint import Constraint
@@ -168,6 +169,21 @@ class MeanParity(Constraint):
 
     metric = "mean_score_difference"
     cells = staticmethod(all_samples)
+
+    def __init__(
+        self,
+        *,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.tolerance = tolerance
+        self.reference = reference
+        self.aggregate = aggregate
+        self.attributes = attributes
+        self.min_group_size = min_group_size
 
     @constraint_docs
     def rate(self, surrogate: Callable, loss: Callable) -> Callable:

@@ -251,8 +251,8 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
 
-    def move_offset(self, residual, step_size=1.0):
-        """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
+    def residual(self, scores):
+        """Exact sums less smooth ones, (n_sums,)."""
 
     def take_drawn(self, positions, start, n_per_event):
         """The constraint on drawn samples, of which those from `start` on come from its events."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints import sum_moments
+from skfair.constraints import move_offset, sum_moments
 from skfair.enforcement._flips import (
     N_BINS,
     count_bins,
@@ -236,7 +236,7 @@ class PartitionedCounter(Counter):
         """A constraint with its smooth rates moved to those of a model's decisions."""
         residuals = self.problem.partitions.reduce(_residuals, parameters)
         pairs = zip(constraint, residuals, strict=True)
-        return type(constraint)(one.move_offset(of_one, step_size) for one, of_one in pairs)
+        return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
 
     def count_flips(self, model, parameters, scores, lines, max_error=np.inf):
         """Errors and gaps along lines, from one pass that counts bins.
@@ -338,7 +338,7 @@ def _residuals(block, parameters):
     if residuals is not None:
         return residuals
     scores = block.predict_scores(parameters)
-    return tuple(one.exact_sums(scores) - one.smooth_sums(scores) for one in block.constraint)
+    return tuple(one.residual(scores) for one in block.constraint)
 
 
 def _count_above(block, parameters, thresholds):

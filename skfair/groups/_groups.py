@@ -43,15 +43,21 @@ class Groups:
     Groups are disjoint, with each sample in exactly one, or may overlap: then a sample may be in
     several or in none.
 
-    Attributes
+    Parameters
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
         Labels of each group, in ascending order.
-    attributes : list of length n_attributes
-        Names of the attributes; empty where groups may overlap.
+    codes : ndarray of intp, shape (n_samples,), default=None
+        Group of each sample, in [0, n_groups), if groups are disjoint.
+    matrix : csr_array of bool, shape (n_samples, n_groups), default=None
+        Whether a sample belongs to a group, if they may overlap.
+    attributes : list of length n_attributes, default=None
+        Names of the attributes of disjoint groups.
+
+    Attributes
+    ----------
     is_disjoint : bool
-        Whether each sample is in exactly one group, by the way in which groups were passed: as
-        codes, or else as a matrix.
+        Whether each sample is in exactly one group, by the way in which groups were passed.
 
     Examples
     --------

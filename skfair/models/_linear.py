@@ -239,20 +239,56 @@ class LinearModel:
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
-        """Initial parameters: zeros, whose scores are 0."""
+        """Initial parameters: zeros, whose scores are 0.
+
+        Parameters
+        ----------
+        random_state : int, RandomState instance or None, default=None
+            Not used: nothing is drawn.
+
+        Returns
+        -------
+        parameters : ndarray of shape (n_parameters,)
+        """
         return np.zeros(self.n_parameters)
 
     def evaluate(self, parameters: np.ndarray) -> Any:
-        """The `LinearPoint` at parameters."""
+        """The model at parameters; see `Model.evaluate`.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        point : LinearPoint
+        """
         by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
         return LinearPoint(self.scores(parameters), *by_scores)
 
     def last_layer(self, parameters: np.ndarray) -> Any:
-        """The model itself."""
+        """The model itself, which is linear in its parameters.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        model : LinearModel
+        """
         return self
 
     def constants(self) -> list[np.ndarray]:
-        """Parameters of constant decisions, negative and positive; [0] without an intercept."""
+        """Parameters of constant decisions.
+
+        Returns
+        -------
+        parameters : list of ndarray of shape (n_parameters,)
+            Of negative and of positive decisions; without an intercept zeros alone.
+        """
         up = self.intercept_direction()
         return [np.zeros(self.n_parameters)] if up is None else [-up, up]
 
