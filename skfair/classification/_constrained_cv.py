@@ -129,8 +129,11 @@ class ConstrainedClassifierCV(
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
-        data logistic regression. "sensitive_features" estimates nothing: the features are the
-        groups themselves, and predictions need the group of every sample.
+        data logistic regression. The choice matters: with trees a share of the decisions changes
+        when the samples are divided into other folds (``cv``), and where the groups depend on X
+        linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
+        estimates nothing: the features are the groups themselves, and predictions need the group
+        of every sample.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds) stratifies by class and group; any splitter whose test folds are a
@@ -457,6 +460,7 @@ class ConstrainedClassifierCV(
             "pos_label_": training.pos_label,
             "groups_": training.samples.groups.summary,
             "_event_features": features,
+            "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": training.unit,
         }
         return rule, problems
@@ -723,7 +727,7 @@ class ConstrainedClassifierCV(
         return odds, np.einsum("cir,cr->ic", features, coef) + self.intercept_
 
     def _codes(self, sensitive_features, n_samples):
-        """Group of each row, where it is used."""
+        """Code of each row's group in the features, where it is used."""
         if self.group_estimator != "sensitive_features":
             return None
         reason = (
@@ -731,7 +735,8 @@ class ConstrainedClassifierCV(
             "predictions need sensitive_features: with group_estimator=None the group is "
             "estimated from X."
         )
-        return encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        return self._event_codes[groups]
 
 
 def _coefficients(evaluation):

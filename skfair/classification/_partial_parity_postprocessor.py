@@ -331,7 +331,8 @@ class PartialParityPostprocessor(
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         guarantee = self._search(samples, bound, rule, positions, context)
         fitted = rule | guarantee.candidate.attributes(samples, positions)
-        codes = training.samples.groups.codes
+        # Curves and rates are those of groups by label.
+        codes = training.samples.groups.ranks[training.samples.groups.codes]
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])

@@ -203,6 +203,7 @@ class Constraint(BaseEstimator):
                 type(self).__name__,
                 events.events,
                 events.labels,
+                events.order,
                 events.counts,
                 samples.target,
                 smooth=self.rate(surrogate, loss),
@@ -281,7 +282,7 @@ class Constraint(BaseEstimator):
         """
         groups = samples.groups
         if self.attributes == "each":
-            groups = groups.single_attribute_groups()
+            groups = samples.single_attribute_groups()
         is_large = samples.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
             return groups, None

@@ -27,6 +27,8 @@ class EventMeans:
         Samples that each mean is taken over.
     labels : list of (str, object)
         Cell and group of each event.
+    order : ndarray of int, shape (n_events,)
+        Positions of the events in reports, which sort the groups of a cell by label.
     counts : ndarray of int, shape (n_events,)
         Samples in each event.
     target : ndarray of shape (n_samples,)
@@ -39,6 +41,7 @@ class EventMeans:
     name: str
     events: Events
     labels: list
+    order: np.ndarray
     counts: np.ndarray
     target: np.ndarray
     smooth: Callable

@@ -15,14 +15,16 @@ def report_means(constraint, moments):
 
     means, uncompared = constraint.means, constraint.uncompared
     rates, squares, weights = moments
-    labels, counts, n_compared = means.labels, means.counts, len(means.labels)
+    labels, counts, order, n_compared = means.labels, means.counts, means.order, len(means.labels)
+    gap = float(constraint.aggregate(rates[:n_compared]))
     if uncompared is not None:
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+        order = np.append(order, n_compared + uncompared.order)
+    rates, squares, weights, counts = (one[order] for one in (rates, squares, weights, counts))
     # Standard error of a weighted mean: the variance times the sum of squared weights.
     variances = np.maximum(0.0, squares - rates**2)  # despite rounding
-    cells, groups = zip(*labels, strict=True)
+    cells, groups = zip(*(labels[event] for event in order), strict=True)
     is_compared = np.arange(len(rates)) < n_compared
-    gap = float(constraint.aggregate(rates[:n_compared]))
     threshold = 0.0 if constraint.statistic == "decisions" else np.nan
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     columns = {
@@ -52,15 +54,20 @@ def report_shares(constraint, moments):
     bounds = gap, constraint.tolerance
     frames = [
         _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
-        for event, sums in enumerate(rates[:n_compared])
+        for event, sums in _in_order(constraint.ranked, rates[:n_compared])
     ]
     frames += [
         _report_event(
             constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
-        for event, sums in enumerate(rates[n_compared:])
+        for event, sums in _in_order(constraint.uncompared, rates[n_compared:])
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def _in_order(ranked, sums):
+    """Events and their sums, in the order of reports; none without events."""
+    return [(event, sums[event]) for event in ranked.order] if sums else []
 
 
 def _report_event(name, ranked, event, thresholds, sums, bounds):

@@ -47,7 +47,9 @@ class Groups(ABC):
     Attributes
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
-        Labels of each group, in ascending order.
+        Labels of each group, in ascending order; in fits the largest group comes first.
+    ranks : ndarray of int, shape (n_groups,)
+        Position of each group when they are sorted by label.
     is_disjoint : bool
         Whether each sample is in exactly one group, by the way in which groups were passed.
     codes : ndarray of intp, shape (n_samples,)
@@ -66,6 +68,7 @@ class Groups(ABC):
     """
 
     labels: np.ndarray
+    ranks: np.ndarray
     attributes: list
     is_disjoint: bool
     codes: np.ndarray
@@ -73,7 +76,12 @@ class Groups(ABC):
     memberships: tuple[np.ndarray, np.ndarray]
 
     @staticmethod
-    def disjoint(codes: np.ndarray, labels: np.ndarray, attributes: list | None = None) -> Groups:
+    def disjoint(
+        codes: np.ndarray,
+        labels: np.ndarray,
+        attributes: list | None = None,
+        ranks: np.ndarray | None = None,
+    ) -> Groups:
         """Each sample in exactly one group.
 
         Parameters
@@ -84,11 +92,16 @@ class Groups(ABC):
             Labels of each group.
         attributes : list of length n_attributes, default=None
             Names of the attributes; None numbers them.
+        ranks : ndarray of int, shape (n_groups,), default=None
+            Numbers that sort the groups by label; None if they are sorted.
         """
-        return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
+        attributes = attributes or list(range(labels.shape[1]))
+        return _DisjointGroups(labels, codes, attributes, _ranks(ranks, labels))
 
     @staticmethod
-    def overlapping(matrix: sparse.csr_array, labels: np.ndarray) -> Groups:
+    def overlapping(
+        matrix: sparse.csr_array, labels: np.ndarray, ranks: np.ndarray | None = None
+    ) -> Groups:
         """Groups that may share samples.
 
         Parameters
@@ -97,8 +110,10 @@ class Groups(ABC):
             Whether a sample belongs to a group; without stored zeros or duplicates.
         labels : ndarray of object, shape (n_groups, n_attributes)
             Labels of each group.
+        ranks : ndarray of int, shape (n_groups,), default=None
+            Numbers that sort the groups by label; None if they are sorted.
         """
-        return _OverlappingGroups(labels, matrix)
+        return _OverlappingGroups(labels, matrix, _ranks(ranks, labels))
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -133,6 +148,16 @@ class Groups(ABC):
             Positions of the samples, which may repeat.
         """
 
+    @abstractmethod
+    def reorder(self, order: np.ndarray) -> Groups:
+        """The same groups in another order.
+
+        Parameters
+        ----------
+        order : ndarray of int, shape (n_groups,)
+            Positions of the groups in the new order.
+        """
+
     @cached_property
     def counts(self) -> np.ndarray:
         """Number of samples of each group, (n_groups,)."""
@@ -145,8 +170,9 @@ class Groups(ABC):
 
     @property
     def summary(self) -> GroupSummary:
-        """Labels and counts alone, as a `GroupSummary`."""
-        return GroupSummary(self.labels, self.counts)
+        """Labels and counts alone, sorted by label, as a `GroupSummary`."""
+        order = np.argsort(self.ranks)
+        return GroupSummary(self.labels[order], self.counts[order])
 
     def members(self) -> list[np.ndarray]:
         """Samples of each group, a list of n_groups arrays."""
@@ -197,7 +223,8 @@ class Groups(ABC):
         positions : ndarray of int
             Positions of the groups.
         """
-        return Groups.overlapping(self.matrix[:, positions], self.labels[positions])
+        matrix, labels = self.matrix[:, positions], self.labels[positions]
+        return Groups.overlapping(matrix, labels, self.ranks[positions])
 
 
 class _DisjointGroups(Groups):
@@ -205,8 +232,9 @@ class _DisjointGroups(Groups):
 
     is_disjoint = True
 
-    def __init__(self, labels, codes, attributes):
+    def __init__(self, labels, codes, attributes, ranks):
         self.labels, self.codes, self.attributes = labels, codes, attributes
+        self.ranks = ranks
 
     @cached_property
     def matrix(self):
@@ -225,15 +253,20 @@ class _DisjointGroups(Groups):
     def memberships(self):
         return np.arange(len(self.codes)), self.codes
 
+    def reorder(self, order):
+        codes, ranks = np.argsort(order)[self.codes], self.ranks[order]
+        groups = Groups.disjoint(codes, self.labels[order], self.attributes, ranks)
+        vars(groups)["counts"] = self.counts[order]
+        return groups
+
     def subset(self, rows):
-        return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
+        return Groups.disjoint(self.codes[rows], self.labels, self.attributes, self.ranks)
 
     def take(self, rows):
         codes = self.codes[rows]
         present = np.flatnonzero(np.bincount(codes, minlength=len(self.labels)))
-        return Groups.disjoint(
-            np.searchsorted(present, codes), self.labels[present], self.attributes
-        )
+        codes = np.searchsorted(present, codes)
+        return Groups.disjoint(codes, self.labels[present], self.attributes, self.ranks[present])
 
 
 class _OverlappingGroups(Groups):
@@ -241,8 +274,8 @@ class _OverlappingGroups(Groups):
 
     is_disjoint = False
 
-    def __init__(self, labels, matrix):
-        self.labels, self.matrix = labels, matrix
+    def __init__(self, labels, matrix, ranks):
+        self.labels, self.matrix, self.ranks = labels, matrix, ranks
 
     @property
     def codes(self):
@@ -253,13 +286,21 @@ class _OverlappingGroups(Groups):
         samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         return samples, self.matrix.indices.astype(np.intp)
 
+    def reorder(self, order):
+        return self.select(order)
+
     def subset(self, rows):
-        return Groups.overlapping(self.matrix[rows], self.labels)
+        return Groups.overlapping(self.matrix[rows], self.labels, self.ranks)
 
     def take(self, rows):
         groups = self.subset(rows)
         present = np.flatnonzero(groups.counts)
         return groups if len(present) == len(self.labels) else groups.select(present)
+
+
+def _ranks(ranks, labels):
+    """Position of each group when they are sorted by label, from any numbers that sort them."""
+    return np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
 
 
 def check_groups(

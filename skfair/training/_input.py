@@ -195,6 +195,7 @@ def _check_rows(estimator, X, y, columns, request):
         features = safe_indexing(features, rows)
     lacks_groups = request is not None and columns["sensitive_features"] is None
     samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
     if request is not None and not uses_groups and attributes_in_features(checked, samples.groups):
         warn_of_group_in_features("with group_interactions")
