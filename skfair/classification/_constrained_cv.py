@@ -43,6 +43,7 @@ from skfair.postprocessing import (
     route_metadata,
     stratify,
     warn_if_groups_predictable,
+    warn_of_memorized,
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -141,8 +142,9 @@ class ConstrainedClassifierCV(
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
         fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
-        those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
-        use folds: 5 with "prefit" and "oob".
+        those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning says
+        so where the classifier shows it (trees, stored samples, no mistake), which not all do. The
+        models of groups always use folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     {pos_label}
@@ -345,6 +347,8 @@ class ConstrainedClassifierCV(
         fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
         # Score every sample by a classifier that was not fitted to it.
         estimators, scores = self._cross_fit(training, folds, fit_params, context)
+        if X_fit is None:
+            warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
         # Features of the final model: calibrated log-odds, and probabilities of the constraints'
         # events.
         rule, problems = self._fit_features(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import check_alignment, encode_groups_to_predict
-from skfair.partitions import load_rows, row_by_row
+from skfair.partitions import is_partitioned, load_rows, row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     N_TRIES,
@@ -35,6 +35,7 @@ from skfair.postprocessing import (
     snap_to_levels,
     stratify,
     unique_levels,
+    warn_of_memorized,
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -57,6 +58,7 @@ from skfair.utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
+    safe_indexing,
     validate_params,
     with_callbacks,
 )
@@ -313,6 +315,9 @@ class PartialParityPostprocessor(
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Out-of-fold scores, snapped to levels: equal samples must have equal ranks.
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
+        if X_fit is None and not is_partitioned(X):
+            shown = safe_indexing(X, rows)
+            warn_of_memorized(self._base, self.cv, shown, training.labels, scores[:, np.newaxis])
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
         # Rank the samples of compared groups, within their groups.
