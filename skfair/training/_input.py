@@ -197,8 +197,8 @@ def _check_rows(estimator, X, y, columns, request):
     samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
     samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
-    if request is not None and not uses_groups and attributes_in_features(checked, samples.groups):
-        warn_of_group_in_features("with group_interactions")
+    if request is not None and not uses_groups:
+        warn_if_revealed(checked, samples.groups, "with group_interactions")
     return checked, target, samples, lacks_groups
 
 
@@ -239,6 +239,12 @@ def _identify_groups(X, of_group, codes):
 
 def _to_dense(X):
     return X.toarray() if sparse.issparse(X) else X
+
+
+def warn_if_revealed(X, groups, setting):
+    """Warn if columns of X are a sensitive attribute, as `warn_of_group_in_features` does."""
+    if attributes_in_features(X, groups):
+        warn_of_group_in_features(setting)
 
 
 def warn_of_group_in_features(setting):

@@ -25,7 +25,7 @@ TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHOW = {
     "forest": RandomForestClassifier(60, random_state=0),
     "forest of few leaves": RandomForestClassifier(10, min_samples_leaf=20, random_state=0),
-    "extra trees": ExtraTreesClassifier(10, min_samples_leaf=10, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, max_features=None, random_state=0),
     "boosted trees": GradientBoostingClassifier(n_estimators=5, random_state=0),
     "tree": TREE,
     "bagged trees": BaggingClassifier(TREE, random_state=0),
