@@ -16,6 +16,7 @@ from skfair.constraints._event_means import EventMeans
 from skfair.constraints._gap import AGGREGATES, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
+from skfair.utils._arguments import ExplainsArguments
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
@@ -28,7 +29,7 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(BaseEstimator):
+class Constraint(ExplainsArguments, BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
     A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A

@@ -349,8 +349,15 @@ def _check_weights(sensitive_features, sample_weight, data):
 def check_alignment(**named):
     """Refuse inputs whose pandas indexes differ: their rows would be other samples.
 
-    Inputs without a pandas index count as being in order.
+    Inputs without a pandas index count as being in order. A name in place of a column is refused.
     """
+    for name, value in named.items():
+        if isinstance(value, str):
+            raise ValueError(
+                f"{name} must hold one value per sample, but it is the string {value!r}. If this "
+                f"is a column of X, pass the column, as in {name}=X[{value!r}]. Leave it out of X, "
+                f"as in X.drop(columns={value!r}), unless decisions may depend on it."
+            )
     indexed = {
         name: value.index
         for name, value in named.items()

@@ -2,10 +2,12 @@
 
 import pandas as pd
 
+from skfair.utils._arguments import ExplainsArguments
+
 _TABLE = "constraint_report_"
 
 
-class Storable:
+class Storable(ExplainsArguments):
     """Mixin of estimators whose state has a dict of arrays in place of ``constraint_report_``.
 
     Formats that run no code when they are read, such as that of skops, cannot store DataFrames.
