@@ -437,6 +437,14 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
 
 def _scorer_hint(scoring, scorers):
     """The scorer that an unknown name means, or the one of closest spelling, as a question."""
+    if callable(scoring):
+        of_function = [name for name, key in scorers.items() if METRICS[key].function is scoring]
+        return (
+            f" Pass its name, {of_function[0]!r}."
+            if of_function
+            else " Of a function make a Metric, as in Metric(function, kind='classification', "
+            "greater_is_better=False, best=0.0)."
+        )
     known = [*scorers, *get_scorer_names()]
     if not isinstance(scoring, str) or "partial" in scoring or not names_comparison(scoring):
         return spelling_hint(scoring, known)

@@ -7,7 +7,13 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, DemographicParity
-from skfair.metrics import METRICS, compares_ratio, find_criterion, get_scorer
+from skfair.metrics import (
+    METRICS,
+    compares_ratio,
+    demographic_parity_difference,
+    find_criterion,
+    get_scorer,
+)
 from skfair.metrics._synonyms import CRITERIA
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
@@ -216,3 +222,10 @@ def test_scorers_know_synonyms_too(name, expected):
     with pytest.raises(ValueError) as caught:
         get_scorer(name)
     assert str(caught.value).endswith(expected)
+
+
+def test_scorers_of_functions_are_explained():
+    with pytest.raises(ValueError, match="Pass its name, 'neg_demographic_parity_difference'"):
+        get_scorer(demographic_parity_difference)
+    with pytest.raises(ValueError, match=r"make a Metric, as in Metric\(function, kind='class"):
+        get_scorer(lambda y_true, y_pred, **params: 0.0)
