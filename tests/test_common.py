@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skfair
+from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
@@ -284,6 +285,31 @@ def test_a_file_without_pickle_holds_the_model(estimator, data, model_of):
     restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
     np.testing.assert_array_equal(predict(model, data), predict(restored, data))
     assert set(vars(restored)) == set(vars(model))
+
+
+def name_of(kind):
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+@pytest.mark.parametrize("estimator", [one for one in TRAINED if one.__name__ not in EXTRAS])
+def test_a_file_asks_to_trust_the_estimator_alone(estimator, model_of):
+    skops = pytest.importorskip("skops.io")
+    types = skops.get_untrusted_types(data=skops.dumps(model_of(estimator)))
+    # Settings of the constructor are public types.
+    settings = {name_of(type(one)) for one in vars(small(estimator)).values()}
+    assert {*types} - settings == {name_of(estimator)}
+
+
+def test_records_and_classes_of_any_name_survive_a_file(data):
+    X, y, groups = data
+    labels = np.where(y % 2, "__record__", "other")
+    model = ConstrainedERMClassifier(tolerance=0.2, pos_label="other")
+    model = model.fit(X, labels, sensitive_features=groups)
+    restored = pickle.loads(pickle.dumps(model))
+    assert type(restored.groups_) is type(model.groups_)
+    assert restored.groups_.labels.tolist() == model.groups_.labels.tolist()
+    np.testing.assert_array_equal(restored.predict(X), model.predict(X))
+    assert type(model.groups_).__name__ == "GroupSummary"  # storing changes nothing
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

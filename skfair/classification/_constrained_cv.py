@@ -22,6 +22,7 @@ from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     EventFeatures,
+    EventModel,
     calibrate,
     calibrated_log_odds,
     check_held_out,
@@ -235,6 +236,8 @@ class ConstrainedClassifierCV(
     >>> model.predict(X[:2]).shape
     (2,)
     """
+
+    _record_types = (*Storable._record_types, EventFeatures, EventModel)
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}

@@ -8,6 +8,7 @@ from skfair.postprocessing._calibration import (
 )
 from skfair.postprocessing._event_features import (
     EventFeatures,
+    EventModel,
     fit_event_models,
     out_of_fold_probabilities,
     warn_if_groups_predictable,
