@@ -321,8 +321,9 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None:
             size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
-            counts = problems[0].group_counts(small)
-            sizes.setdefault(size, {}).update(zip(small.names, counts, strict=True))
+            names, counts = small.names, problems[0].group_counts(small)
+            by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
+            sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
