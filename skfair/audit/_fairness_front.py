@@ -62,7 +62,9 @@ def fairness_front(
     sensitive_features : array-like or sparse matrix
         Group of each sample, as for metrics.
     tolerances : list of float or None, default=None
-        Values of the parameter; None fits the estimator once, unchanged.
+        Values of the parameter. None means .01, .02, .05, .1, .2 and 1; no gap of rates is above
+        1, so this is the model without constraint. An estimator that has no such parameter is
+        fitted once, unchanged.
     constraint : str or Constraint, default="demographic_parity"
         Criterion of the gap, on decisions: a name in :data:`skfair.constraints.CONSTRAINTS`, or an
         instance. It need not be the one that the classifier was trained under.
@@ -119,7 +121,7 @@ def fairness_front(
     (X,), y = indexable(X), column_or_1d(y)
     folds = _split_folds(cv, X, y)
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    values = [None] if tolerances is None else list(tolerances)
+    values = _default_values(estimator, parameter) if tolerances is None else list(tolerances)
     # One fit for each tolerance and fold.
     decide = delayed(_decide)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
@@ -174,6 +176,10 @@ _COLUMNS = (
 )
 
 
+_TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
+"""Default tolerances; the last one requires nothing."""
+
+
 def _split_folds(cv, X, y):
     """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))
@@ -189,6 +195,11 @@ def _split_folds(cv, X, y):
         )
     check_disjoint_folds(folds)
     return folds
+
+
+def _default_values(estimator, parameter):
+    """The default tolerances, or [None] if the estimator has no such parameter."""
+    return [*_TOLERANCES] if parameter in estimator.get_params() else [None]
 
 
 def _clone_with(estimator, parameter, value):

@@ -22,6 +22,7 @@ from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     EventFeatures,
+    EventModel,
     calibrate,
     calibrated_log_odds,
     check_held_out,
@@ -43,6 +44,7 @@ from skfair.postprocessing import (
     route_metadata,
     stratify,
     warn_if_groups_predictable,
+    warn_of_memorized,
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -131,8 +133,11 @@ class ConstrainedClassifierCV(
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
-        data logistic regression. "sensitive_features" estimates nothing: the features are the
-        groups themselves, and predictions need the group of every sample.
+        data logistic regression. The choice matters: with trees a share of the decisions changes
+        when the samples are divided into other folds (``cv``), and where the groups depend on X
+        linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
+        estimates nothing: the features are the groups themselves, and predictions need the group
+        of every sample.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds) stratifies by class and group; any splitter whose test folds are a
@@ -140,8 +145,9 @@ class ConstrainedClassifierCV(
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
         fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
-        those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
-        use folds: 5 with "prefit" and "oob".
+        those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning says
+        so where the classifier shows it (trees, stored samples, no mistake), which not all do. The
+        models of groups always use folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     {pos_label}
@@ -232,6 +238,8 @@ class ConstrainedClassifierCV(
     >>> model.predict(X[:2]).shape
     (2,)
     """
+
+    _record_types = (*Storable._record_types, EventFeatures, EventModel)
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -344,6 +352,8 @@ class ConstrainedClassifierCV(
         fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
         # Score every sample by a classifier that was not fitted to it.
         estimators, scores = self._cross_fit(training, folds, fit_params, context)
+        if X_fit is None:
+            warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
         # Features of the final model: calibrated log-odds, and probabilities of the constraints'
         # events.
         rule, problems = self._fit_features(
@@ -459,6 +469,7 @@ class ConstrainedClassifierCV(
             "pos_label_": training.pos_label,
             "groups_": training.samples.groups.summary,
             "_event_features": features,
+            "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": training.unit,
         }
         return rule, problems
@@ -729,7 +740,7 @@ class ConstrainedClassifierCV(
         return odds, np.einsum("cir,cr->ic", features, coef) + self.intercept_
 
     def _codes(self, sensitive_features, n_samples):
-        """Group of each row, where it is used."""
+        """Code of each row's group in the features, where it is used."""
         if self.group_estimator != "sensitive_features":
             return None
         reason = (
@@ -737,7 +748,8 @@ class ConstrainedClassifierCV(
             "predictions need sensitive_features: with group_estimator=None the group is "
             "estimated from X."
         )
-        return encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        return self._event_codes[groups]
 
 
 def _coefficients(evaluation):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import check_alignment, encode_groups_to_predict
-from skfair.partitions import load_rows, row_by_row
+from skfair.partitions import is_partitioned, load_rows, row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     N_TRIES,
@@ -35,6 +35,7 @@ from skfair.postprocessing import (
     snap_to_levels,
     stratify,
     unique_levels,
+    warn_of_memorized,
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -58,6 +59,7 @@ from skfair.utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
+    safe_indexing,
     validate_params,
     with_callbacks,
 )
@@ -314,6 +316,9 @@ class PartialParityPostprocessor(
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Out-of-fold scores, snapped to levels: equal samples must have equal ranks.
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
+        if X_fit is None and not is_partitioned(X):
+            shown = safe_indexing(X, rows)
+            warn_of_memorized(self._base, self.cv, shown, training.labels, scores[:, np.newaxis])
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
         # Rank the samples of compared groups, within their groups.
@@ -332,7 +337,8 @@ class PartialParityPostprocessor(
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         guarantee = self._search(samples, bound, rule, positions, context)
         fitted = rule | guarantee.candidate.attributes(samples, positions)
-        codes = training.samples.groups.codes
+        # Curves and rates are those of groups by label.
+        codes = training.samples.groups.ranks[training.samples.groups.codes]
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])

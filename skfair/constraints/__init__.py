@@ -8,6 +8,7 @@ from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import report_small_groups as report_small_groups
+from skfair.constraints._hints import constraint_hint
 from skfair.constraints._losses import (
     BoundedGroupLoss,
     EqualizedOddsLoss,
@@ -43,28 +44,35 @@ from skfair.constraints.partial._specs import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
+from skfair.utils._messages import Registry
 
-PARTIAL_CRITERIA = {
-    "statistical_parity": PartialStatisticalParity,
-    "demographic_parity": PartialDemographicParity,
-    "equal_opportunity": PartialEqualOpportunity,
-    "equalized_odds": PartialEqualizedOdds,
-    "group_auc": PartialGroupAUC,
-}
+PARTIAL_CRITERIA = Registry(
+    {
+        "statistical_parity": PartialStatisticalParity,
+        "demographic_parity": PartialDemographicParity,
+        "equal_opportunity": PartialEqualOpportunity,
+        "equalized_odds": PartialEqualizedOdds,
+        "group_auc": PartialGroupAUC,
+    },
+    constraint_hint,
+)
 """Criteria on an interval of percentiles by the name of `PartialParityClassifier`."""
 
-CONSTRAINTS = {
-    "demographic_parity": DemographicParity,
-    "equal_opportunity": EqualOpportunity,
-    "false_positive_rate_parity": FalsePositiveRateParity,
-    "equalized_odds": EqualizedOdds,
-    "error_rate_parity": ErrorRateParity,
-    "mean_parity": MeanParity,
-    "loss_parity": LossParity,
-    "equal_opportunity_loss": EqualOpportunityLoss,
-    "equalized_odds_loss": EqualizedOddsLoss,
-    **{f"partial_{name}": criterion for name, criterion in PARTIAL_CRITERIA.items()},
-}
+CONSTRAINTS = Registry(
+    {
+        "demographic_parity": DemographicParity,
+        "equal_opportunity": EqualOpportunity,
+        "false_positive_rate_parity": FalsePositiveRateParity,
+        "equalized_odds": EqualizedOdds,
+        "error_rate_parity": ErrorRateParity,
+        "mean_parity": MeanParity,
+        "loss_parity": LossParity,
+        "equal_opportunity_loss": EqualOpportunityLoss,
+        "equalized_odds_loss": EqualizedOddsLoss,
+        **{f"partial_{name}": criterion for name, criterion in PARTIAL_CRITERIA.items()},
+    },
+    constraint_hint,
+)
 """Constraints by name; entries may be added."""
 
 

@@ -44,6 +44,8 @@ class BoundConstraint:
         Samples that each mean is taken over.
     labels : list of (str, object)
         Cell and group of each event.
+    order : ndarray of int, shape (n_events,)
+        Positions of the events in reports, which sort the groups of a cell by label.
     counts : ndarray of int, shape (n_events,)
         Samples in each event.
     target : ndarray of shape (n_samples,)
@@ -70,6 +72,7 @@ class BoundConstraint:
     name: str
     events: Events
     labels: list
+    order: np.ndarray
     counts: np.ndarray
     target: np.ndarray
     smooth: tuple[Callable, ...]

@@ -80,6 +80,8 @@ class CellEvents(NamedTuple):
         Samples in each event, where a row may stand for many.
     labels : list of (str, object)
         Cell and group of each event; the group is "overall" for all samples of the cell.
+    order : ndarray of int, shape (n_events,)
+        Positions of the events in reports, which sort the groups of a cell by label.
     blocks : list of tuples of int
         Events of the groups, one tuple per cell that has samples.
     overall : list of int
@@ -91,6 +93,7 @@ class CellEvents(NamedTuple):
     events: Events
     counts: np.ndarray
     labels: list
+    order: np.ndarray
     blocks: list
     overall: list
     empty: list
@@ -110,6 +113,7 @@ def cell_events(cells, samples, groups, with_overall=False):
         rows = np.concatenate((all_rows[rows], all_rows))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
+    order = []
     for names, numbers in _divide(cells, n_samples):
         # Count the members of each group in each cell.
         shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
@@ -128,13 +132,16 @@ def cell_events(cells, samples, groups, with_overall=False):
             event_of_pair[number, present] = len(labels) + np.arange(len(present))
             counts += n_members[number, present].tolist()
             blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
+            order += (len(labels) + np.argsort(groups.ranks[occupied])).tolist()
             labels += [(cell, groups.names[g]) for g in occupied]
             if with_overall:
+                order.append(len(labels))
                 overall.append(len(labels))
                 labels.append((cell, "overall"))
         memberships.append(_take_from(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights)
-    return CellEvents(events, np.array(counts, dtype=int), labels, blocks, overall, empty)
+    counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
+    return CellEvents(events, counts, labels, order, blocks, overall, empty)
 
 
 def _divide(cells, n_samples):

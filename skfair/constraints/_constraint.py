@@ -17,6 +17,7 @@ from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.losses import count_decisions
 from skfair.surrogates import Step
+from skfair.utils._arguments import ExplainsArguments
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
@@ -29,7 +30,7 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(BaseEstimator):
+class Constraint(ExplainsArguments, BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
     A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
@@ -240,6 +241,7 @@ class Constraint(BaseEstimator):
             type(self).__name__,
             events.events,
             events.labels,
+            events.order,
             events.counts,
             samples.target,
             smooth=as_terms(self.rate(surrogate, loss)),
@@ -318,7 +320,7 @@ class Constraint(BaseEstimator):
         """
         groups = samples.groups
         if self.attributes == "each":
-            groups = groups.single_attribute_groups()
+            groups = samples.single_attribute_groups()
         is_large = samples.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
             return groups, None
@@ -363,8 +365,9 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None:
             size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
-            counts = problems[0].group_counts(small)
-            sizes.setdefault(size, {}).update(zip(small.names, counts, strict=True))
+            names, counts = small.names, problems[0].group_counts(small)
+            by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
+            sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))

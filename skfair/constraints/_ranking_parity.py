@@ -128,9 +128,12 @@ def _over_queries(groups):
     # Number the pairs of groups in the order in which they occur, and merge those of all queries.
     number = {}
     merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
+    by_label = dict.fromkeys((a, b) for _, a, b in groups.labels[np.argsort(groups.ranks)])
+    ranks = {pair: rank for rank, pair in enumerate(by_label)}
     labels = np.empty((len(number), 3), dtype=object)
     for row, (a, b) in zip(labels, number, strict=True):
         row[:] = ["all", a, b]
     ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
     unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
-    return Groups.overlapping(sparse.csr_array(groups.matrix @ unions), labels)
+    unions = sparse.csr_array(groups.matrix @ unions)
+    return Groups.overlapping(unions, labels, np.array([ranks[pair] for pair in number]))

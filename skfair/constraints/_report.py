@@ -37,23 +37,27 @@ def report_rates(constraint, moments):
     import pandas as pd
 
     rates = constraint.rates(moments[0])
-    labels, counts, n_compared = constraint.labels, constraint.counts, len(constraint.labels)
+    labels, counts, order = constraint.labels, constraint.counts, constraint.order
+    n_compared = len(labels)
+    gap = float(constraint.aggregate(rates[:n_compared]))
     if len(rates) > n_compared:
         uncompared = constraint.uncompared
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+        order = np.append(order, n_compared + uncompared.order)
     # Standard error of a weighted mean: the variance times the sum of squared weights.
     variances = np.maximum(0.0, _variances(constraint, rates, moments))  # despite rounding
-    cells, groups = zip(*labels, strict=True)
+    errors = np.sqrt(variances * moments[2])
+    # Groups are reported in the order of their labels.
+    cells, groups = zip(*(labels[event] for event in order), strict=True)
     is_compared = np.arange(len(rates)) < n_compared
-    gap = float(constraint.aggregate(rates[:n_compared]))
     threshold = 0.0 if constraint.statistic == "decisions" else np.nan
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     columns = {
         "cell": list(cells),
         "group": list(groups),
-        "rate": rates,
-        "n": counts,
-        "standard_error": np.sqrt(variances * moments[2]),
+        "rate": rates[order],
+        "n": counts[order],
+        "standard_error": errors[order],
         "constraint": [constraint.name] * len(rates),
         "threshold": np.full(len(rates), threshold),
         "gap": np.where(is_compared, gap, np.nan),
@@ -75,15 +79,20 @@ def report_shares(constraint, moments):
     bounds = gap, constraint.tolerance
     frames = [
         _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
-        for event, sums in enumerate(rates[:n_compared])
+        for event, sums in _in_order(constraint.ranked, rates[:n_compared])
     ]
     frames += [
         _report_event(
             constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
-        for event, sums in enumerate(rates[n_compared:])
+        for event, sums in _in_order(constraint.uncompared, rates[n_compared:])
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def _in_order(ranked, sums):
+    """Events and their sums, in the order of reports; none without events."""
+    return [(event, sums[event]) for event in ranked.order] if sums else []
 
 
 def _report_event(name, ranked, event, thresholds, sums, bounds):

@@ -46,13 +46,15 @@ class Groups:
     Parameters
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
-        Labels of each group, in ascending order.
+        Labels of each group, in ascending order; in fits the largest group comes first.
     codes : ndarray of intp, shape (n_samples,), default=None
         Group of each sample, in [0, n_groups), if groups are disjoint.
     matrix : csr_array of bool, shape (n_samples, n_groups), default=None
         Whether a sample belongs to a group, if they may overlap.
     attributes : list of length n_attributes, default=None
         Names of the attributes of disjoint groups.
+    ranks : ndarray of int, shape (n_groups,), default=None
+        Numbers that sort the groups by label; None if they are sorted.
 
     Attributes
     ----------
@@ -74,14 +76,22 @@ class Groups:
         codes: np.ndarray | None = None,
         matrix: sparse.csr_array | None = None,
         attributes: list | None = None,
+        ranks: np.ndarray | None = None,
     ):
         self.labels, self.attributes = labels, attributes or []
+        # Position of each group when they are sorted by label.
+        self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
         self._codes, self.is_disjoint = codes, codes is not None
         if matrix is not None:
             self.matrix = matrix
 
     @staticmethod
-    def disjoint(codes: np.ndarray, labels: np.ndarray, attributes: list | None = None) -> Groups:
+    def disjoint(
+        codes: np.ndarray,
+        labels: np.ndarray,
+        attributes: list | None = None,
+        ranks: np.ndarray | None = None,
+    ) -> Groups:
         """Each sample in exactly one group.
 
         Parameters
@@ -92,12 +102,16 @@ class Groups:
             Labels of each group.
         attributes : list of length n_attributes, default=None
             Names of the attributes; None numbers them.
+        ranks : ndarray of int, shape (n_groups,), default=None
+            Numbers that sort the groups by label; None if they are sorted.
         """
         attributes = attributes or list(range(labels.shape[1]))
-        return Groups(labels, codes=codes, attributes=attributes)
+        return Groups(labels, codes=codes, attributes=attributes, ranks=ranks)
 
     @staticmethod
-    def overlapping(matrix: sparse.csr_array, labels: np.ndarray) -> Groups:
+    def overlapping(
+        matrix: sparse.csr_array, labels: np.ndarray, ranks: np.ndarray | None = None
+    ) -> Groups:
         """Groups that may share samples.
 
         Parameters
@@ -106,8 +120,10 @@ class Groups:
             Whether a sample belongs to a group; without stored zeros or duplicates.
         labels : ndarray of object, shape (n_groups, n_attributes)
             Labels of each group.
+        ranks : ndarray of int, shape (n_groups,), default=None
+            Numbers that sort the groups by label; None if they are sorted.
         """
-        return Groups(labels, matrix=matrix)
+        return Groups(labels, matrix=matrix, ranks=ranks)
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -160,7 +176,7 @@ class Groups:
         if not self.is_disjoint:
             return groups if len(present) == len(self.labels) else groups.select(present)
         codes = np.searchsorted(present, groups.codes)
-        return Groups.disjoint(codes, self.labels[present], self.attributes)
+        return Groups.disjoint(codes, self.labels[present], self.attributes, self.ranks[present])
 
     def subset(self, rows: slice | np.ndarray) -> Groups:
         """Groups of selected samples; groups without members there remain, empty.
@@ -171,8 +187,23 @@ class Groups:
             Positions of the samples, which may repeat.
         """
         if self.is_disjoint:
-            return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
-        return Groups.overlapping(self.matrix[rows], self.labels)
+            return Groups.disjoint(self.codes[rows], self.labels, self.attributes, self.ranks)
+        return Groups.overlapping(self.matrix[rows], self.labels, self.ranks)
+
+    def reorder(self, order: np.ndarray) -> Groups:
+        """The same groups in another order.
+
+        Parameters
+        ----------
+        order : ndarray of int, shape (n_groups,)
+            Positions of the groups in the new order.
+        """
+        if not self.is_disjoint:
+            return self.select(order)
+        codes, ranks = np.argsort(order)[self.codes], self.ranks[order]
+        groups = Groups.disjoint(codes, self.labels[order], self.attributes, ranks)
+        vars(groups)["counts"] = self.counts[order]  # which need not be counted again
+        return groups
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -187,8 +218,9 @@ class Groups:
 
     @property
     def summary(self) -> GroupSummary:
-        """Labels and counts alone, as a `GroupSummary`."""
-        return GroupSummary(self.labels, self.counts)
+        """Labels and counts alone, sorted by label, as a `GroupSummary`."""
+        order = np.argsort(self.ranks)
+        return GroupSummary(self.labels[order], self.counts[order])
 
     def members(self) -> list[np.ndarray]:
         """Samples of each group, a list of n_groups arrays."""
@@ -239,7 +271,8 @@ class Groups:
         positions : ndarray of int
             Positions of the groups.
         """
-        return Groups.overlapping(self.matrix[:, positions], self.labels[positions])
+        matrix, labels = self.matrix[:, positions], self.labels[positions]
+        return Groups.overlapping(matrix, labels, self.ranks[positions])
 
 
 def check_groups(

@@ -122,6 +122,28 @@ class Samples(NamedTuple):
             )
         return is_large
 
+    def largest_first(self) -> Samples:
+        """The same samples with groups by descending weight, equal ones by their first samples.
+
+        Fits compute in this order, so that no decision depends on the names of groups.
+        """
+        return self._replace(groups=self._sort_groups(self.groups))
+
+    def single_attribute_groups(self) -> Groups:
+        """Groups of the values of every single attribute, in an order as those of the samples."""
+        groups = self.groups.single_attribute_groups()
+        is_sorted_by_label = (np.diff(self.groups.ranks) > 0).all()
+        return groups if is_sorted_by_label else self._sort_groups(groups)
+
+    def _sort_groups(self, groups):
+        """Groups of these samples by descending weight, equal ones by their first samples."""
+        samples, codes = groups.memberships
+        n_groups = len(groups.labels)
+        first = np.zeros(n_groups, dtype=np.intp)
+        first[codes[::-1]] = samples[::-1]  # of equal codes the last one counts
+        weights = np.bincount(codes, self.weights[samples], n_groups)
+        return groups.reorder(np.lexsort((first, -weights)))
+
     def merge_small_groups(self) -> tuple[Groups, np.ndarray]:
         """Groups for models with parameters per group, small ones merged into the largest.
 
@@ -132,16 +154,18 @@ class Samples(NamedTuple):
         merged : Groups
             Disjoint, as the groups are.
         positions : ndarray of intp, shape (n_groups,)
-            Merged group of each group.
+            Merged group of each group, sorted by label.
         """
         groups, is_large = self.groups, self.is_large(self.groups)
+        by_label = np.argsort(groups.ranks)
         if is_large.all() or not is_large.any():
-            return groups, np.arange(len(groups.labels))
+            return groups, by_label
         # Number the large groups; the small ones get the code of the largest.
         positions = np.cumsum(is_large) - 1
         positions[~is_large] = positions[np.argmax(self.group_counts(groups))]
         labels = groups.labels[is_large]
-        return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
+        merged = Groups.disjoint(positions[groups.codes], labels, groups.attributes)
+        return merged, positions[by_label]
 
     def take(self, rows: np.ndarray) -> Samples:
         """Selected samples, of which every group is compared.
@@ -325,8 +349,15 @@ def _check_weights(sensitive_features, sample_weight, data):
 def check_alignment(**named):
     """Refuse inputs whose pandas indexes differ: their rows would be other samples.
 
-    Inputs without a pandas index count as being in order.
+    Inputs without a pandas index count as being in order. A name in place of a column is refused.
     """
+    for name, value in named.items():
+        if isinstance(value, str):
+            raise ValueError(
+                f"{name} must hold one value per sample, but it is the string {value!r}. If this "
+                f"is a column of X, pass the column, as in {name}=X[{value!r}]. Leave it out of X, "
+                f"as in X.drop(columns={value!r}), unless decisions may depend on it."
+            )
     indexed = {
         name: value.index
         for name, value in named.items()

@@ -70,6 +70,8 @@ from skfair.metrics._regression import (
 )
 from skfair.metrics._report import group_report
 from skfair.metrics._scoring import PREDICTIONS, get_scorer
+from skfair.metrics._synonyms import compares_ratio as compares_ratio
+from skfair.metrics._synonyms import find_criterion as find_criterion
 
 __all__ = [
     "METRICS",

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.metrics._registry import METRICS, Metric
+from skfair.metrics._synonyms import compares_ratio, find_criterion, names_comparison
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import join_names, spelling_hint
 from skfair.utils._sklearn import search_error
@@ -429,7 +430,29 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
     if scoring not in scorers:
         raise ValueError(
             f"scoring must be one of {sorted(scorers)}, a Metric, or the name of a scorer of "
-            f"scikit-learn; got {scoring!r}."
-            + spelling_hint(scoring, [*scorers, *get_scorer_names()])
+            f"scikit-learn; got {scoring!r}." + _scorer_hint(scoring, scorers)
         )
     return FairnessScorer(scorers[scoring], pos_label)
+
+
+def _scorer_hint(scoring, scorers):
+    """The scorer that an unknown name means, or the one of closest spelling, as a question."""
+    if callable(scoring):
+        of_function = [name for name, key in scorers.items() if METRICS[key].function is scoring]
+        return (
+            f" Pass its name, {of_function[0]!r}."
+            if of_function
+            else " Of a function make a Metric, as in Metric(function, kind='classification', "
+            "greater_is_better=False, best=0.0)."
+        )
+    known = [*scorers, *get_scorer_names()]
+    if not isinstance(scoring, str) or "partial" in scoring or not names_comparison(scoring):
+        return spelling_hint(scoring, known)
+    criterion = find_criterion(scoring.removeprefix("neg_"))
+    if criterion is None:
+        return spelling_hint(scoring, known)
+    metric = criterion.ratio if compares_ratio(scoring) else criterion.difference
+    if metric is None:
+        return f" No such metric is offered, of {criterion.description}; pass a Metric of your own."
+    name = next(name for name, key in scorers.items() if key == metric)
+    return f" Did you mean {name!r}?"

@@ -8,6 +8,7 @@ from skfair.postprocessing._calibration import (
 )
 from skfair.postprocessing._event_features import (
     EventFeatures,
+    EventModel,
     fit_event_models,
     out_of_fold_probabilities,
     warn_if_groups_predictable,
@@ -16,6 +17,7 @@ from skfair.postprocessing._events import check_several_classes, find_events
 from skfair.postprocessing._final_model import fit_final_model, log_odds_parameters
 from skfair.postprocessing._folds import CV_CONSTRAINTS, check_out_of_bag, make_folds
 from skfair.postprocessing._input import check_rows, feature_attributes, route_metadata, stratify
+from skfair.postprocessing._memorized import warn_of_memorized
 from skfair.postprocessing._oof import check_held_out, cross_fit, cross_fit_once, fit_rows
 from skfair.postprocessing._rank_search import (
     N_TRIES,

@@ -1,6 +1,7 @@
 """Probabilities of events, estimated from X, and the features of the final linear model."""
 
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,17 +26,16 @@ _AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
 """Constant and slope of a subset's probability as a function of success; (1, 0) for all others."""
 
 
-class EventModel:
+class EventModel(NamedTuple):
     """Classifiers of the events, on features preprocessed by a fitted estimator.
 
     ``group_models`` has a classifier of group codes within each subset, or None where groups are
     known; ``subset_models`` one of membership in each subset, or None where that needs none.
     """
 
-    def __init__(self, base, group_models, subset_models):
-        self.base = base
-        self.group_models = group_models
-        self.subset_models = subset_models
+    base: Any
+    group_models: list
+    subset_models: list
 
     @classmethod
     def fit(cls, base, group_estimator, training, events, rows):
@@ -142,18 +142,17 @@ def warn_if_groups_predictable(events, probabilities):
         warn_of_group_in_features("with group_estimator='sensitive_features'")
 
 
-class EventFeatures:
+class EventFeatures(NamedTuple):
     """Features of the final linear model, from log-odds and probabilities of events.
 
     New samples get the mean of the probabilities by ``models``; the other attributes are those of
     `ConstraintEvents`.
     """
 
-    def __init__(self, models, table, sources, compares_scores):
-        self.models = models
-        self.table = table
-        self.sources = sources
-        self.compares_scores = compares_scores
+    models: list
+    table: np.ndarray
+    sources: list
+    compares_scores: bool
 
     def probabilities(self, X, codes):
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""

@@ -43,14 +43,17 @@ def make_folds(cv, X, y, strata, params=None, groups=None):
 
 def _stratified_folds(n_folds, y, strata, groups):
     """Training and test rows of each fold, with equal shares of the strata."""
+    import pandas as pd
+
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
         _check_class_sizes(n_folds, y[present])
         first, codes = np.arange(len(present)), np.arange(len(present))
     else:
-        groups = np.asarray(groups)[present]
-        _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+        # In the order of their first samples: ids are names too.
+        codes = pd.factorize(np.asarray(groups)[present])[0]
+        first = np.unique(codes, return_index=True)[1]
         if len(first) < n_folds:
             raise ValueError(
                 f"cv={n_folds} needs at least as many groups of samples that belong together, but "

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.partitions import is_partitioned
 from skfair.postprocessing._folds import check_out_of_bag, make_folds
 from skfair.postprocessing._scores import classifier_scores, final_step, probability_scores
+from skfair.utils._features import explain_conversion
 from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -40,7 +41,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
         with subtask("classifier of all samples"):
-            fitted = _enable_out_of_bag_scores(clone(estimator)).fit(X, y, **params)
+            fitted = _fit(_enable_out_of_bag_scores(clone(estimator)), X, y, params)
         return [fitted], probability_scores(_out_of_bag_probabilities(final_step(fitted)))
 
     # One clone per fold, fitted without the samples that it scores.
@@ -86,9 +87,26 @@ def fit_rows(estimator, X, y, params, rows, subtask=None):
     """A clone of the estimator, fitted to some of the rows."""
     params = check_method_params(X, params, indices=rows)
     with subtask or nullcontext():
-        fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **params)
+        fitted = _fit(clone(estimator), safe_indexing(X, rows), y[rows], params)
     _check_classes(fitted, np.unique(y))
     return fitted
+
+
+def _fit(classifier, X, y, params):
+    """The classifier, fitted; errors say what to pass if X has text, or classes are no codes."""
+    try:
+        with explain_conversion(X, classifier):
+            return classifier.fit(X, y, **params)
+    except ValueError as error:
+        classes = np.unique(y)
+        if np.array_equal(classes, np.arange(len(classes))):
+            raise
+        name = type(final_step(classifier)).__name__
+        raise ValueError(
+            f"{error} (The classes are {classes.tolist()}. If {name} takes only 0, 1, ..., pass "
+            f"y as such numbers: (y == {classes.tolist()[-1]!r}).astype(int) of two classes, or "
+            "LabelEncoder().fit_transform(y).)"
+        ) from error
 
 
 def check_held_out(estimator, cv, X, X_fit, rows):

@@ -309,7 +309,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
         "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
-    documents = documents._replace(min_group_size=ranker.min_group_size)
+    documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
     return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
@@ -371,7 +371,9 @@ def _pair_groups(groups, query, better, worse):
         (query.codes[better], groups.codes[better], groups.codes[worse]), shape
     )
     present, codes = np.unique(codes, return_inverse=True)
+    queries, first, second = np.unravel_index(present, shape)
     labels = np.empty((len(present), 3), dtype=object)
-    for row, (q, a, b) in zip(labels, np.transpose(np.unravel_index(present, shape)), strict=True):
+    for row, q, a, b in zip(labels, queries, first, second, strict=True):
         row[:] = [query.names[q], groups.names[a], groups.names[b]]
-    return Groups.disjoint(codes, labels)
+    ranks = np.ravel_multi_index((queries, groups.ranks[first], groups.ranks[second]), shape)
+    return Groups.disjoint(codes, labels, ranks=ranks)

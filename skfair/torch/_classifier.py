@@ -13,7 +13,7 @@ from skfair.classification import NetworkClassifier
 from skfair.torch._model import TorchModel
 from skfair.torch._module import check_device, make_perceptron, require_torch, torch_seed
 from skfair.torch._samples import is_dataset, make_samples
-from skfair.training import check_training, document
+from skfair.training import check_training, document, warn_if_revealed
 from skfair.utils._sklearn import safe_indexing
 from skfair.utils._types import Label, RandomState
 
@@ -200,6 +200,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         if is_dataset(X):
             subset = require_torch().utils.data.Subset(X, rows.tolist())
             return training._replace(X=subset, samples=training.samples._replace(X=None))
+        if request is not None and samples.ndim == 2:
+            groups = training.samples.groups
+            warn_if_revealed(samples[rows], groups, "where they are a column of X")
         features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
         return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 

@@ -15,6 +15,7 @@ from skfair.training._input import (
     loss_weights,
     refuse_partitioned,
     standardize_target,
+    warn_if_revealed,
     warn_of_group_in_features,
 )
 from skfair.training._linear import ConstrainedLinearModel

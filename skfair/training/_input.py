@@ -7,10 +7,16 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.groups import Samples, check_one_label_type, check_samples, unique_values
+from skfair.groups import (
+    Samples,
+    check_alignment,
+    check_one_label_type,
+    check_samples,
+    unique_values,
+)
 from skfair.partitions import is_partitioned
 from skfair.utils._classes import positive_class
-from skfair.utils._features import check_finite_squares
+from skfair.utils._features import check_finite_squares, explain_conversion
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -177,9 +183,11 @@ def standardize_target(training, is_centered):
 def _check_rows(estimator, X, y, columns, request):
     """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
+    check_alignment(X=X, y=y, **columns)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
     settings = {"accept_sparse": "csr", "dtype": np.float64, "estimator": estimator}
-    checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
+    with explain_conversion(X, estimator):
+        checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(checked, "X", estimator)  # which squares are if X is
     missing = request and (
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
@@ -195,9 +203,10 @@ def _check_rows(estimator, X, y, columns, request):
         features = safe_indexing(features, rows)
     lacks_groups = request is not None and columns["sensitive_features"] is None
     samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
-    if request is not None and not uses_groups and attributes_in_features(checked, samples.groups):
-        warn_of_group_in_features("with group_interactions")
+    if request is not None and not uses_groups:
+        warn_if_revealed(checked, samples.groups, "with group_interactions")
     return checked, target, samples, lacks_groups
 
 
@@ -238,6 +247,12 @@ def _identify_groups(X, of_group, codes):
 
 def _to_dense(X):
     return X.toarray() if sparse.issparse(X) else X
+
+
+def warn_if_revealed(X, groups, setting):
+    """Warn if columns of X are a sensitive attribute, as `warn_of_group_in_features` does."""
+    if attributes_in_features(X, groups):
+        warn_of_group_in_features(setting)
 
 
 def warn_of_group_in_features(setting):

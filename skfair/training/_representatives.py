@@ -82,7 +82,7 @@ def represent(summary, estimator, is_real, is_compared):
         summary.weights,
         multiplicity=summary.counts,
         min_group_size=estimator.min_group_size,
-    )
+    ).largest_first()
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept
         spread = float(np.sqrt(summary.variance[-1] + (summary.mean[-1] - center) ** 2))

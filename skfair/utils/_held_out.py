@@ -32,6 +32,12 @@ def refuse_training_data(X, X_fit):
         )
 
 
+def share_of_rows(rows, table):
+    """Share of the rows that are rows of a table too, compared as in `refuse_training_data`."""
+    hashes, known = _hash_rows(_columns(rows), _columns(table))
+    return float(np.isin(hashes, known).mean())
+
+
 def check_disjoint_folds(folds):
     """Refuse folds, as (train, test) positions, whose training rows contain test rows."""
     for number, (train, test) in enumerate(folds):

@@ -28,9 +28,30 @@ def join_names(names, limit=10):
     return ", ".join(names[:limit]) + more
 
 
+class Registry(dict):
+    """Objects by name, with a function that says what an unknown name may mean.
+
+    ``hint(name, registry)`` returns a sentence to end an error with, or an empty string.
+    """
+
+    def __init__(self, objects, hint):
+        super().__init__(objects)
+        self.hint = hint
+
+
 def spelling_hint(name, known):
-    """A question such as " Did you mean 'sqp'?" to end an error with; empty if no name is close."""
-    close = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    """A question such as " Did you mean 'sqp'?" to end an error with; empty if no name is close.
+
+    A `Registry` knows what other names mean.
+    """
+    return (
+        known.hint(name, known) if isinstance(known, Registry) else closest_name_hint(name, known)
+    )
+
+
+def closest_name_hint(name, known, cutoff=0.6):
+    """The question for the name of closest spelling, if it is as similar as the cutoff."""
+    close = get_close_matches(name, known, n=1, cutoff=cutoff) if isinstance(name, str) else []
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

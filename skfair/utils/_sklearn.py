@@ -39,6 +39,7 @@ class StrOptions(SklearnStrOptions):
 
     def __init__(self, options):
         super().__init__(options if isinstance(options, set) else options.keys())
+        self.known = options
 
     def __str__(self):
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
@@ -53,8 +54,8 @@ def validate_parameter_constraints(constraints, params, caller):
         try:
             validate_by_sklearn(constraints, {name: value}, caller)
         except InvalidParameterError as error:
-            options = [one.options for one in constraints[name] if isinstance(one, StrOptions)]
-            hint = spelling_hint(value, [option for names in options for option in names])
+            known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
+            hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
             raise InvalidParameterError(f"{error}{hint}") from None
 
 

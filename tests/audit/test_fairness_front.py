@@ -1,6 +1,7 @@
 """Out-of-fold fronts of accuracy and gap."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.linear_model import LogisticRegression
@@ -118,6 +119,21 @@ def test_of_several_classes_the_widest_gap_counts(data):
     ]
     assert front["gap"] == pytest.approx(max(gaps))
     assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
+
+
+def test_the_default_is_a_grid_that_ends_without_constraint(data):
+    X, y, groups = data
+    options = {"sensitive_features": groups, "cv": 3}
+    front = fairness_front(ConstrainedERMClassifier(), X, y, **options)
+    assert front["tolerance"].tolist() == [0.01, 0.02, 0.05, 0.1, 0.2, 1.0]
+    plain = fairness_front(ConstrainedERMClassifier(None), X, y, tolerances=[0.5], **options)
+    columns = ["accuracy", "gap"]
+    pd.testing.assert_series_equal(
+        front.iloc[-1][columns], plain.iloc[0][columns], check_names=False
+    )
+    assert front["gap"].iloc[0] < front["gap"].iloc[-1]
+    # Without such a parameter there is one model.
+    assert len(fairness_front(LogisticRegression(), X, y, **options)) == 1
 
 
 def test_errors_name_what_must_hold(data):

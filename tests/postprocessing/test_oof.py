@@ -171,3 +171,33 @@ class Vote(ClassifierMixin, BaseEstimator):
 def test_a_vote_has_no_scores():
     with pytest.raises(ValueError, match="Vote has neither once it is fitted"):
         cross_fit(Vote(), X, Y, folds())
+
+
+class CodesOnly(LogisticRegression):
+    """Refuses classes other than 0, 1, ... as XGBClassifier does."""
+
+    def fit(self, X, y, sample_weight=None):
+        classes = np.unique(y)
+        if not np.array_equal(classes, np.arange(len(classes))):
+            raise ValueError(
+                f"Invalid classes inferred from unique values of `y`. Expected: "
+                f"{np.arange(len(classes))}, got {classes}"
+            )
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2]])
+def test_a_classifier_that_takes_codes_only_is_explained(labels):
+    y = np.array(labels)[Y]
+    with pytest.raises(ValueError, match="Invalid classes inferred") as caught:
+        cross_fit(CodesOnly(), X, y, folds())
+    assert f"The classes are {labels}. If CodesOnly takes only 0, 1" in str(caught.value)
+    assert f"y == {labels[1]!r}" in str(caught.value)
+    # What the message says works.
+    assert len(cross_fit(CodesOnly(), X, (y == labels[1]).astype(int), folds())[0]) == 3
+
+
+def test_errors_of_codes_are_those_of_the_classifier():
+    with pytest.raises(ValueError, match="max_iter") as caught:
+        cross_fit(LogisticRegression(max_iter=-1), X, Y, folds())
+    assert "classes" not in str(caught.value)

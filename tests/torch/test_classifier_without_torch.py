@@ -1,11 +1,12 @@
 """Without PyTorch the error names the extra to install."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
-from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from skfair.torch import ConstrainedTorchClassifier, TorchModel, _classifier
 
 
 @pytest.fixture(autouse=True)
@@ -19,3 +20,25 @@ def test_the_error_names_the_extra():
         ConstrainedTorchClassifier().fit(X, y, sensitive_features=y)
     with pytest.raises(ImportError, match="ConstrainedMLPClassifier is a perceptron that does"):
         TorchModel(None, X)
+
+
+@pytest.mark.parametrize(
+    ("column", "warns"), [([0, 1] * 20, True), ([0, 1, 1, 0] * 10, False)], ids=["group", "other"]
+)
+def test_a_column_that_is_the_group_is_warned_of(monkeypatch, column, warns):
+    # Input is checked before PyTorch is needed for anything but the types of X.
+    monkeypatch.setattr(_classifier, "is_dataset", lambda X: False)
+    monkeypatch.setattr(_classifier, "_move_to_cpu", lambda X: X)
+    groups, model = np.array(["a", "b"] * 20), ConstrainedTorchClassifier()
+    X = np.column_stack([np.arange(40.0), column])
+    columns = {"sensitive_features": groups, "sample_weight": None}
+    y = np.arange(40) % 3 == 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model._check_training(model, X, y, columns, "constraint='demographic_parity'")
+    messages = [str(one.message) for one in caught]
+    assert any("X reveals the group of nearly all samples" in one for one in messages) is warns
+    # Without a constraint there is nothing to warn of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model._check_training(model, X, y, columns, None)

@@ -82,7 +82,9 @@ def test_overlapping_groups_stay_overlapping():
     members = sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1], [1, 1], [1, 0], [0, 1]], bool))
     training = check(sensitive_features=members, sample_weight=[1, 1, 1, 1, 0, 1])
     assert not training.samples.groups.is_disjoint
-    assert training.samples.groups.counts.tolist() == [3, 4]
+    groups = training.samples.groups
+    assert groups.counts.tolist() == [4, 3] and groups.names == [1, 0]  # the largest first
+    assert groups.summary.counts.tolist() == [3, 4]
 
 
 def test_missing_groups_give_one_group_and_a_warning_if_a_constraint_needs_groups():

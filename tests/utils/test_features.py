@@ -1,9 +1,15 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import is_classifier
 
-from skfair.classification import ConstrainedERMClassifier
-from skfair.cluster import FairKMeans
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+)
+from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import open_blocks
 from skfair.regression import ConstrainedERMRegressor
 from skfair.utils._features import check_finite_squares
@@ -55,3 +61,53 @@ def test_fits_name_the_value(case, in_files, tmp_path):
         features, y, groups = table[[0, 1, 2]], table[3], table[4]
     with pytest.raises(ValueError, match=message):
         estimator.fit(features, y, sensitive_features=groups)
+
+
+TEXT = pd.DataFrame({"age": [1.0, 2.0], "sex": ["f", "m"], "code": ["1", "2"], "job": ["x", None]})
+
+
+@pytest.mark.parametrize(
+    ("make", "fit"),
+    [
+        (
+            ConstrainedERMClassifier,
+            lambda model, X: model.fit(X, [0, 1], sensitive_features=[0, 1]),
+        ),
+        (ConstrainedERMRegressor, lambda model, X: model.fit(X, [0, 1], sensitive_features=[0, 1])),
+        (
+            ConstrainedMLPClassifier,
+            lambda model, X: model.fit(X, [0, 1], sensitive_features=[0, 1]),
+        ),
+        (lambda: FairKMeans(2), lambda model, X: model.fit(X, sensitive_features=[0, 1])),
+    ],
+    ids=["classifier", "regressor", "network", "clusterer"],
+)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_text_in_columns_is_named_with_what_to_do(make, fit, as_list):
+    columns = "1, 3" if as_list else "'sex', 'job'"
+    model, X = make(), TEXT.to_numpy().tolist() if as_list else TEXT
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
+        fit(model, X)
+    message = str(caught.value)
+    assert f"X has text in 2 column(s): {columns}. Encode them" in message
+    assert f"OneHotEncoder(), [{columns}])" in message and type(model).__name__ in message
+    assert ("ConstrainedClassifierCV passes X as it is" in message) == is_classifier(model)
+
+
+def test_errors_without_text_are_those_of_scikit_learn():
+    with pytest.raises(ValueError, match="contains NaN") as caught:
+        ConstrainedERMClassifier().fit([[np.nan], [1.0]], [0, 1], sensitive_features=[0, 1])
+    assert "Encode" not in str(caught.value)
+
+
+def test_graphs_of_networkx_become_matrices():
+    graph = type("Graph", (), {"__module__": "networkx.classes.graph"})()
+    model = FairSpectralClustering(2, affinity="precomputed")
+    with pytest.raises((TypeError, ValueError), match="networkx.to_scipy_sparse_array"):
+        model.fit(graph, sensitive_features=[0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("model", [ConstrainedERMClassifier(), ConstrainedClassifierCV()])
+def test_the_name_of_a_column_is_no_column(model):
+    with pytest.raises(ValueError, match=r"sensitive_features=X\['sex'\]. Leave it out of X"):
+        model.fit(TEXT, [0, 1], sensitive_features="sex")

@@ -32,7 +32,7 @@ from skfair.groups import (
     refuse_continuous_attributes,
 )
 from skfair.partitions import is_partitioned, partitions_of
-from skfair.utils._features import check_finite_squares
+from skfair.utils._features import check_finite_squares, explain_conversion
 
 
 class KMeansInput(NamedTuple):
@@ -117,7 +117,10 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         return _check_partitioned(estimator, X, sensitive_features, sample_weight)
     # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
     passed = X
-    X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
+    with explain_conversion(X, estimator):
+        X = check_array(
+            X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator
+        )
     check_finite_squares(X, "X")
     missing = missing_groups_message(estimator)
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)

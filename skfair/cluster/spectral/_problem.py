@@ -25,6 +25,7 @@ from skfair.groups import Groups, check_samples, refuse_continuous_attributes
 from skfair.metrics import normalized_cut
 from skfair.partitions import is_partitioned
 from skfair.utils._balance import count_table, data_balance
+from skfair.utils._features import explain_conversion
 
 
 class SpectralProblem(NamedTuple):
@@ -141,7 +142,10 @@ def check_problem(estimator, X, sensitive_features):
         return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
     # Rows and groups in memory.
     formats, passed = False if has_landmarks else "csr", X
-    X = check_array(X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator)
+    with explain_conversion(X, estimator):
+        X = check_array(
+            X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator
+        )
     n_samples = X.shape[0]
     if n_samples < estimator.n_clusters:
         raise ValueError(

@@ -89,6 +89,11 @@ class RankedEvents:
         return self.cells.labels
 
     @property
+    def order(self):
+        """Positions of the events in reports, (n_events,)."""
+        return self.cells.order
+
+    @property
     def counts(self):
         """Samples in each event, (n_events,)."""
         return self.cells.counts

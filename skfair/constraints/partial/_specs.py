@@ -81,7 +81,7 @@ class PartialParity(Constraint):
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
         def ranked_of(groups):
-            percentiles = check_interval(interval, groups.summary)
+            percentiles = check_interval(interval, groups)
             return RankedEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the

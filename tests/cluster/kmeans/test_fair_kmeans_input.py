@@ -196,7 +196,7 @@ def test_a_wrong_number_of_groups_is_refused(blobs, rows):
     ("groups", "message"),
     [
         ({"a": 1}, "a dict of 0 dimensions"),
-        ("abc", "a str of 0 dimensions"),
+        ("abc", "it is the string 'abc'. If this is a column of X"),
         (3, "a int of 0 dimensions"),
         (np.ones(120, dtype=complex), "is complex"),
         ([None] + ["a"] * 119, r"1 missing value\(s\), the first in row 0"),

@@ -1,0 +1,244 @@
+"""Names of groups change no decision: fits before and after groups are renamed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import is_classifier, is_clusterer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.cluster import FairKMeans
+from skfair.constraints import DemographicParity, RankingParity
+from skfair.enforcement import ENFORCEMENTS
+from skfair.ranking import ConstrainedRanker
+from skfair.solvers import AdamPrimalDual
+from tests.test_common import ESTIMATORS, QUICK
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # fits of so few samples warn of many things
+
+RENAMINGS = {
+    "last for first": lambda codes: np.array(["z", "b", "c"])[codes],
+    "reversed": lambda codes: np.array(["c", "b", "a"])[codes],
+    "text for numbers": lambda codes: np.array(["2", "10", "100"])[codes],
+}
+"""Other names of the groups "a", "b", "c", which sort them in another order."""
+
+SETTINGS = {
+    "PartialParityClassifier": {"tolerance": 0.2},
+    "PartialParityRegressor": {"tolerance": 0.2},
+    "PartialParityPostprocessor": {"tolerance": 0.1},
+    "ConstrainedRanker": {"constraint": RankingParity(tolerance=0.05)},
+    "ConstrainedMLPClassifier": {"hidden_layer_sizes": (4,), "random_state": 0},
+    "FairKMeans": {"n_clusters": 3, "random_state": 0},
+    "FairSpectralClustering": {"n_clusters": 3, "random_state": 0},
+}
+"""Settings with which constraints bind and fits are short."""
+
+DEPENDENT = {"FairKMeans", "FairSpectralClustering"}
+"""Estimators that still depend on the names of groups; remove a name once it is repaired."""
+
+
+def make_data(seed):
+    """Features, real target, group codes, weights: ties in features and in sizes of groups too."""
+    rng = np.random.default_rng(seed)
+    n_groups = 2 + seed % 2
+    size, shares = int(rng.integers(100, 150)), rng.dirichlet(np.full(n_groups, 20.0))
+    codes = rng.choice(n_groups, size=size, p=shares)
+    if seed % 5 == 3:
+        codes = rng.permutation(np.repeat(np.arange(n_groups), size // n_groups))
+    X = rng.normal(size=(len(codes), 3)) + codes[:, np.newaxis] * rng.normal(size=3) * 0.6
+    if seed % 4 == 1:
+        X = X.round()
+    weights = rng.integers(1, 4, len(codes)).astype(float) if seed % 4 == 2 else None
+    return X, X[:, 0] + 0.5 * codes + rng.normal(size=len(codes)), codes, weights
+
+
+def fit_and_predict(estimator, data, sensitive_features):
+    """Predictions of the training samples, by an estimator fitted to them."""
+    X, target, _, weights = data
+    groups = {"sensitive_features": sensitive_features}
+    if is_clusterer(estimator):
+        return estimator.fit(X, **groups).labels_
+    y = target > np.median(target) if is_classifier(estimator) else target
+    fitted = estimator.fit(X, y, sample_weight=weights, **groups)
+    return fitted.predict(X, **groups)
+
+
+def assert_equal_decisions(estimator, expected, actual):
+    if is_clusterer(estimator):
+        assert adjusted_rand_score(expected, actual) == 1.0
+    else:
+        np.testing.assert_array_equal(actual, expected)
+
+
+def marked(estimator):
+    """The estimator as a parameter, expected to fail if it still depends on names."""
+    reason = "ties are broken, and starts drawn, in the order of group codes"
+    is_dependent = estimator.__name__ in DEPENDENT
+    return pytest.param(
+        estimator,
+        marks=pytest.mark.xfail(reason=reason, strict=False) if is_dependent else (),
+        id=estimator.__name__,
+    )
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
+)
+@pytest.mark.parametrize("estimator", map(marked, ESTIMATORS))
+def test_renamed_groups_get_the_same_decisions(estimator, seed):
+    data = make_data(seed)
+    name = estimator.__name__
+    model = estimator(**SETTINGS.get(name, {"tolerance": 0.05}) | QUICK.get(name, {}))
+    plain = fit_and_predict(model, data, np.array(["a", "b", "c"])[data[2]])
+    rename = list(RENAMINGS.values())[seed % len(RENAMINGS)]
+    assert_equal_decisions(model, plain, fit_and_predict(model, data, rename(data[2])))
+
+
+LOGISTIC = LogisticRegression()
+VARIANTS = {
+    "several classes": ConstrainedClassifierCV(LOGISTIC, group_estimator=LOGISTIC),
+    "known groups": ConstrainedClassifierCV(LOGISTIC, group_estimator="sensitive_features"),
+    "trees of groups": ConstrainedClassifierCV(LOGISTIC, "equalized_odds"),
+    "one model": ConstrainedClassifierCV(LOGISTIC, ensemble=False),
+    "level": ConstrainedERMClassifier(confidence_level=0.8, tolerance=0.3),
+    "interactions": ConstrainedERMClassifier(group_interactions=True),
+    "intercepts": ConstrainedERMClassifier("error_rate_parity", group_interactions="intercept"),
+    "merged groups": ConstrainedERMClassifier(group_interactions=True, min_group_size=45),
+    "level of ranks": PartialParityPostprocessor(confidence_level=0.5, tolerance=0.4),
+    "mini-batches": ConstrainedMLPClassifier(
+        hidden_layer_sizes=(4,),
+        early_stopping=True,
+        solver=AdamPrimalDual(max_iter=5, batch_size=32),
+        random_state=0,
+    ),
+    **{
+        f"enforcement {name}": ConstrainedERMClassifier(enforcement=name)
+        for name in sorted(ENFORCEMENTS)
+    },
+}
+
+
+@pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
+@pytest.mark.parametrize("model", VARIANTS.values(), ids=VARIANTS)
+def test_no_setting_depends_on_names(model, rename):
+    X, target, codes, weights = data = make_data(7)
+    if model is VARIANTS["several classes"]:
+        target = np.digitize(target, np.quantile(target, [0.3, 0.7]))
+        first, second = (
+            model.fit(X, target, sensitive_features=names[codes]).predict(X)
+            for names in (np.array(["a", "b", "c"]), rename(np.arange(3)))
+        )
+    else:
+        first = fit_and_predict(model, data, np.array(["a", "b", "c"])[codes])
+        second = fit_and_predict(model, data, rename(codes))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_values_of_single_attributes_may_be_renamed():
+    X, target, codes, _ = make_data(7)
+    old = np.random.default_rng(1).random(len(codes)) < 0.4
+    model, y = ConstrainedERMClassifier(DemographicParity(attributes="each")), target > 0
+    plain, renamed = (
+        model.fit(
+            X, y, sensitive_features=pd.DataFrame({"sex": sex, "age": age})
+        ).decision_function(X)
+        for sex, age in (
+            (np.array(["a", "b", "c"])[codes], np.where(old, "old", "young")),
+            (np.array(["c", "b", "a"])[codes], np.where(old, "z", "young")),
+        )
+    )
+    np.testing.assert_array_equal(plain, renamed)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedERMClassifier(),
+        ConstrainedClassifierCV(LOGISTIC, group_estimator=LOGISTIC, cv=3),
+    ],
+    ids=["linear", "any model"],
+)
+def test_columns_of_overlapping_groups_may_be_swapped(model):
+    X, target, codes, _ = make_data(7)
+    old = np.random.default_rng(1).random(len(codes)) < 0.4
+    columns = np.column_stack([codes == 0, codes == 1, old])
+    plain, swapped = (
+        model.fit(X, target > 0, sensitive_features=sparse.csr_array(columns[:, order])).predict(X)
+        for order in ([0, 1, 2], [2, 0, 1])
+    )
+    np.testing.assert_array_equal(plain, swapped)
+
+
+def test_ids_of_households_may_be_renamed():
+    X, target, codes, _ = make_data(7)
+    households = np.arange(len(codes)) // 2
+    other = np.random.default_rng(0).permutation(len(codes))[households]
+    model = ConstrainedClassifierCV(LOGISTIC, group_estimator=LOGISTIC, cv=3)
+    plain, renamed = (
+        model.fit(X, target > 0, sensitive_features=codes, groups=ids).oof_scores_
+        for ids in (households, other)
+    )
+    np.testing.assert_array_equal(plain, renamed)
+
+
+def test_attributes_are_in_the_order_of_the_names():
+    X, target, codes, _ = make_data(7)
+    model = ConstrainedERMClassifier(group_interactions=True)
+    names = np.array(["b", "c", "a"])[codes]
+    model.fit(X, target > 0, sensitive_features=names)
+    assert model.groups_.labels.ravel().tolist() == ["a", "b", "c"]
+    assert model.groups_.counts.tolist() == [sum(names == name) for name in "abc"]
+    assert model.constraint_report_["group"].tolist() == ["a", "b", "c"]
+    # Each group's own coefficients decide about it.
+    scores = model.decision_function(X, sensitive_features=names)
+    for number, name in enumerate("abc"):
+        rows = names == name
+        expected = X[rows] @ model.group_coef_[number] + model.group_intercept_[number]
+        np.testing.assert_allclose(scores[rows], expected)
+    rates = model.constraint_report_.set_index("group")["rate"]
+    for name in "abc":
+        assert rates[name] == pytest.approx((scores[names == name] > 0).mean())
+
+
+def test_rates_of_the_postprocessor_are_in_the_order_of_the_names():
+    X, target, codes, weights = make_data(7)
+    names = np.array(["b", "c", "a"])[codes]
+    # A group without weight leaves the others where they are.
+    weights = np.where(np.arange(len(codes)) < 4, 0.0, 1.0)
+    names = np.where(weights > 0, names, "aa")
+    model = PartialParityPostprocessor(tolerance=0.1)
+    with pytest.warns(UserWarning, match="Groups without any sample weight"):
+        model.fit(X, target > 0, sensitive_features=names, sample_weight=weights)
+    assert model.groups_.labels.ravel().tolist() == ["a", "b", "c"]
+    report = model.constraint_report_
+    assert report["group"].drop_duplicates().tolist() == ["a", "b", "c"]
+    assert report.groupby("group")["n"].first().tolist() == model.groups_.counts.tolist()
+    assert len(model.rates_) == 3
+
+
+def test_pairs_of_groups_are_reported_in_the_order_of_the_names():
+    X, target, codes, _ = make_data(7)
+    model = ConstrainedRanker().fit(
+        X,
+        target,
+        query_id=np.arange(len(X)) // 30,
+        sensitive_features=np.array(["b", "c", "a"])[codes],
+    )
+    pairs = [pair[1:] for pair in model.constraint_report_["group"]]
+    assert pairs == sorted(pairs) and len(pairs) == 6
+
+
+@pytest.mark.xfail(reason="initial exchanges go by group codes", strict=False)
+@pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
+def test_alternating_swaps_do_not_depend_on_names(rename):
+    model, data = FairKMeans(3, algorithm="alternating", random_state=0), make_data(7)
+    plain = fit_and_predict(model, data, np.array(["a", "b", "c"])[data[2]])
+    assert_equal_decisions(model, plain, fit_and_predict(model, data, rename(data[2])))
