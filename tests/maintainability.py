@@ -13,7 +13,6 @@ from tests import call_chains, words
 
 PACKAGE = Path(__file__).parents[1] / "skfair"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: words.parse(path) for path in FILES}
 _COMMENT = tokenize.COMMENT
 SHARED = {"utils", "_kernels"}
 """Subpackages whose private modules all others may import."""
@@ -23,9 +22,14 @@ def describe(path):
     return path.relative_to(PACKAGE.parent).as_posix()
 
 
+def trees():
+    """Every file of the package, and its syntax tree."""
+    return ((path, words.parse(path)) for path in FILES)
+
+
 def classes():
     """All classes of the package: pairs of a file and a node."""
-    for path, tree in TREES.items():
+    for path, tree in trees():
         yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
@@ -51,7 +55,7 @@ def names_used_twice():
 def private_imports():
     """Private modules that a file imports from another subpackage: (file, module)."""
     result = set()
-    for path, tree in TREES.items():
+    for path, tree in trees():
         subpackage = path.relative_to(PACKAGE).with_suffix("").parts[0]
         for node in ast.walk(tree):
             if not isinstance(node, ast.ImportFrom) or node.level:
@@ -67,7 +71,7 @@ def group_switches():
     """Lines that ask of which class groups are."""
     return [
         f"{describe(path)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) == "isinstance"
@@ -83,7 +87,7 @@ def file_lengths():
 def function_lengths():
     """Lines of code of every function's body, without docstring, comments and blank lines."""
     result = {}
-    for path, tree in TREES.items():
+    for path, tree in trees():
         lines = _code_lines(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
@@ -123,7 +127,7 @@ def _is_docstring(node, path):
 def line_kinds():
     """Numbers of lines of code, docstrings and comments."""
     kinds = Counter()
-    for path, tree in TREES.items():
+    for path, tree in trees():
         docstrings = set().union(
             *(
                 range(node.lineno, node.end_lineno + 1)
