@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo demo-dask test test-all test-lowest doctest lint types format build test-wheel doc \
+.PHONY: help demo demo-dask test test-all test-lowest test-newest test-some doctest lint types format build test-wheel doc \
 	bench clean
 .NOTPARALLEL:
 
@@ -17,6 +17,7 @@ help:
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
+	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
 	@echo "make doctest every example of the documentation"
 	@echo "make lint    style, formatting and types, checked"
 	@echo "make types   the type hints, checked by mypy"
@@ -34,8 +35,10 @@ demo-dask: $(VENV)/.has-dask
 	$(BIN)/python examples/demo_dask.py
 
 # One worker per core, each with one thread of its own: libraries that start threads in every
-# worker would get in one another's way.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# worker would get in one another's way. Bytecode is written even if the environment forbids it:
+# otherwise every process compiles the sources, and pytest rewrites the tests, again.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test: $(VENV)/.has-test
 	$(PYTEST) -m "not slow"
@@ -54,6 +57,21 @@ test-lowest: $(LOWEST)/.installed
 		constraints problems ranking regression training cluster/kmeans/test_fair_kmeans.py \
 		cluster/kmeans/test_fair_kmeans_input.py classification/test_constrained_erm.py \
 		classification/test_constrained_erm_input.py)
+
+# What depends most on the versions of Python, NumPy, SciPy and scikit-learn.
+SELECTION := test_common.py test_registries.py audit/test_command_line.py classification cluster \
+	constraints solvers
+NEWEST := .venv-newest
+
+test-newest: $(BIN)/python
+	@newest=$$($(BIN)/python tests/newest.py); \
+	if [ -z "$$newest" ]; then echo "No other Python that is supported was found."; exit; fi; \
+	echo "Tests with $$newest"; \
+	if [ "$$($(NEWEST)/bin/python -V 2>&1)" != "$$($$newest -V)" ]; then rm -rf $(NEWEST); fi; \
+	$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON=$$newest test-some
+
+test-some: $(VENV)/.has-test
+	$(PYTEST) -m "not slow" $(addprefix tests/,$(SELECTION))
 
 doctest: $(VENV)/.has-test
 	$(PYTEST) $(wildcard doc/*.rst) skfair tests/test_readme.py
@@ -89,7 +107,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
