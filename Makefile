@@ -59,9 +59,12 @@ test-lowest: $(LOWEST)/.installed
 		cluster/kmeans/test_fair_kmeans_input.py classification/test_constrained_erm.py \
 		classification/test_constrained_erm_input.py)
 
-# What depends most on the versions of Python, NumPy, SciPy and scikit-learn.
-SELECTION := test_common.py test_registries.py audit/test_command_line.py classification cluster \
-	constraints solvers
+# Of what depends on the versions of Python and of other packages, as much as takes two minutes.
+SELECTION := test_common.py test_registries.py audit/test_command_line.py constraints solvers \
+	$(addprefix classification/test_,constrained_cv.py constrained_cv_classes.py constrained_erm.py \
+		constrained_erm_mixed.py partial_parity_input.py) \
+	$(addprefix cluster/,kmeans/test_fair_kmeans.py kmeans/test_fair_kmeans_input.py \
+		spectral/test_fair_spectral.py spectral/test_fair_spectral_input.py)
 NEWEST := .venv-newest
 
 test-newest: $(BIN)/python
