@@ -70,7 +70,7 @@ NEWEST := .venv-newest
 test-newest: $(BIN)/python
 	@newest=$$($(BIN)/python tests/newest.py); \
 	if [ -z "$$newest" ]; then echo "No other Python that is supported was found."; exit; fi; \
-	echo "Tests with $$newest"; \
+	echo "Tests with $$($$newest -V), $$newest"; \
 	if [ "$$($(NEWEST)/bin/python -V 2>&1)" != "$$($$newest -V)" ]; then rm -rf $(NEWEST); fi; \
 	$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON=$$newest test-some
 
