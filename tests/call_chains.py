@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +119,12 @@ class Fit(NamedTuple):
         assert fair <= plain / 2, f"{self.name} is not enforced: {plain=}, {fair=}"
 
 
+def trace_second(fit):
+    """The calls of a second fit: imports, and what is computed once, are no part of the chain."""
+    fit.check_binding()
+    return trace(fit.run)
+
+
 def fits():
     """The five fits."""
     return [*_classifications(), *_clusterings()]
@@ -169,24 +174,21 @@ def _clusterings():
 
 def entered_classes():
     """Files and names of the classes that one of the fits enters, estimators excepted."""
-    result = set()
-    for fit in fits():
-        result |= set(trace(fit.run).classes)
-    return {one for one in result if not issubclass(_load(*one), BaseEstimator)}
+    entered = {one for fit in fits() for one in trace_second(fit).classes}
+    return {one for one in entered if not issubclass(_load(*one), BaseEstimator)}
 
 
 def _load(file, name):
-    """Return the class of a name in a file of the package."""
+    """Return the class of a name in a file of the package; object if a function defines it."""
     module = ".".join([skfair.__name__, *Path(file).with_suffix("").parts])
-    return attrgetter(name)(import_module(module))
+    return getattr(import_module(module), name, object)
 
 
 def main(verbose):
     """Print a line for every fit."""
     print(f"{'fit':26}{'classes':>8}{'files':>7}{'depth':>7}{'functions':>11}")
     for fit in fits():
-        fit.check_binding()
-        calls = trace(fit.run)
+        calls = trace_second(fit)
         counts = len(calls.classes), len(calls.files), calls.depth, len(calls.functions)
         print("{:26}{:8}{:7}{:7}{:11}".format(fit.name, *counts))
         if verbose:
