@@ -11,7 +11,7 @@ from tests.covering import cover
 
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
 # by --hypothesis-profile, and so for as many examples as a test's own settings allow.
-settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("quick", max_examples=6, deadline=None)
 settings.register_profile("thorough", max_examples=30, deadline=None)
 settings.load_profile("quick")
 

@@ -9,11 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import skfair
-from tests import words
+from tests import call_chains, words
 
 PACKAGE = Path(__file__).parents[1] / "skfair"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: words.parse(path) for path in FILES}
 _COMMENT = tokenize.COMMENT
 SHARED = {"utils", "_kernels"}
 """Subpackages whose private modules all others may import."""
@@ -23,9 +22,14 @@ def describe(path):
     return path.relative_to(PACKAGE.parent).as_posix()
 
 
+def trees():
+    """Every file of the package, and its syntax tree."""
+    return ((path, words.parse(path)) for path in FILES)
+
+
 def classes():
     """All classes of the package: pairs of a file and a node."""
-    for path, tree in TREES.items():
+    for path, tree in trees():
         yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
@@ -51,7 +55,7 @@ def names_used_twice():
 def private_imports():
     """Private modules that a file imports from another subpackage: (file, module)."""
     result = set()
-    for path, tree in TREES.items():
+    for path, tree in trees():
         subpackage = path.relative_to(PACKAGE).with_suffix("").parts[0]
         for node in ast.walk(tree):
             if not isinstance(node, ast.ImportFrom) or node.level:
@@ -67,7 +71,7 @@ def group_switches():
     """Lines that ask of which class groups are."""
     return [
         f"{describe(path)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) == "isinstance"
@@ -83,7 +87,7 @@ def file_lengths():
 def function_lengths():
     """Lines of code of every function's body, without docstring, comments and blank lines."""
     result = {}
-    for path, tree in TREES.items():
+    for path, tree in trees():
         lines = _code_lines(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
@@ -123,7 +127,7 @@ def _is_docstring(node, path):
 def line_kinds():
     """Numbers of lines of code, docstrings and comments."""
     kinds = Counter()
-    for path, tree in TREES.items():
+    for path, tree in trees():
         docstrings = set().union(
             *(
                 range(node.lineno, node.end_lineno + 1)
@@ -173,20 +177,24 @@ def public_names():
     ]
 
 
-def methods_of(name):
-    """Methods and properties that a class defines, private ones excepted."""
-    result = [node for _, node in classes() if node.name == name]
-    return [
-        child.name
-        for node in result
-        for child in node.body
-        if isinstance(child, ast.FunctionDef) and not child.name.startswith("_")
-    ]
+def methods_of_entered_classes():
+    """Numbers of methods and properties that each class of `call_chains` defines itself."""
+    entered = call_chains.entered_classes()
+    return {
+        f"{node.name}, {describe(path)}": len(set(_names_of_functions(node)))
+        for path, node in classes()
+        if (path.relative_to(PACKAGE).as_posix(), node.name) in entered
+    }
+
+
+def _names_of_functions(node):
+    return [child.name for child in node.body if isinstance(child, ast.FunctionDef)]
 
 
 def main():
     """Print the figures."""
     functions, kinds = function_lengths(), line_kinds()
+    print(f"modules                          {len(FILES)}")
     print(f"lines                            {sum(file_lengths().values())}")
     for kind in ("code", "docstring", "comment"):
         print(f"lines, {kind:<26}{kinds[kind]}")
@@ -194,8 +202,7 @@ def main():
     print(f"public names                     {len(public_names())}")
     print(f"records                          {len(records())}")
     print(f"classes that only store          {len(storing_classes())} {storing_classes()}")
-    for name in ("BoundConstraint", "BoundPartialParity", "ConstraintSystem"):
-        print(f"methods of {name:<22}{len(methods_of(name))}")
+    print(f"most methods of a class entered  {largest(methods_of_entered_classes())}")
     package, pages = words.PACKAGE, words.PAGES
     print(f"lines of the word list           {len(list(words.word_lines(package)))}", end="; ")
     print(f"README and guide {len(list(words.word_lines(pages)))}")

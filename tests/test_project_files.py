@@ -1,4 +1,4 @@
-"""What stands in two places: targets, Python versions and the linter's version."""
+"""What stands in two places: targets, Python versions, systems and the linter's version."""
 
 import re
 import tomllib
@@ -30,6 +30,14 @@ def test_every_supported_python_is_tested():
     matrix = parse(".github/workflows/test.yml")["jobs"]["newest"]["strategy"]["matrix"]
     assert matrix["python"] == [one for one in supported if "." in one]
     assert PROJECT["requires-python"] == f">={matrix['python'][0]}"
+
+
+def test_every_supported_system_is_tested():
+    text = "Operating System :: "
+    supported = {one.removeprefix(text) for one in PROJECT["classifiers"] if text in one}
+    runners = parse(".github/workflows/test.yml")["jobs"]["newest"]["strategy"]["matrix"]["os"]
+    assert set(runners) == {"ubuntu-latest", "macos-latest"}
+    assert supported == {"POSIX :: Linux", "MacOS"}
 
 
 def test_commits_and_make_lint_use_the_same_ruff():

@@ -68,6 +68,7 @@ def difference(criterion, y, scores, groups, **params):
     return metric(*labels, scores, sensitive_features=groups, **params)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
 @pytest.mark.parametrize("tolerance", [0.02, 0.1, 0.3])

@@ -41,7 +41,8 @@ def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
     """A constraint of the gap, one sample an event."""
     events, n = Events.disjoint(np.arange(n_events), n_events), n_events
     settings = {"aggregate": gap, "tolerance": tolerance, "one_row": as_one_row}
-    return BoundConstraint("gap", events, [], np.ones(n), np.ones(n), (None,), (None,), **settings)
+    columns = [], np.arange(n), np.ones(n), np.ones(n)
+    return BoundConstraint("gap", events, *columns, (None,), (None,), **settings)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def odds(groups, rank_within, scale, interval):
 def test_both_equal_their_definitions_in_exact_fractions(rank_within):
     rng = np.random.default_rng(0)
     n_known = 0
-    for repetition in range(400):
+    for repetition in range(200):
         groups, *interval = draw_samples(rng)
         score, y_true = np.concatenate(groups).T
         scale = ["normalized", "raw"][repetition % 2]
@@ -103,7 +103,7 @@ def test_both_equal_their_definitions_in_exact_fractions(rank_within):
         exact = [np.nan if gap is None else float(gap) for gap in expected]
         np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14, err_msg=f"{groups, interval}")
         n_known += not np.isnan(exact).any()
-    assert 200 < n_known < 400  # both kinds of case have been seen
+    assert 100 < n_known < 200  # both kinds of case have been seen
 
 
 # By hand -------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_rows_on_a_batch_are_unbiased(task):
     majorant = task.rows.majorant(here.scores, here.aux)
     scores = here.scores + np.random.default_rng(0).normal(size=len(here.scores))
     rng, drawn = np.random.RandomState(0), []
-    for _ in range(400):
+    for _ in range(150):
         rows, batch = draw_rows(majorant, 8, rng)
         drawn.append(batch(scores[rows], here.aux).values)
     expected = majorant(scores, here.aux).values
