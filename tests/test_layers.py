@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "problems": {"_kernels", "losses", "partitions", "utils"},
     "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
-    "model_selection": {"exceptions", "utils"},
+    "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "surrogates"}
     | {"utils"},
     "datasets": {"partitions", "utils"},

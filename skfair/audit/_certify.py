@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.audit._certificate_units import RATE, RATIO, resolve_units
+from skfair.audit._certificate_units import PROBABILITY, RATE, RATIO, resolve_units
 from skfair.audit._model_predictions import (
     check_applies,
     check_model,
@@ -33,6 +34,7 @@ from skfair.surrogates import Step
 from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._tolerance import check_tolerance
 from skfair.utils._types import Label, MatrixLike
 
 if TYPE_CHECKING:
@@ -225,9 +227,9 @@ def certify(
     """
     check_model(estimator)
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
-    tolerance = _resolve_tolerance(constraint, tolerance)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
+    tolerance = _resolve_tolerance(constraint, tolerance, unit)
     refuse_training_data(X, X_fit)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
     certificates = [
@@ -243,8 +245,9 @@ def certify(
     return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
 
 
-def _resolve_tolerance(constraint, tolerance):
+def _resolve_tolerance(constraint, tolerance, unit):
     """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
+    constraint._check_parameters()
     if constraint.ratio is not None:
         if tolerance is not None:
             raise ValueError(
@@ -252,12 +255,13 @@ def _resolve_tolerance(constraint, tolerance):
             )
         tolerance = 1.0 - constraint.ratio
     tolerance = constraint.tolerance if tolerance is None else tolerance
-    if tolerance is None or not tolerance > 0:
+    if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise ValueError(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
             f"of 0; got tolerance={tolerance!r} and {constraint}."
         )
-    return float(tolerance)
+    largest = 1.0 if unit == PROBABILITY else constraint.largest_gap
+    return check_tolerance(tolerance, largest, closed="right", of=constraint)
 
 
 def _certify_gap(bound, scores, tolerance, level):
@@ -331,7 +335,13 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     """
     constraint = resolve_constraint(constraint)
     function = partial(_limit, constraint=constraint, level=check_level(confidence_level))
-    return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
+    return Metric(
+        function,
+        metric_kind(constraint),
+        greater_is_better=False,
+        best=0.0,
+        largest=constraint.largest_gap,
+    )
 
 
 def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):

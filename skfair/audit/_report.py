@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -310,6 +310,7 @@ class FairnessReport:
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
         samples, columns = _check_input(columns, sensitive_features, sample_weight, missing)
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
+        _check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
@@ -511,6 +512,16 @@ def _check_share(min_share):
             f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
         )
     return float(min_share)
+
+
+def _check_group_size(min_group_size):
+    """Raise unless it is a positive whole number."""
+    is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
+    if not is_number or min_group_size < 1:
+        raise ValueError(
+            "min_group_size must be a positive whole number of samples, such as 30; got "
+            f"{min_group_size!r}."
+        )
 
 
 def _write(text, path):

@@ -7,6 +7,7 @@ from scipy import special, stats
 
 from skfair.inference._exact import exact_pair_test
 from skfair.inference._limits import check_level, clopper_pearson, rate_limits
+from skfair.utils._tolerance import check_tolerance
 
 _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
@@ -77,7 +78,8 @@ def required_sample_size(
     >>> required_sample_size(0.05, rate=0.001)
     59
     """
-    for name, value in {"tolerance": tolerance, "rate": rate, "power": power}.items():
+    check_tolerance(tolerance, closed="neither")
+    for name, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}.")
     if not isinstance(n_groups, Integral) or n_groups < 2:
