@@ -9,7 +9,7 @@ import pandas as pd
 from skfair.inference import Interval
 from skfair.utils._messages import join_names
 
-FORMAT = "skfair.FairnessReport"
+FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
 VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
@@ -29,6 +29,15 @@ def report_to_json(report):
     tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
     content = {"format": FORMAT, "version": VERSION} | fields | tables
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
+
+
+def certificate_to_json(certificate):
+    """The text of a certificate: its attributes and its sentence."""
+    fields = {name: _encode(value) for name, value in certificate._asdict().items()}
+    content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
+    return json.dumps(
+        content | {"text": str(certificate)}, allow_nan=False, ensure_ascii=False, indent=1
+    )
 
 
 def _to_python(number):
