@@ -265,7 +265,7 @@ def certify(
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
-    largest = 1.0 if unit == PROBABILITY else constraint.largest_gap
+    largest = _largest_gap(constraint, unit)
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     refuse_training_data(X, X_fit)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
@@ -299,6 +299,11 @@ def _resolve_tolerance(constraint, tolerance, largest):
             f"of 0; got tolerance={tolerance!r} and {constraint}."
         )
     return check_tolerance(tolerance, largest, closed="right", of=constraint)
+
+
+def _largest_gap(constraint, unit=None):
+    """The largest possible gap, also of predicted probabilities; infinite without a bound."""
+    return 1.0 if unit == PROBABILITY else constraint.largest_gap
 
 
 def _certify_gap(bound, scores, tolerance, level, largest):
@@ -392,7 +397,7 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
         metric_kind(constraint),
         greater_is_better=False,
         best=0.0,
-        largest=constraint.largest_gap,
+        largest=_largest_gap(constraint),
     )
 
 

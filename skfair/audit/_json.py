@@ -2,6 +2,9 @@
 
 import json
 from math import isnan
+from os import PathLike
+from os.path import isfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,14 +60,16 @@ def _encode(value):
     return None if isnan(value) else str(value)
 
 
-def report_fields(text):
-    """Arguments of the constructor of a report from its text."""
+def report_fields(source):
+    """Arguments of the constructor of a report from its text, or from the path of a file of it."""
+    is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
+    text = Path(source).read_text(encoding="utf-8") if is_path else source
     try:
         content = json.loads(text)
     except (TypeError, json.JSONDecodeError) as error:
         raise ValueError(
-            f"text must be the JSON that FairnessReport.to_json returned, but it is not JSON "
-            f"({error}). Of a file pass the content, as in Path('report.json').read_text()."
+            f"text must be the JSON that FairnessReport.to_json returned, or the path of a file "
+            f"that exists, but it is neither ({error})."
         ) from error
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise ValueError(

@@ -36,6 +36,26 @@ def test_decisions_alone_have_selection_rates_gaps_and_ratios():
     assert "Share of cluster" not in report.to_html()
 
 
+@pytest.mark.parametrize("dtype", [int, float, np.uint8])
+def test_integer_scores_need_a_kind(dtype):
+    scores = (1 + np.arange(N) % 10).astype(dtype)
+    with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
+        FairnessReport.from_predictions(None, scores, sensitive_features=SEX)
+    report = FairnessReport.from_predictions(
+        None, scores, sensitive_features=SEX, kind="regression"
+    )
+    rates = rows(report)["value"]
+    above = scores > np.median(scores)
+    assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
+    assert "Scoring rate" in report.to_markdown(summary="ll144")
+    # Classes are named, and two integers are decisions.
+    report = FairnessReport.from_predictions(
+        None, scores, sensitive_features=SEX, kind="classification"
+    )
+    assert len(report.frame["measure"].unique()) == 10
+    FairnessReport.from_predictions(None, scores > 5, sensitive_features=SEX)
+
+
 def test_decisions_in_words_need_the_positive_one():
     words = np.where(DECISIONS, "hired", "rejected")
     with pytest.raises(ValueError, match="Pass pos_label"):
