@@ -6,12 +6,16 @@ import numpy as np
 from scipy import special, stats
 
 from benchmarks.tables import Check, Report
-from skfair.inference import rate_limits, wilson
+from skfair.inference import LogRates, Rates, rate_limits, wilson
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
 N_SAMPLES = 1000
 SMALLER = (30, 50, 100, 200, 300, 400, 500)
 """Samples of the smaller of the two groups, of 1,000 in all."""
+
+RATIO_ERRORS, RATIOS, SINGLE = (0.1, 0.05, 0.01, 1e-3), (0.5, 0.8, 0.9), 0.05
+RATIO_SIZES = ((20, 20), (100, 100), (500, 500), (30, 300), (300, 30), (10, 1000), (1000, 10))
+"""Samples of both groups where a ratio is certified."""
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 
@@ -44,8 +48,51 @@ def error_rate(limits, sizes, rate):
     return float(max(too_low, probability[difference - below > 0.0].sum()))
 
 
+def ratio_error_rate(sizes, rate, ratio, error):
+    """Probability that the limit of a ratio of two rates is above the true ratio.
+
+    Parameters
+    ----------
+    sizes : tuple of two ints
+        Samples of the groups.
+    rate, ratio : float
+        The rate of the second group, and that of the first one over it.
+    error : float
+        Stated error of the one-sided limit.
+
+    Returns
+    -------
+    error : float
+        Exact: all pairs of counts are enumerated.
+    """
+    logs = []
+    for n in sizes:
+        hits = np.repeat(np.arange(n + 1.0)[:, np.newaxis], 3, axis=1)
+        estimates = LogRates(Rates.from_sums(hits, n - hits))
+        logs.append((estimates.values, *estimates.limits(1.0 - error)))
+    (first, low, _), (second, _, high) = logs
+    margins = np.hypot((first - low)[:, np.newaxis], high - second)
+    is_above = np.subtract.outer(first, second) - margins >= np.log(ratio)
+    masses = (
+        stats.binom.pmf(np.arange(n + 1), n, p)
+        for n, p in zip(sizes, (ratio * rate, rate), strict=True)
+    )
+    return float(np.outer(*masses)[is_above].sum())
+
+
+def _ratio_records(rates):
+    """Yield the errors of certificates of ratios, at the levels of single limits and smaller."""
+    for error in RATIO_ERRORS:
+        ratios = [
+            ratio_error_rate(sizes, rate, ratio, error) / error
+            for sizes, rate, ratio in product(RATIO_SIZES, rates, RATIOS)
+        ]
+        record = {"limits": "of ratios", "stated error": error, "largest": max(ratios)}
+        yield record | {"median": float(np.median(ratios))}
+
+
 def tails(budget):
-    """Limits of differences of rates at divided levels: exact errors over the stated ones."""
+    """Limits of differences of rates at divided levels, and of ratios: exact over stated errors."""
     rates = RATES if budget.n_runs > 1 else RATES[::3]
     records = []
     for error in ERRORS:
@@ -61,6 +108,7 @@ def tails(budget):
             ]
             record = {"limits": name, "stated error": error, "largest": max(ratios)}
             records.append(record | {"median": float(np.median(ratios))})
+    of_ratios = list(_ratio_records(rates))
     divided = [
         one["largest"]
         for one in records
@@ -69,8 +117,12 @@ def tails(budget):
     title = (
         f"Exact error over the stated one, of {len(SMALLER) * len(rates)} cases: two groups of "
         f"{N_SAMPLES:,} samples in all, the smaller with {min(SMALLER)} to {max(SMALLER)}, equal "
-        f"rates from {min(rates)} to {max(rates)}"
+        f"rates from {min(rates)} to {max(rates)}; ratios of {min(RATIOS)} to {max(RATIOS)} in "
+        f"groups of {min(map(min, RATIO_SIZES))} to {max(map(max, RATIO_SIZES)):,} samples"
     )
-    return Report(
-        title, records, [Check("error below .01 over the stated one", divided, "<=", 1.0)]
-    )
+    single = [one["largest"] for one in of_ratios if one["stated error"] >= SINGLE]
+    checks = [
+        Check("error below .01 over the stated one", divided, "<=", 1.0),
+        Check(f"error of ratios from {SINGLE} on over the stated one", single, "<=", 1.1),
+    ]
+    return Report(title, records + of_ratios, checks)

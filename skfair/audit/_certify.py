@@ -65,8 +65,8 @@ class Certificate(NamedTuple):
     tolerance, confidence_level : float
         As passed to `certify`.
     is_exact : bool
-        Whether only exact tests were used. Then at most one in ``1 / (1 - confidence_level)``
-        certificates is wrong at any sample size, and not only for large samples.
+        Whether only exact tests were used. Then at most ``1 - confidence_level`` of the models that
+        break the tolerance are certified at any sample size, and not only for large samples.
     required_sample_size : int or None
         Where it is not certified: samples of each group with which four of five certificates would
         succeed, if the population's gap or ratio is the observed one; None where no number
@@ -179,9 +179,11 @@ def certify(
     unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
     not decide, by Berger and Boos's test. Other limits are those of
     :func:`skfair.inference.gap_interval`, and of ratios :func:`skfair.inference.ratio_interval`,
-    which hold for large samples. The level is that of one certificate, read once: of 24 monthly
-    ones on the edge of the tolerance at least one is false in 71 % of cases. To look repeatedly use
-    :class:`skfair.monitoring.GapMonitor`.
+    which hold for large samples.
+
+    Of models that break the tolerance at most one in twenty is certified at .95. The level is that
+    of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one is
+    false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse, special
 
-from skfair.inference._limits import rate_limits
+from skfair.inference._limits import clopper_pearson, rate_limits
 from skfair.utils._messages import warn
 
 _LARGE_DESIGN_EFFECT = 4.0
@@ -181,7 +181,11 @@ class Rates(_EventMeans):
 class LogRates(Estimates):
     """Logarithms of rates, whose differences are ratios; the gap is 1 minus the smallest ratio.
 
-    A rate of 0 is replaced by half a success, and its lower limit is minus infinity.
+    A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
+    the rates are exact ones, or Wilson's if these are wider. Made of Wilson's alone, limits of
+    ratios at .95 err in up to 8 % of samples (10 and 1,000 samples), of these in 5.2 %. Far out in
+    the tails they err more often where a small group has a rate near 1 (``python -m benchmarks
+    tails``).
     """
 
     def __init__(self, rates):
@@ -190,8 +194,10 @@ class LogRates(Estimates):
 
     def limits(self, level):
         """Logarithms of the limits of the rates, as in `Estimates.limits`."""
+        rates, (low, high) = self._rates, self._rates.limits(level)
+        exact_low, exact_high = clopper_pearson(rates.values * rates.sizes, rates.sizes, level)
         with np.errstate(divide="ignore"):
-            low, high = np.log(self._rates.limits(level))
+            low, high = np.log(np.minimum(low, exact_low)), np.log(np.maximum(high, exact_high))
         return low, np.maximum(high, self.values)
 
     def gap(self, form):

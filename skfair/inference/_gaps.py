@@ -171,7 +171,8 @@ def ratio_interval(
     r"""Interval of the smallest over the largest rate of the groups (disparate impact ratio).
 
     The construction of :func:`gap_interval` on logarithms: the margins of the rates on the log
-    scale add up like standard errors ([1]_).
+    scale add up like standard errors ([1]_). Limits of the rates are Clopper and Pearson's, or
+    Wilson's where these are wider.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def ratio_interval(
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> ratio = ratio_interval(accepted, sensitive_features=sex)
     >>> print(f"{ratio.estimate:.2f}, between {ratio.low:.2f} and {ratio.high:.2f}")
-    0.75, between 0.60 and 0.93
+    0.75, between 0.59 and 0.94
     """
     confidence_level = check_level(confidence_level)
     rates = _group_estimates(values, sensitive_features, sample_weight)

@@ -14,7 +14,7 @@ _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
 
 _LARGE_COUNT = 5000.0
-"""The same for logarithms of rates: the normal size is then .1 % too small at most."""
+"""The same for logarithms of rates: the normal size is then 1 % too small at most."""
 
 _NEGLIGIBLE = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
@@ -94,7 +94,7 @@ def required_sample_size(
     The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
 
     >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
-    (1382, 4945)
+    (1417, 5007)
     """
     if (tolerance is None) == (ratio is None):
         raise ValueError(

@@ -88,7 +88,7 @@ def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
     errors = np.sqrt(2.0) * (stats.norm.ppf(0.95) + stats.norm.ppf(0.9))
     for rate in (0.001, 0.2, 0.5):
         normal = (1 - rate) / rate * (errors / np.log(0.8)) ** 2
-        assert required_sample_size(ratio=0.8, rate=rate) == pytest.approx(normal, rel=0.02)
+        assert required_sample_size(ratio=0.8, rate=rate) == pytest.approx(normal, rel=0.06)
 
 
 @pytest.mark.parametrize("wrong", [{}, {"tolerance": 0.1, "ratio": 0.8}])
