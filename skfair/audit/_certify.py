@@ -465,23 +465,23 @@ def _exact_limits(estimates, contrasts, level):
     return high[first] - low[second]
 
 
+_CANDIDATE_POSITIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0])
+"""Positions of candidate tolerances between the smallest and the largest possible one."""
+
+
 def _certified_tolerance(estimates, contrasts, certificate):
     """The smallest tolerance, to three digits, that would be certified, or None.
 
-    For exact tests some tolerances are tried, from the large-sample limit to the one that limits of
+    For exact tests there are some candidates, from the large-sample limit to the one that limits of
     single rates certify without any test. They are denser near the former.
     """
     low, level = max(certificate.limit, certificate.tolerance), certificate.confidence_level
     if not certificate.is_exact:
         return _round_up(low) if np.isfinite(low) else None
     high = max(low, _exact_limits(estimates, contrasts, level).max())
-    tried = sorted({_round_up(low + part * (high - low)) for part in _TRIED_PARTS})
-    shown = (one for one in tried if one < 1.0)
+    candidates = sorted({*map(_round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
+    shown = (one for one in candidates if one < 1.0)
     return next((t for t in shown if _is_shown_exactly(estimates, contrasts, t, level)), None)
-
-
-_TRIED_PARTS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0)
-"""Positions of tolerances that are tried, between the smallest and the largest possible one."""
 
 
 def _round_up(tolerance):

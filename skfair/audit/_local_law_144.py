@@ -10,7 +10,7 @@ and explanation of the data, the number of applicants, and the distribution date
 from skfair.audit._measures import describe_measure
 from skfair.audit._provenance import FACTS
 from skfair.audit._sections import audited_facts, count_title, facts_table
-from skfair.audit._tables import groups_that_look_unknown
+from skfair.audit._tables import groups_like_unknown
 from skfair.groups import MISSING
 from skfair.utils._messages import join_names
 
@@ -38,7 +38,7 @@ def missing_fields(report):
         for name in _REQUIRED
         if not report.provenance.get(name, "").strip()
     ]
-    for attribute, label, n in groups_that_look_unknown(report.frame):
+    for attribute, label, n in groups_like_unknown(report.frame):
         missing.append(
             f"Applicants of unknown category by {attribute}: the category {label!r} of {n:,} "
             f"applicants looks like one; make the report with unknown=[...] that names it, or "
@@ -77,7 +77,7 @@ def _audit_facts(report, table):
     """Facts of the summary, as pairs of a title and a text."""
     facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
     facts.append(("Number of applicants", f"{report.n_samples:,}"))
-    suspect = groups_that_look_unknown(report.frame)
+    suspect = groups_like_unknown(report.frame)
     for attribute in report.attributes:
         text = f"{report.n_missing[attribute]:,}"
         for _, label, n in (one for one in suspect if one[0] == attribute):

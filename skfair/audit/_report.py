@@ -28,7 +28,7 @@ from skfair.audit._tables import (
     estimate_means,
     exclude_missing,
     groupings,
-    groups_that_look_unknown,
+    groups_like_unknown,
     has_missing,
     name_as_text,
     tabulate,
@@ -343,7 +343,7 @@ class FairnessReport:
         estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
-        _warn_of_unknown(groups_that_look_unknown(frame))
+        _warn_of_unknown(groups_like_unknown(frame))
         return cls(
             frame,
             gaps,
@@ -573,10 +573,10 @@ def _check_unknown(unknown):
 
 def _warn_of_unknown(groups):
     """Warn of labels that look like the mark of an unknown group."""
-    found = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
-    if found:
+    named = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
+    if named:
         warn(
-            f"These labels look like unknown groups, but count as groups: {join_names(found)}. "
+            f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
             "Pass unknown=[...] with these labels, so that their samples count as samples of "
             "unknown group, or rename them."
         )

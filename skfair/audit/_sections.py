@@ -19,7 +19,7 @@ from skfair.audit._sentences import (
     is_share,
     value_text,
 )
-from skfair.audit._tables import groups_that_look_unknown
+from skfair.audit._tables import groups_like_unknown
 
 _MAX_ROWS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
@@ -52,9 +52,7 @@ def audited_facts(report):
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
     facts = [("Task", report.kind), ("Samples", f"{report.n_samples:,}")]
     facts += [("Samples of unknown group", ", ".join(missing))] * bool(missing)
-    suspect = [
-        f"{name!r} by {by} ({n:,})" for by, name, n in groups_that_look_unknown(report.frame)
-    ]
+    suspect = [f"{name!r} by {by} ({n:,})" for by, name, n in groups_like_unknown(report.frame)]
     facts += [("Labels that look like an unknown group", "; ".join(suspect))] * bool(suspect)
     return facts + titled_facts(report.provenance)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.groups import MISSING, Events, Groups, looks_unknown
+from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,
     Estimates,
@@ -83,14 +83,14 @@ def count_missing(by_name):
     return {name: int(groups.counts[has_missing(groups)].sum()) for name, groups in by_name.items()}
 
 
-def groups_that_look_unknown(frame):
+def groups_like_unknown(frame):
     """Attribute, group and number of samples of labels that look like an unknown group.
 
     Combinations of attributes are left out, because they repeat the labels.
     """
     attributes = [name for name in frame["attribute"].unique() if name != OVERALL]
     single = attributes[:-1] or attributes
-    rows = frame[frame["attribute"].isin(single) & frame["group"].map(looks_unknown)]
+    rows = frame[frame["attribute"].isin(single) & frame["group"].map(is_like_unknown)]
     sizes = rows.groupby(["attribute", "group"], sort=False)["n"].max()
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 

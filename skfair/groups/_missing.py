@@ -20,7 +20,7 @@ _UNKNOWN = re.compile(
 """Labels, in lower case, that look like the mark of an unknown group."""
 
 
-def looks_unknown(label):
+def is_like_unknown(label):
     """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
     is_text = isinstance(label, str) and label != MISSING
     return is_text and _UNKNOWN.search(_fold(label)) is not None
@@ -61,12 +61,12 @@ def _refuse_unknown(unknown):
 def _remove_unknown(by_name, unknown):
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {_fold(label): label for label in unknown}
-    found, known = set(), {}
+    occurring, known = set(), {}
     for name, column in by_name.items():
         labels = [label for label in column.unique() if _fold(label) in wanted]
-        found.update(map(_fold, labels))
+        occurring.update(map(_fold, labels))
         known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
-    if absent := [label for folded, label in wanted.items() if folded not in found]:
+    if absent := [label for folded, label in wanted.items() if folded not in occurring]:
         warn(
             f"unknown names {join_names(map(repr, absent))}, but no attribute has such a label; "
             "check the spelling."

@@ -6,30 +6,12 @@ import numpy as np
 
 
 def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", of=None):
-    """Check a tolerance: a number from 0 to the largest possible gap.
+    """Check that a tolerance is a number from 0 to the largest possible gap, and make it a float.
 
-    Parameters
-    ----------
-    tolerance : float
-        The tolerance of a gap, or the bound of a metric.
-    largest : float, default=1.0
-        The largest possible gap: 1 of rates, whose tolerances are fractions, and infinity of gaps
-        without a bound, such as those of losses.
-    closed : {"both", "left", "right", "neither"}, default="both"
-        Which of the two ends are allowed, as in `pandas.Interval`.
-    name : str, default="tolerance"
-        What users call the argument.
-    of : object, default=None
-        The constraint or metric that has this largest gap, for the message.
-
-    Returns
-    -------
-    tolerance : float
-
-    Raises
-    ------
-    ValueError
-        If it is no such number.
+    `largest` is 1 for rates, whose tolerances are fractions, and infinity for gaps without a bound,
+    such as those of losses. `closed` says which ends are allowed, as in `pandas.Interval`: "both",
+    "left", "right" or "neither". `name` is what users call the argument, and `of`, for the message,
+    the constraint or metric that has this largest gap. Anything else raises a ValueError.
     """
     is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool | np.bool_)
     if is_number and tolerance > largest:

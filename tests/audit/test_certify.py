@@ -229,16 +229,16 @@ def test_a_gap_above_the_tolerance_has_no_required_sample_size():
 
 def test_a_failed_certificate_states_what_these_data_certify():
     decisions, groups = _decisions((40, 50), (200, 200))
-    given = FIXED, decisions, np.arange(400) % 2
-    failed = certify(*given, sensitive_features=groups, tolerance=0.1)
+    data = FIXED, decisions, np.arange(400) % 2
+    failed = certify(*data, sensitive_features=groups, tolerance=0.1)
     shown = failed.certified_tolerance
     assert failed.limit <= shown <= 0.15 and not failed.certified
     assert f"They certify a gap of at most {shown:g} ({100 * shown:g} percentage" in str(failed)
-    again = certify(*given, sensitive_features=groups, tolerance=shown)
+    again = certify(*data, sensitive_features=groups, tolerance=shown)
     assert again.certified and again.certified_tolerance is None
     # The tests of this certificate certify nothing that is much smaller.
     lower = shown - 0.02 * (shown - failed.limit) - 0.001
-    assert not certify(*given, sensitive_features=groups, tolerance=lower).certified
+    assert not certify(*data, sensitive_features=groups, tolerance=lower).certified
     content = json.loads(failed.to_json())
     assert content["certified_tolerance"] == shown and content["text"] == str(failed)
     assert content["format"] == "skfair.Certificate" and content["certified"] is False
@@ -280,15 +280,15 @@ def test_means_and_ratios_state_what_they_certify():
 def test_nothing_is_certified_without_a_selection():
     """Half a success stands for none, and its lower limit is 0: no ratio above 0 is shown."""
     decisions, groups = _decisions((0, 0), (50, 50))
-    given = FIXED, decisions, np.arange(100) % 2
-    failed = certify(*given, sensitive_features=groups, constraint=DemographicParity(ratio=0.8))
+    data = FIXED, decisions, np.arange(100) % 2
+    failed = certify(*data, sensitive_features=groups, constraint=DemographicParity(ratio=0.8))
     assert failed.certified_tolerance is None and "They certify" not in str(failed)
 
 
 def test_a_gap_at_the_tolerance_has_no_required_sample_size():
     decisions, groups = _decisions((4000, 4100), (10000, 10000))
-    given = FIXED, decisions, np.arange(20000) % 2
-    failed = certify(*given, sensitive_features=groups, tolerance=0.01)
+    data = FIXED, decisions, np.arange(20000) % 2
+    failed = certify(*data, sensitive_features=groups, tolerance=0.01)
     assert failed.required_sample_size is None and failed.n_more is None
 
 
@@ -296,16 +296,16 @@ def test_a_gap_at_the_tolerance_has_no_required_sample_size():
 def test_a_failed_ratio_states_how_many_more_samples_it_takes(hits):
     decisions, groups = _decisions(hits, (400, 400))
     four_fifths = {"constraint": DemographicParity(ratio=0.8)}
-    given = FIXED, decisions, np.arange(800) % 2
-    failed = certify(*given, sensitive_features=groups, **four_fifths)
+    data = FIXED, decisions, np.arange(800) % 2
+    failed = certify(*data, sensitive_features=groups, **four_fifths)
     observed = hits[0] / hits[1]
     n = required_sample_size(ratio=0.8 / observed, rate=hits[0] / 400)
     assert failed.required_sample_size == n and failed.n_more == n - 400 > 0
     assert f"{n} people of each group suffice, {n - 400} more than the smallest" in str(failed)
     # With so many samples, and the same rates, it is certified.
     decisions, groups = _decisions([hit * n // 400 for hit in hits], (n, n))
-    given = FIXED, decisions, np.arange(2 * n) % 2
-    assert certify(*given, sensitive_features=groups, **four_fifths).certified
+    data = FIXED, decisions, np.arange(2 * n) % 2
+    assert certify(*data, sensitive_features=groups, **four_fifths).certified
 
 
 def test_the_attributes_of_several_classes_are_those_of_the_worst_one():

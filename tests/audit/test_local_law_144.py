@@ -119,7 +119,7 @@ def test_labels_of_unknown_categories_are_counted_as_missing(missing):
     assert report.to_markdown(summary="ll144") == audit().to_markdown(summary="ll144")
 
 
-def test_labels_that_look_unknown_are_warned_of_and_never_counted_as_none():
+def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
     with pytest.warns(
         UserWarning, match=r"'Unknown' \(60 samples\) by sex, 'Unknown' \(115 samples"
     ):

@@ -4,7 +4,7 @@ import pytest
 from scipy import sparse
 
 from skfair.audit import FairnessReport
-from skfair.groups import MISSING, fill_missing, looks_unknown
+from skfair.groups import MISSING, fill_missing, is_like_unknown
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,8 @@ from skfair.groups import MISSING, fill_missing, looks_unknown
     ["unknown", "Not Disclosed", "DECLINE", "Declined to state", "n/a", "N/A ", "missing"]
     + ["Other/Unknown", "unknown race", "Prefer not to say", "not stated", "", " ? ", "null", "-"],
 )
-def test_labels_that_look_unknown(label):
-    assert looks_unknown(label)
+def test_labels_like_unknown(label):
+    assert is_like_unknown(label)
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_labels_that_look_unknown(label):
     ["f", "male", "White", "Two or more", "NA", "None", "Other", "Not Hispanic", "n", "1", MISSING]
     + ["Naples", "Dismissing", "knowns", "没有", 0, None, True, 3.5, ("unknown",)],
 )
-def test_labels_that_do_not(label):
-    assert not looks_unknown(label)
+def test_labels_not_like_unknown(label):
+    assert not is_like_unknown(label)
 
 
 def test_unknown_labels_are_missing_values():

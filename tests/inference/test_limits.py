@@ -36,17 +36,17 @@ def test_limits_of_shares_above_thresholds_hold_far_out_in_the_tails():
 
 def test_screening_by_shares_uses_the_limits_of_its_level():
     """A tenth of the error, .005, is spent on which thresholds may count."""
-    seen = []
+    recorded = []
 
     def record(low, high):
-        seen.append((low, high))
+        recorded.append((low, high))
         return np.ones(low.shape, dtype=bool)
 
     shares, sizes = np.array([[0.3], [0.4]]), np.array([100.0, 100.0])
     curves = Curves(shares, sizes, lambda values: values, record)
     curves.upper(curve_pairs([range(2)], 2, 1), 0.95)
     low, high = clopper_pearson([[30], [40]], 100, 0.995)
-    assert (seen[0][0] <= low).all() and (seen[0][1] >= high).all()
+    assert (recorded[0][0] <= low).all() and (recorded[0][1] >= high).all()
 
 
 @pytest.mark.parametrize("hits", [0, 3, 8, 50, 92])

@@ -53,32 +53,32 @@ RNG = np.random.default_rng(0)
 GROUPS = np.arange(200) % 2
 X, NEW = RNG.normal(size=(2, 200, 2))
 Y = (X[:, 0] + RNG.logistic(size=200) > 0).astype(int)
-GIVEN = {"sensitive_features": GROUPS}
+GROUPED = {"sensitive_features": GROUPS}
 MODEL = LogisticRegression().fit(X, Y)
 
 PERCENT = {
-    "certify": lambda: certify(MODEL, NEW, Y, tolerance=3, **GIVEN),
+    "certify": lambda: certify(MODEL, NEW, Y, tolerance=3, **GROUPED),
     "certify a probability": lambda: certify(
-        MODEL, NEW, Y, tolerance=3, constraint="mean_parity", **GIVEN
+        MODEL, NEW, Y, tolerance=3, constraint="mean_parity", **GROUPED
     ),
     "certify an area": lambda: certify(
-        MODEL, NEW, Y, tolerance=3, constraint="partial_group_auc", **GIVEN
+        MODEL, NEW, Y, tolerance=3, constraint="partial_group_auc", **GROUPED
     ),
     "certify a share": lambda: certify(
-        MODEL, NEW, Y, tolerance=3, constraint="partial_statistical_parity", **GIVEN
+        MODEL, NEW, Y, tolerance=3, constraint="partial_statistical_parity", **GROUPED
     ),
-    "limit_metric": lambda: limit_metric(DemographicParity(tolerance=3))(Y, Y, **GIVEN),
+    "limit_metric": lambda: limit_metric(DemographicParity(tolerance=3))(Y, Y, **GROUPED),
     "fairness_front": lambda: fairness_front(
-        ConstrainedERMClassifier(), X, Y, tolerances=[3], **GIVEN
+        ConstrainedERMClassifier(), X, Y, tolerances=[3], **GROUPED
     ),
-    "linear fit": lambda: ConstrainedERMClassifier(tolerance=3).fit(X, Y, **GIVEN),
+    "linear fit": lambda: ConstrainedERMClassifier(tolerance=3).fit(X, Y, **GROUPED),
     "linear fit of areas": lambda: ConstrainedERMClassifier(PartialGroupAUC(), tolerance=3).fit(
-        X, Y, **GIVEN
+        X, Y, **GROUPED
     ),
     "fit of any model": lambda: ConstrainedClassifierCV(LogisticRegression(), tolerance=3).fit(
-        X, Y, **GIVEN
+        X, Y, **GROUPED
     ),
-    "ranking": lambda: ConstrainedRanker(tolerance=3).fit(X, Y, **GIVEN),
+    "ranking": lambda: ConstrainedRanker(tolerance=3).fit(X, Y, **GROUPED),
     "bound of a gap": lambda: best_subject_to("neg_equalized_odds_difference", 3),
     "bound of a ratio": lambda: best_subject_to("demographic_parity_ratio", 80),
     "planning": lambda: required_sample_size(3),
