@@ -61,8 +61,9 @@ class FairnessReport:
     impact). Decisions and scores without outcomes have reports too, and summaries of bias audits.
     The page is self-contained, so that it can be attached to a model card.
 
-    Intervals are Wilson's for rates, or exact ones for few successes or failures, Student's or
-    Hall's for means, and DeLong's for areas. Those of differences and ratios are computed from
+    Intervals are Wilson's for rates, or exact ones for few successes or failures and where the
+    level is divided among many comparisons, Student's or Hall's for means, and DeLong's for areas.
+    Those of differences and ratios are computed from
     them, and gaps too, as in :func:`skfair.inference.gap_interval`. Weighted samples count as the
     effective number of equal weight.
 

@@ -233,7 +233,8 @@ def _method(report):
     level = f"{100 * report.confidence_level:g} %"
     return [
         f"Every interval contains the value of the population in {level} of samples. Intervals are "
-        "Wilson's for rates (exact ones for up to three successes or failures), Student's for "
+        "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "
+        "where the level is divided among many comparisons), Student's for "
         "means (Hall's where values are skewed), DeLong's for areas, and Newcombe's combination of "
         "both for differences. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "

@@ -182,10 +182,9 @@ class LogRates(Estimates):
     """Logarithms of rates, whose differences are ratios; the gap is 1 minus the smallest ratio.
 
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
-    the rates are exact ones, or Wilson's if these are wider. Made of Wilson's alone, limits of
-    ratios at .95 err in up to 8 % of samples (10 and 1,000 samples), of these in 5.2 %. Far out in
-    the tails they err more often where a small group has a rate near 1 (``python -m benchmarks
-    tails``).
+    the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
+    ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
+    stated where a small group has a rate near 1 (``python -m benchmarks tails``).
     """
 
     def __init__(self, rates):

@@ -102,10 +102,11 @@ def gap_interval(
     to be covered. Bootstrap intervals, in contrast, nearly always miss a gap near 0.
 
     Means of zeros and ones, such as decisions or errors, are rates, and a difference has Newcombe's
-    limits ([1]_, method 10). For a rate of up to three successes or failures these use Clopper and
-    Pearson's limits instead of Wilson's. Means of other values, such as losses, have Student's
-    limits, or Hall's for skewed values if these are wider ([2]_), and the limits of a difference
-    combine both as Newcombe's do. Weighted samples count with their effective sample size and
+    limits ([1]_, method 10). For a rate of up to three successes or failures, and for errors below
+    .01, such as those that are divided among many pairs of groups, these use Clopper and Pearson's
+    limits where they are wider than Wilson's. A difference of means of other values, such as
+    losses, has Student's limits, or Hall's if these are wider ([2]_), because of values with a long
+    tail. Weighted samples count with their effective sample size and
     Student's quantiles. If groups overlap, the correlation of their means enters.
 
     Parameters
