@@ -282,7 +282,7 @@ class FairnessReport:
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
             By default it is the one with the highest selection rate or mean prediction among those
-            that are not small. Intervals of comparisons with a named group hold one at a
+            that are known and not small. Intervals of comparisons with a named group hold one at a
             time, and are narrower.
         metrics : dict of str to callable, default=None
             Further metrics, called with the true and the predicted values of each group. Their

@@ -205,3 +205,23 @@ def test_the_balance_of_a_clustering_leaves_missing_groups_out():
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()
     )
     assert report_of(table, **settings).balance == pytest.approx(expected)
+
+
+def test_an_unknown_group_is_no_reference():
+    """Though it is selected most often: rates of .9, .5 and .4."""
+    groups = np.repeat(["?", "a", "b"], 100)
+    decisions = (np.tile(np.arange(100), 3) < np.repeat([90, 50, 40], 100)).astype(int)
+    report = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=groups, unknown=["?"], missing="group"
+    )
+    table = rows(report, "attribute 1").loc["selection_rate"]
+    assert table.index[table["is_reference"]].tolist() == ["a"]
+    assert table.loc["b", "impact_ratio"] == pytest.approx(0.8)
+    assert table.loc["a", "impact_ratio"] == 1.0
+    impact = report.adverse_impact().set_index("group")["impact_ratio"]
+    assert impact.to_dict() == pytest.approx({"(missing)": 1.8, "a": 1.0, "b": 0.8})
+    # Where no group is known, there is no other.
+    alone = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=["?"] * 300, unknown=["?"], missing="group"
+    )
+    assert alone.to_frame()["is_reference"].any()
