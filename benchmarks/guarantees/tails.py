@@ -5,7 +5,9 @@ from itertools import product
 import numpy as np
 from scipy import special, stats
 
+from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.tables import Check, Report
+from skfair.audit._tables import significant_gaps
 from skfair.inference import LogRates, Rates, rate_limits, wilson
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
@@ -16,6 +18,9 @@ SMALLER = (30, 50, 100, 200, 300, 400, 500)
 RATIO_ERRORS, RATIOS, SINGLE = (0.1, 0.05, 0.01, 1e-3), (0.5, 0.8, 0.9), 0.05
 RATIO_SIZES = ((20, 20), (100, 100), (500, 500), (30, 300), (300, 30), (10, 1000), (1000, 10))
 """Samples of both groups where a ratio is certified."""
+
+HOLM_SIZES, HOLM_RATES, N_TABLES = (30, 970), (0.02, 0.05), 20
+"""Samples of both groups, rates and number of tables of a report."""
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 
@@ -91,6 +96,31 @@ def _ratio_records(rates):
         yield record | {"median": float(np.median(ratios))}
 
 
+def claimed_share(rate, n_draws, rng):
+    """Proportion of draws in which Holm's procedure claims a gap of some of equal rates.
+
+    Parameters
+    ----------
+    rate : float
+        The rate of both groups, in all tables.
+    n_draws : int
+        Number of draws.
+    rng : Generator
+        Source of the counts.
+
+    Returns
+    -------
+    share : float
+    """
+    sizes, both = np.array(HOLM_SIZES), np.arange(2)
+    claims = 0
+    for _ in range(n_draws):
+        counts = rng.binomial(sizes, rate, size=(N_TABLES, 2))
+        tables = [(CountedRates(hits, sizes), both) for hits in counts]
+        claims += significant_gaps(tables, 0.95).any()
+    return claims / n_draws
+
+
 def tails(budget):
     """Limits of differences of rates at divided levels, and of ratios: exact over stated errors."""
     rates = RATES if budget.n_runs > 1 else RATES[::3]
@@ -108,6 +138,11 @@ def tails(budget):
             ]
             record = {"limits": name, "stated error": error, "largest": max(ratios)}
             records.append(record | {"median": float(np.median(ratios))})
+    n_draws, rng = (1000 if budget.n_runs > 1 else 100), np.random.default_rng(0)
+    claims = [claimed_share(rate, n_draws, rng) for rate in HOLM_RATES]
+    for rate, share in zip(HOLM_RATES, claims, strict=True):
+        about = f"Holm, {N_TABLES} tables, rates of {rate}"
+        records.append({"limits": about, "stated error": 0.05, "largest": share / 0.05})
     of_ratios = list(_ratio_records(rates))
     divided = [
         one["largest"]
@@ -123,6 +158,7 @@ def tails(budget):
     single = [one["largest"] for one in of_ratios if one["stated error"] >= SINGLE]
     checks = [
         Check("error below .01 over the stated one", divided, "<=", 1.0),
+        Check("claims of equal rates by Holm's procedure", claims, "<=", 0.05),
         Check(f"error of ratios from {SINGLE} on over the stated one", single, "<=", 1.1),
     ]
     return Report(title, records + of_ratios, checks)
