@@ -16,6 +16,7 @@ from benchmarks.guarantees.redraws import redraw_kinds, redraws
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
+from benchmarks.guarantees.tails import tails
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
 from benchmarks.papers.alternating_balance.table_1 import table_1
@@ -83,6 +84,7 @@ BENCHMARKS = {
     "blas-kernels": blas_kernels,
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
+    "tails": tails,
     "report": report,
     "reports": reports,
     "selection": selection,

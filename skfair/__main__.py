@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
+from io import TextIOWrapper
 
 from skfair.audit import add_monitor_command, add_report_command
 
@@ -28,6 +29,9 @@ def main(arguments):
     add_monitor_command(commands)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A console of another encoding shows escapes of what it has no signs for.
+        sys.stdout.reconfigure(errors="backslashreplace")
     return options.run(options)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import METRICS
 from skfair.utils._messages import warn
+from skfair.utils._tolerance import check_tolerance
 
 __all__ = ["best_subject_to"]
 
@@ -57,7 +59,8 @@ def best_subject_to(
     Raises
     ------
     ValueError
-        If the bound is not a finite number, the margin is negative, the confidence level is not
+        If the bound is not a finite number, or none that the metric of this name can have, such as
+        percent for a rate, the margin is negative, the confidence level is not
         between 0 and 1, or both are given. By the search: if it has no scorer of one of the names,
         or no candidate has both scores.
 
@@ -121,6 +124,9 @@ def best_subject_to(
     """
     if not (isinstance(bound, numbers.Real) and np.isfinite(bound)):
         raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
+    known = METRICS.get(metric.removeprefix("neg_"))
+    if known is not None:
+        check_tolerance(bound, known.largest, name="bound", of=metric)
     if not (isinstance(margin, numbers.Real) and 0 <= margin < np.inf):
         raise ValueError(f"margin must be a number of standard errors, at least 0; got {margin!r}.")
     if confidence_level is not None:

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     | {"surrogates", "utils"},
     "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
-    "model_selection": {"exceptions", "utils"},
+    "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "surrogates"}
     | {"utils"},
     "datasets": {"partitions", "utils"},

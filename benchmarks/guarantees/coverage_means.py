@@ -1,12 +1,24 @@
-"""Coverage of intervals of gaps of means: 20 populations, seven sizes."""
+"""Coverage of intervals of gaps of means: 21 populations, eight sizes."""
 
 import numpy as np
 from scipy import sparse, special
 
 from skfair.inference import Means
 
-SIZES = ((30, 30), (200, 200), (30, 300), (30, 5000), (5000, 30), (300, 5000), (5000, 5000))
+SIZES = (
+    (30, 30),
+    (50, 50),
+    (200, 200),
+    (30, 300),
+    (30, 5000),
+    (5000, 30),
+    (300, 5000),
+    (5000, 5000),
+)
 """Samples of the first and of the second group."""
+
+SKEWED = "lognormal(1), a gap of .3"
+"""Values of which the gap of two means of 50 has a standard error of .4."""
 
 BATCH = 1 << 20  # values drawn at a time
 
@@ -48,6 +60,7 @@ def coverage_of_means(n_draws, level):
                 "m": sizes[1],
                 "coverage": contains.mean(),
                 "width": np.median(high - low),
+                "mean width": np.mean(high - low),
                 "warned": both.is_uncertain.reshape(2, -1).any(axis=0).mean(),
             }
 
@@ -88,6 +101,7 @@ def populations():
         "lognormal(.5)": (lognormal(0, 0.5), lognormal(0.5, 0.5)),
         "lognormal(1)": (lognormal(0, 1), lognormal(0, 1)),
         "lognormal(1), 1 and 2": (lognormal(0, 1), lognormal(np.log(2), 1)),
+        SKEWED: (lognormal(np.log(1.65) - 0.5, 1), lognormal(np.log(1.95) - 0.5, 1)),
         "lognormal(1.5)": (lognormal(0, 1.5), lognormal(0, 1.5)),
         "lognormal(1.5) and normal": (lognormal(0, 1.5), normal(1, 1)),
         "5 % lognormal(3, 1), else 0": (rare(0.05), rare(0.05)),

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from scipy import special
 
-from benchmarks.guarantees.coverage_means import coverage_of_means
+from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.tables import Check, Report
 from skfair.audit import limit_metric
 from skfair.constraints import PartialStatisticalParity
@@ -37,6 +37,7 @@ def coverage_kinds(budget):
     regular = [record["coverage"] for record in records if not record["limit"].endswith("*")]
     means = list(coverage_of_means(2 * n_samples, LEVEL))
     unwarned = [record["coverage"] for record in means if record["warned"] < WARNED]
+    skewed = [one for one in means if one["values"] == SKEWED and one["n"] == one["m"] == 50]
     title = (
         f"Nominal {LEVEL}, {n_samples} draws; n samples of each of two groups, * hard cases; "
         f"means of {2 * n_samples} draws of n and m samples"
@@ -44,6 +45,8 @@ def coverage_kinds(budget):
     checks = [
         Check("coverage", regular, ">=", 0.94),
         Check(f"coverage of means with fewer warnings than {WARNED:g}", unwarned, ">=", 0.94),
+        Check("coverage of skewed means of 50", [one["coverage"] for one in skewed], ">=", 0.93),
+        Check("mean width of skewed means of 50", [one["mean width"] for one in skewed], "<=", 2.4),
     ]
     return Report(title, records + means, checks)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._sentences import has_impact_ratio
-from skfair.audit._tables import OVERALL
+from skfair.audit._tables import OVERALL, is_missing_group
 
 _ROUNDING = 1e-7
 """Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
@@ -34,7 +34,9 @@ def _compare_groups(table):
     columns = {name: np.full(len(table), np.nan) for name in _COMPARISONS}
     if len(included):
         counts = table[["n", "n_selected"]].to_numpy().tolist()
-        best = counts[included["rate"].idxmax()]
+        # The most selected of the known groups, if there are any.
+        known = included[~included["group"].map(is_missing_group)]
+        best = counts[(known if len(known) else included)["rate"].idxmax()]
         for row in included.index:
             for name, compare in _COMPARISONS.items():
                 columns[name][row] = compare(*counts[row], *best)

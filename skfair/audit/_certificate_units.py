@@ -21,6 +21,9 @@ RATE = "percentage points"
 RATIO = "ratio"
 """Unit of 1 minus a ratio; certificates show the ratio."""
 
+PROBABILITY = "units of the predicted probability"
+"""Unit of the mean scores of a classifier with probabilities."""
+
 _NUMBER_LOSSES = ("squared", "absolute")
 
 
@@ -67,7 +70,7 @@ def _score_units(estimator, scale, is_real):
     if is_real:
         return "units of the target", scale
     if hasattr(estimator, "predict_proba"):
-        return "units of the predicted probability", None
+        return PROBABILITY, None
     return "units of the decision function", None
 
 

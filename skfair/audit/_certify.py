@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.audit._certificate_units import RATE, RATIO, resolve_units
+from skfair.audit._certificate_units import PROBABILITY, RATE, RATIO, resolve_units
+from skfair.audit._json import certificate_to_json
 from skfair.audit._model_predictions import (
     check_applies,
     check_model,
@@ -21,6 +24,7 @@ from skfair.audit._model_predictions import (
 )
 from skfair.groups import check_columns
 from skfair.inference import (
+    LogRates,
     Rates,
     check_level,
     clopper_pearson,
@@ -31,15 +35,21 @@ from skfair.inference import (
 from skfair.losses import LogisticLoss
 from skfair.metrics import Metric
 from skfair.surrogates import Step
+from skfair.utils._files import write_text
 from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._tolerance import check_tolerance
 from skfair.utils._types import Label, MatrixLike
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair.constraints import Constraint
+
+
+_NO_MARGIN = 1e-9
+"""Rest of a tolerance that is a rounding error, for which no sample size suffices."""
 
 
 class Certificate(NamedTuple):
@@ -56,19 +66,25 @@ class Certificate(NamedTuple):
     tolerance, confidence_level : float
         As passed to `certify`.
     is_exact : bool
-        Whether only exact tests were used. Then at most one in ``1 / (1 - confidence_level)``
-        certificates is wrong at any sample size, and not only for large samples.
+        Whether only exact tests were used. Then at most ``1 - confidence_level`` of the models that
+        break the tolerance are certified at any sample size, and not only for large samples.
     required_sample_size : int or None
         Where it is not certified: samples of each group with which four of five certificates would
-        succeed, if the population's gap is the observed one; None where no number suffices.
-        Drawing so many more until it succeeds is a repeated look, which errs more often
-        (:ref:`monitoring`).
+        succeed, if the population's gap or ratio is the observed one; None where no number
+        suffices, or none is known. Drawing so many more until it succeeds is a repeated look, which
+        errs more often (:ref:`monitoring`).
     unit : str
         Unit of gap, limit and tolerance. "percentage points" are stored as fractions: 0.05 are
         five of them. A "ratio" r is stored as 1 - r.
     fit_unit : float or None
         Size in this unit of one unit of the tolerance with which the model was fitted; None where
         the two are the same, or the model is of another package.
+    certified_tolerance : float or None
+        Where it is not certified: the smallest tolerance, to three digits, that these data certify
+        at this level, in the unit of the tolerance; None if there is none.
+    n_more : int or None
+        Where `required_sample_size` is known: by how many samples it exceeds the smallest group
+        here.
 
     Examples
     --------
@@ -87,6 +103,23 @@ limit 0.04; exact).
     required_sample_size: int | None
     unit: str = RATE
     fit_unit: float | None = None
+    certified_tolerance: float | None = None
+    n_more: int | None = None
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The certificate as JSON: all attributes by name, and its sentence as ``text``.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        text : str
+            The JSON. A limit at infinity is the text "inf".
+        """
+        return write_text(certificate_to_json(self), path)
 
     def __str__(self):
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
@@ -95,7 +128,7 @@ limit 0.04; exact).
         observed = f"{gap:.3g} here, limit {limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
             observed += ", which an exact test does not confirm"
-        bound = f"{self._bound()}, with {100 * self.confidence_level:g} % confidence"
+        bound = f"{self._bound(self.tolerance)}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
             return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
@@ -103,21 +136,26 @@ limit 0.04; exact).
         if self.gap < self.tolerance:
             advice = "a larger sample may suffice"
         if self.required_sample_size is not None:
-            size = self.required_sample_size
-            advice = f"{size} people of each group suffice, if the population's {name} is the same"
+            more = f", {self.n_more} more than the smallest has here" if self.n_more else ""
+            advice = f"{self.required_sample_size} people of each group suffice{more}, if the "
+            advice += f"population's {name} is the same"
         refusal = f"Not certified: these data do not show a {name} of {relation} {bound}"
-        return f"{refusal} ({observed}); {advice}."
+        text = f"{refusal} ({observed}); {advice}."
+        if self.certified_tolerance is None:
+            return text
+        shown = self._bound(self.certified_tolerance)
+        return f"{text} They certify a {name} of {relation} {shown}."
 
-    def _bound(self):
-        """The tolerance in all known units, or the ratio."""
+    def _bound(self, tolerance):
+        """A tolerance in all known units, or the ratio."""
         if self.unit == RATIO:
-            return f"{1.0 - self.tolerance:g}"
+            return f"{1.0 - tolerance:g}"
         if self.unit.startswith(RATE):
-            return f"{self.tolerance:g} ({100 * self.tolerance:g} {self.unit})"
+            return f"{tolerance:g} ({100 * tolerance:g} {self.unit})"
         if self.fit_unit is None:
-            return f"{self.tolerance:g} {self.unit}"
-        in_fit = f"{self.tolerance / self.fit_unit:.3g} in units of the fit, where the target has"
-        return f"{self.tolerance:g} {self.unit} ({in_fit} standard deviation 1)"
+            return f"{tolerance:g} {self.unit}"
+        in_fit = f"{tolerance / self.fit_unit:.3g} in units of the fit, where the target has"
+        return f"{tolerance:g} {self.unit} ({in_fit} standard deviation 1)"
 
 
 def certify(
@@ -142,9 +180,11 @@ def certify(
     unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
     not decide, by Berger and Boos's test. Other limits are those of
     :func:`skfair.inference.gap_interval`, and of ratios :func:`skfair.inference.ratio_interval`,
-    which hold for large samples. The level is that of one certificate, read once: of 24 monthly
-    ones on the edge of the tolerance at least one is false in 71 % of cases. To look repeatedly use
-    :class:`skfair.monitoring.GapMonitor`.
+    which hold for large samples.
+
+    Of models that break the tolerance at most one in twenty is certified at .95. The level is that
+    of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one is
+    false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
 
     Parameters
     ----------
@@ -226,9 +266,10 @@ def certify(
     """
     check_model(estimator)
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
-    tolerance = _resolve_tolerance(constraint, tolerance)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
+    largest = _largest_gap(constraint, unit)
+    tolerance = _resolve_tolerance(constraint, tolerance, largest)
     refuse_training_data(X, X_fit)
     warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
@@ -239,14 +280,16 @@ def certify(
             ),
             tolerance=tolerance,
             level=level,
+            largest=largest,
         )
         for predictions, params in per_class
     ]
     return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
 
 
-def _resolve_tolerance(constraint, tolerance):
+def _resolve_tolerance(constraint, tolerance, largest):
     """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
+    constraint._check_parameters()
     if constraint.ratio is not None:
         if tolerance is not None:
             raise ValueError(
@@ -254,16 +297,21 @@ def _resolve_tolerance(constraint, tolerance):
             )
         tolerance = 1.0 - constraint.ratio
     tolerance = constraint.tolerance if tolerance is None else tolerance
-    if tolerance is None or not tolerance > 0:
+    if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise ValueError(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
             f"of 0; got tolerance={tolerance!r} and {constraint}."
         )
-    return float(tolerance)
+    return check_tolerance(tolerance, largest, closed="right", of=constraint)
 
 
-def _certify_gap(bound, scores, tolerance, level):
-    """The certificate of one gap."""
+def _largest_gap(constraint, unit=None):
+    """The largest possible gap, also of predicted probabilities; infinite without a bound."""
+    return 1.0 if unit == PROBABILITY else constraint.largest_gap
+
+
+def _certify_gap(bound, scores, tolerance, level, largest):
+    """The certificate of one gap, of which `largest` is the largest possible one."""
     # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
     limit = upper_limit(estimates, contrasts, level)
@@ -277,20 +325,35 @@ def _certify_gap(bound, scores, tolerance, level):
     else:
         _warn_of_skewed_values(bound, estimates)
     gap = bound.gap(scores)
-    size = None if certified else _required_size(bound, estimates, tolerance - gap, level)
-    return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, size)
+    certificate = Certificate(bool(certified), gap, limit, tolerance, level, is_exact, None)
+    if certified:
+        return certificate
+    # What these data certify, and how large the groups would have to be.
+    shown = _certified_tolerance(estimates, contrasts, certificate)
+    if shown is not None and shown < largest:
+        certificate = certificate._replace(certified_tolerance=shown)
+    size = _required_size(bound, estimates, certificate)
+    more = None if size is None else max(0, size - int(estimates.sizes.min()))
+    return certificate._replace(required_sample_size=size, n_more=more)
 
 
 def _combine_classes(certificates):
     """One certificate of all classes: each holds at the full level, so all of them hold."""
     failed = [one for one in certificates if not one.certified]
-    sizes = [one.required_sample_size for one in failed]
+
+    def largest(name):
+        """The largest value of an attribute of the failed ones; None if one of them is unknown."""
+        values = [getattr(one, name) for one in failed]
+        return None if not values or None in values else max(values)
+
     return certificates[0]._replace(
         certified=not failed,
         gap=max(one.gap for one in certificates),
         limit=max(one.limit for one in certificates),
         is_exact=all(one.is_exact for one in certificates),
-        required_sample_size=None if not sizes or None in sizes else max(sizes),
+        required_sample_size=largest("required_sample_size"),
+        certified_tolerance=largest("certified_tolerance"),
+        n_more=largest("n_more"),
     )
 
 
@@ -333,7 +396,13 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     """
     constraint = resolve_constraint(constraint)
     function = partial(_limit, constraint=constraint, level=check_level(confidence_level))
-    return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
+    return Metric(
+        function,
+        metric_kind(constraint),
+        greater_is_better=False,
+        best=0.0,
+        largest=_largest_gap(constraint),
+    )
 
 
 def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):
@@ -374,10 +443,9 @@ def _is_exact(estimates, contrasts):
 def _is_shown_exactly(estimates, contrasts, tolerance, level):
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
-    low, high = clopper_pearson(hits, n, (1.0 + level) / 2.0)
-    first, second = contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
+    first, second = _ends(contrasts)
     # Clopper-Pearson limits: pairs that they decide need no test.
-    undecided = np.flatnonzero(high[first] - low[second] > tolerance)
+    undecided = np.flatnonzero(_exact_limits(estimates, contrasts, level) > tolerance)
     by_limits = estimates.upper(contrasts, level)
     # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
@@ -385,6 +453,44 @@ def _is_shown_exactly(estimates, contrasts, tolerance, level):
         and _p_value(hits, n, first[pair], second[pair], tolerance) <= 1.0 - level
         for pair in undecided
     )
+
+
+def _ends(contrasts):
+    """Event of the factor 1 and of the factor -1 in each contrast."""
+    return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
+
+
+def _exact_limits(estimates, contrasts, level):
+    """Upper limit of each difference by Clopper and Pearson's limits of both rates."""
+    low, high = clopper_pearson(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
+    first, second = _ends(contrasts)
+    return high[first] - low[second]
+
+
+_CANDIDATE_POSITIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0])
+"""Positions of candidate tolerances between the smallest and the largest possible one."""
+
+
+def _certified_tolerance(estimates, contrasts, certificate):
+    """The smallest tolerance, to three digits, that would be certified, or None.
+
+    For exact tests there are some candidates, from the large-sample limit to the one that limits of
+    single rates certify without any test. They are denser near the former.
+    """
+    low, level = max(certificate.limit, certificate.tolerance), certificate.confidence_level
+    if not certificate.is_exact:
+        return _round_up(low) if np.isfinite(low) else None
+    high = max(low, _exact_limits(estimates, contrasts, level).max())
+    candidates = sorted({*map(_round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
+    shown = (one for one in candidates if one < 1.0)
+    return next((t for t in shown if _is_shown_exactly(estimates, contrasts, t, level)), None)
+
+
+def _round_up(tolerance):
+    """The smallest number of three digits that is at least the tolerance."""
+    digits = 2 - int(np.floor(np.log10(tolerance)))
+    rounded = round(float(tolerance), digits)
+    return rounded if rounded >= tolerance else round(rounded + 10.0**-digits, digits)
 
 
 def _p_value(hits, n, first, second, tolerance):
@@ -426,16 +532,23 @@ def _name_events(bound, estimates, events):
     )
 
 
-def _required_size(bound, estimates, margin, level):
+def _required_size(bound, estimates, certificate):
     """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
-    if not isinstance(estimates, Rates) or margin <= 0.0:
+    margin = certificate.tolerance - certificate.gap
+    if not isinstance(estimates, Rates | LogRates) or margin <= _NO_MARGIN:
         return None
+    n_groups = max(2, len({group for _, group in bound.labels}))
+    plan = partial(
+        required_sample_size, n_groups=n_groups, confidence_level=certificate.confidence_level
+    )
+    half = 0.5 / (estimates.sizes + 1.0)
+    if isinstance(estimates, LogRates):
+        # Plan with the smallest rate, whose logarithm has the largest variance.
+        rate = np.clip(np.exp(estimates.values), half, 1.0 - half).min()
+        ratio = (1.0 - certificate.tolerance) / (1.0 - certificate.gap)
+        return plan(ratio=ratio, rate=float(rate))
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
-    half = 0.5 / (estimates.sizes + 1.0)
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
-    n_groups = max(2, len({group for _, group in bound.labels}))
-    return required_sample_size(
-        min(margin, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
-    )
+    return plan(min(margin, 0.99), rate=rate)

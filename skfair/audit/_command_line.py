@@ -3,6 +3,7 @@
 import os
 import re
 import tempfile
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,15 @@ from skfair.audit._prediction_file import file_digest, read_columns
 from skfair.audit._provenance import FACTS
 from skfair.audit._report import FairnessReport
 from skfair.inference import check_level
-from skfair.utils._messages import join_names
+from skfair.utils._messages import join_names, warn
 
 _OPTIONS = {
+    'kind="classification"': "--kind classification",
     'kind="regression"': "--kind regression",
     'kind="clustering"': "--kind clustering",
     'missing="exclude"': "--missing exclude",
     'missing="group"': "--missing group",
+    "unknown=[...]": "--unknown",
     "min_share": "--min-share",
     "provenance": "--provenance",
     "pos_label=...": "--positive",
@@ -71,6 +74,12 @@ def add_report_command(commands):
         "--missing",
         choices=["exclude", "group", "error"],
         help="what happens to empty groups (default: group, or exclude for a summary)",
+    )
+    add(
+        "--unknown",
+        nargs="+",
+        metavar="LABEL",
+        help="labels of unknown groups, such as Unknown or 'Decline to state'",
     )
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
@@ -124,11 +133,14 @@ def _name_options(message):
 
 @contextmanager
 def explain_options():
-    """Turn errors about parameters of the library into errors about options."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise ValueError(_name_options(str(error))) from error
+    """Turn errors and warnings about parameters of the library into some about options."""
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise ValueError(_name_options(str(error))) from error
+    for warning in caught:
+        warn(_name_options(str(warning.message)), warning.category)
 
 
 def _check_options(options):
@@ -182,8 +194,8 @@ def check_output(out, file, suffixes=(".html", ".htm", ".md", ".json")):
     try:
         if out.exists():
             out.open("a").close()
-        else:
-            tempfile.TemporaryFile(dir=folder).close()
+        # A new file is written beside the old one, which it then replaces.
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise OSError(f"--out must be writable, but {out} is not ({error.strerror}).") from None
 
@@ -212,6 +224,7 @@ def _build_report(options):
             y_pred,
             sensitive_features=groups.map(str).where(groups.notna(), None),
             kind=options.kind,
+            unknown=options.unknown,
             missing=options.missing or ("group" if options.summary is None else "exclude"),
             min_share=options.min_share,
             pos_label=positive,

@@ -23,6 +23,8 @@ def infer_kind(kind, columns):
     if kind not in (None, *_MEASURES):
         raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
     if "y_true" not in columns:
+        if kind is None:
+            _refuse_ambiguous_integers(columns["y_pred"])
         return kind or "classification"
     # Infer the task from the target.
     kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
@@ -33,6 +35,20 @@ def infer_kind(kind, columns):
             'and these as y_proba or y_score; or pass kind="regression".'
         )
     return kind
+
+
+def _refuse_ambiguous_integers(y_pred):
+    """Raise if predictions without a target are more than two integers: classes or scores."""
+    if y_pred.dtype.kind not in "iuf" or _has_scores(y_pred):
+        return
+    numbers = np.unique(y_pred)
+    if len(numbers) > 2:
+        raise ValueError(
+            f"Without y_true the {len(numbers)} different integers of y_pred, from "
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass "
+            'kind="classification" for a selection rate of each class, kind="regression" for the '
+            'scoring rate of scores, or kind="clustering" if they are clusters.'
+        )
 
 
 def _has_scores(column):

@@ -2,6 +2,9 @@
 
 import json
 from math import isnan
+from os import PathLike
+from os.path import isfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pandas as pd
 from skfair.inference import Interval
 from skfair.utils._messages import join_names
 
-FORMAT = "skfair.FairnessReport"
+FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
 VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
@@ -31,6 +34,15 @@ def report_to_json(report):
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
 
 
+def certificate_to_json(certificate):
+    """The text of a certificate: its attributes and its sentence."""
+    fields = {name: _encode(value) for name, value in certificate._asdict().items()}
+    content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
+    return json.dumps(
+        content | {"text": str(certificate)}, allow_nan=False, ensure_ascii=False, indent=1
+    )
+
+
 def _to_python(number):
     """A number of numpy as one of Python."""
     return number.item()
@@ -48,14 +60,16 @@ def _encode(value):
     return None if isnan(value) else str(value)
 
 
-def report_fields(text):
-    """Arguments of the constructor of a report from its text."""
+def report_fields(source):
+    """Arguments of the constructor of a report from its text, or from the path of a file of it."""
+    is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
+    text = Path(source).read_text(encoding="utf-8") if is_path else source
     try:
         content = json.loads(text)
     except (TypeError, json.JSONDecodeError) as error:
         raise ValueError(
-            f"text must be the JSON that FairnessReport.to_json returned, but it is not JSON "
-            f"({error}). Of a file pass the content, as in Path('report.json').read_text()."
+            f"text must be the JSON that FairnessReport.to_json returned, or the path of a file "
+            f"that exists, but it is neither ({error})."
         ) from error
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise ValueError(

@@ -10,6 +10,7 @@ and explanation of the data, the number of applicants, and the distribution date
 from skfair.audit._measures import describe_measure
 from skfair.audit._provenance import FACTS
 from skfair.audit._sections import audited_facts, count_title, facts_table
+from skfair.audit._tables import groups_like_unknown
 from skfair.groups import MISSING
 from skfair.utils._messages import join_names
 
@@ -37,6 +38,12 @@ def missing_fields(report):
         for name in _REQUIRED
         if not report.provenance.get(name, "").strip()
     ]
+    for attribute, label, n in groups_like_unknown(report.frame):
+        missing.append(
+            f"Applicants of unknown category by {attribute}: the category {label!r} of {n:,} "
+            f"applicants looks like one; make the report with unknown=[...] that names it, or "
+            "rename it."
+        )
     if _categories(report)["is_excluded"].any() and not report.provenance.get("justification"):
         missing.append(
             f"{FACTS['justification']}: state it in provenance, under the name 'justification'."
@@ -70,9 +77,12 @@ def _audit_facts(report, table):
     """Facts of the summary, as pairs of a title and a text."""
     facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
     facts.append(("Number of applicants", f"{report.n_samples:,}"))
+    suspect = groups_like_unknown(report.frame)
     for attribute in report.attributes:
-        n = report.n_missing[attribute]
-        facts.append((f"Applicants of unknown category by {attribute}", f"{n:,}"))
+        text = f"{report.n_missing[attribute]:,}"
+        for _, label, n in (one for one in suspect if one[0] == attribute):
+            text += f", and {n:,} more if {label!r} means unknown"
+        facts.append((f"Applicants of unknown category by {attribute}", text))
     excluded = [
         f"{row['group']} ({row['n']:,} applicants, {_percent(row['n_selected'], row['n'])})"
         for _, row in table[table["is_excluded"]].iterrows()

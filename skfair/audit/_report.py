@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from numbers import Real
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import estimators_by_name, find_positive_label, infer_kind
-from skfair.audit._json import report_fields, report_to_json
+from skfair.audit._json import FIELDS, report_fields, report_to_json
 from skfair.audit._local_law_144 import missing_fields, summary_sections
 from skfair.audit._markdown import render_markdown
 from skfair.audit._model_predictions import check_model, warn_of_dependent_samples
@@ -29,6 +28,7 @@ from skfair.audit._tables import (
     estimate_means,
     exclude_missing,
     groupings,
+    groups_like_unknown,
     has_missing,
     name_as_text,
     tabulate,
@@ -36,6 +36,8 @@ from skfair.audit._tables import (
 from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS
+from skfair.utils._files import write_text
+from skfair.utils._messages import join_names, warn
 from skfair.utils._types import Label, MatrixLike
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair.inference import Interval
+
+
+_FIELDS = {*FIELDS} - {"balance"}
+"""Arguments that the constructor of a report requires, besides the two tables."""
 
 
 class FairnessReport:
@@ -55,8 +61,9 @@ class FairnessReport:
     impact). Decisions and scores without outcomes have reports too, and summaries of bias audits.
     The page is self-contained, so that it can be attached to a model card.
 
-    Intervals are Wilson's for rates, or exact ones for few successes or failures, Student's or
-    Hall's for means, and DeLong's for areas. Those of differences and ratios are computed from
+    Intervals are Wilson's for rates, or exact ones for few successes or failures and where the
+    level is divided among many comparisons, Student's or Hall's for means, and DeLong's for areas.
+    Those of differences and ratios are computed from
     them, and gaps too, as in :func:`skfair.inference.gap_interval`. Weighted samples count as the
     effective number of equal weight.
 
@@ -119,6 +126,15 @@ class FairnessReport:
     >>> report.gaps.loc[report.gaps["measure"] == "selection_rate", "gap"].item()
     0.5
     """
+
+    def __new__(cls, *tables: Any, **fields: Any) -> Self:
+        if tables and not _FIELDS <= set(fields):
+            raise TypeError(
+                "FairnessReport() takes the tables of a report. Of predictions make one by "
+                "FairnessReport.from_predictions(y_true, y_pred, sensitive_features=...), of a "
+                "model by FairnessReport.from_estimator(model, X, y, sensitive_features=...)."
+            )
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -230,6 +246,7 @@ class FairnessReport:
         min_group_size: int = 30,
         min_share: float = 0.02,
         missing: str = "error",
+        unknown: Sequence[Label] | None = None,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
     ) -> Self:
@@ -255,7 +272,9 @@ class FairnessReport:
             Scores on any scale, for areas under curves alone.
         kind : {"classification", "regression", "clustering"}, default=None
             Task of the predictions; None infers it: a target of real numbers means regression,
-            anything else classification. Clusterings are never inferred.
+            anything else classification. Clusterings are never inferred. Without a target more than
+            two integers may be classes or scores: pass "classification", or "regression" for a
+            scoring rate.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
             rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
@@ -265,7 +284,7 @@ class FairnessReport:
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
             By default it is the one with the highest selection rate or mean prediction among those
-            that are not small. Intervals of comparisons with a named group hold one at a
+            that are known and not small. Intervals of comparisons with a named group hold one at a
             time, and are narrower.
         metrics : dict of str to callable, default=None
             Further metrics, called with the true and the predicted values of each group. Their
@@ -283,6 +302,11 @@ class FairnessReport:
             group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
             of its combinations, but not out of the overall row or the median. The page states their
             number.
+        unknown : list of labels, default=None
+            Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in
+            any attribute. They are counted with the missing values, and `missing` says what happens
+            to them; with "error" they are excluded. Text is compared without regard to case and
+            surrounding spaces. None warns of labels that look like one, and the page names them.
         provenance : dict of str to str, default=None
             Facts that the page states under "What was audited", such as ``{"source":
             "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,
@@ -300,22 +324,29 @@ class FairnessReport:
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, or a reference does not occur.
+            many, a reference does not occur, or there are integers without a target and `kind`.
         TypeError
             If ``provenance`` is not a dict of text.
 
         Warns
         -----
         UserWarning
-            If weights are so uneven that intervals are too narrow.
+            If weights are so uneven that intervals are too narrow, a label looks like an unknown
+            group, or `unknown` names a label that does not occur.
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
-        samples, columns = _check_input(columns, sensitive_features, sample_weight, missing)
+        unknown = _check_unknown(unknown)
+        samples, columns = _check_input(
+            columns, sensitive_features, sample_weight, missing, unknown
+        )
+        missing = "exclude" if unknown and missing == "error" else missing
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
+        _check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
+        _warn_of_unknown(groups_like_unknown(frame))
         return cls(
             frame,
             gaps,
@@ -435,7 +466,7 @@ class FairnessReport:
         html : str
             The page.
         """
-        return _write(render_page(self.title, self._sections(summary)), path)
+        return write_text(render_page(self.title, self._sections(summary)), path)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
@@ -454,7 +485,7 @@ class FairnessReport:
         markdown : str
             The text.
         """
-        return _write(render_markdown(self.title, self._sections(summary)), path)
+        return write_text(render_markdown(self.title, self._sections(summary)), path)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.
@@ -469,16 +500,16 @@ class FairnessReport:
         text : str
             The JSON.
         """
-        return _write(report_to_json(self), path)
+        return write_text(report_to_json(self), path)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | PathLike[str]) -> Self:
         """The report that :meth:`to_json` wrote, with the same page and tables.
 
         Parameters
         ----------
-        text : str
-            The JSON.
+        text : str or path-like
+            The JSON, or the path of a file of it.
 
         Returns
         -------
@@ -488,6 +519,8 @@ class FairnessReport:
         ------
         ValueError
             If the text is not the JSON of a report, or of another version of the schema.
+        FileNotFoundError
+            If a path-like names no file.
         """
         return cls(**report_fields(text))
 
@@ -495,6 +528,15 @@ class FairnessReport:
         """Sections of the report, or of a summary."""
         _check_summary(summary, None)
         return report_sections(self) if summary is None else summary_sections(self)
+
+    def __str__(self):
+        return "\n".join([self.title, *self.findings])
+
+    def __repr__(self):
+        return (
+            f"<FairnessReport of {self.n_samples:,} samples by "
+            f"{join_names(self.attributes)}: {self.kind}>"
+        )
 
     def _repr_html_(self):
         return render_fragment(self.title, self._sections(None))
@@ -515,19 +557,42 @@ def _check_share(min_share):
     return float(min_share)
 
 
-def _write(text, path):
-    """Write text to a file, if there is a path, and return it."""
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+def _check_group_size(min_group_size):
+    """Raise unless it is a positive whole number."""
+    is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
+    if not is_number or min_group_size < 1:
+        raise ValueError(
+            "min_group_size must be a positive whole number of samples, such as 30; got "
+            f"{min_group_size!r}."
+        )
 
 
-def _check_input(columns, sensitive_features, sample_weight, missing):
+def _check_unknown(unknown):
+    """Labels of unknown groups as a list; empty for None."""
+    if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
+        raise TypeError(f"unknown must be a list of labels, such as ['Unknown']; got {unknown!r}.")
+    return [] if unknown is None else list(unknown)
+
+
+def _warn_of_unknown(groups):
+    """Warn of labels that look like the mark of an unknown group."""
+    named = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
+    if named:
+        warn(
+            f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
+            "Pass unknown=[...] with these labels, so that their samples count as samples of "
+            "unknown group, or rename them."
+        )
+
+
+def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     """Samples of positive weight, and the columns that were passed."""
     if missing not in ("error", "group", "exclude"):
         raise ValueError(f'missing must be "error", "group" or "exclude"; got {missing!r}.')
-    if missing != "error":
-        sensitive_features = fill_missing(sensitive_features)
+    if missing == "error" and unknown:
+        check_columns(sensitive_features, sample_weight, y_pred=columns["y_pred"])
+    if missing != "error" or unknown:
+        sensitive_features = fill_missing(sensitive_features, unknown)
     if columns["y_pred"] is None:
         raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
     columns = {name: column for name, column in columns.items() if column is not None}

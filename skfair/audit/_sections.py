@@ -19,6 +19,7 @@ from skfair.audit._sentences import (
     is_share,
     value_text,
 )
+from skfair.audit._tables import groups_like_unknown
 
 _MAX_ROWS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
@@ -51,6 +52,8 @@ def audited_facts(report):
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
     facts = [("Task", report.kind), ("Samples", f"{report.n_samples:,}")]
     facts += [("Samples of unknown group", ", ".join(missing))] * bool(missing)
+    suspect = [f"{name!r} by {by} ({n:,})" for by, name, n in groups_like_unknown(report.frame)]
+    facts += [("Labels that look like an unknown group", "; ".join(suspect))] * bool(suspect)
     return facts + titled_facts(report.provenance)
 
 
@@ -230,7 +233,8 @@ def _method(report):
     level = f"{100 * report.confidence_level:g} %"
     return [
         f"Every interval contains the value of the population in {level} of samples. Intervals are "
-        "Wilson's for rates (exact ones for up to three successes or failures), Student's for "
+        "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "
+        "where the level is divided among many comparisons), Student's for "
         "means (Hall's where values are skewed), DeLong's for areas, and Newcombe's combination of "
         "both for differences. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "

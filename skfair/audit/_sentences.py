@@ -73,8 +73,7 @@ def difference_text(difference, measure):
 def gap_text(gap, measure, unit=" percentage points"):
     """A gap with its interval, as text."""
     interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
-    size = difference_text(gap["gap"], measure).removeprefix("+")
-    return f"{size}{unit if is_share(measure) else ''} ({interval})"
+    return f"{_size_text(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
 
 
 def findings(report):
@@ -145,7 +144,7 @@ def _describe_sample(report):
 def _describe_gap(report, gap):
     """One gap as a sentence."""
     name = gap["measure"]
-    if pd.isna(gap["highest"]):
+    if _is_equal(gap):
         return _describe_equality(report, gap)
     # Values of the two groups that are furthest apart.
     rows = report.frame
@@ -171,17 +170,41 @@ def _chance_clause(report, gap):
     return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
+def _is_equal(gap):
+    """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
+    return pd.isna(gap["highest"]) or (
+        not gap["is_significant"] and _size_text(gap["gap"], gap["measure"]) in _ZEROS
+    )
+
+
+_ZEROS = ("0.0", "0.000", "0")
+"""Gaps of 0 as text."""
+
+
+def _size_text(gap, measure):
+    """A gap as text, without unit and sign."""
+    return difference_text(gap, measure).removeprefix("+")
+
+
 def _describe_equality(report, gap):
-    """A gap of 0 as a sentence."""
+    """A gap of 0, up to the digits shown, as a sentence."""
     name, large = gap["measure"], report.frame[~report.frame["is_small"]]
     rows = large[(large["attribute"] == gap["attribute"]) & (large["measure"] == name)]
     title, meaning = describe_measure(name)
-    value, most = value_text(rows["value"].iloc[0], name), difference_text(gap["gap_high"], name)
-    unit = " percentage points" if is_share(name) else ""
-    text = f"{title} ({meaning}) is {value} for all groups by {gap['attribute']}"
+    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["value"])))
+    what = "rates" if is_share(name) else "values"
+    text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
+    text += f"{' to '.join(texts)} for all groups"
     if not gap["gap_high"] > 0.0:
         return f"{text}."
-    return f"{text}; in the population a gap of up to {most.removeprefix('+')}{unit} is possible."
+    return f"{text}; in the population {_possible_gap(gap)}."
+
+
+def _possible_gap(gap):
+    """Clause on the largest gap in the population that a gap of 0 leaves open."""
+    name = gap["measure"]
+    unit = " percentage points" if is_share(name) else ""
+    return f"a gap of up to {_size_text(gap['gap_high'], name)}{unit} is possible"
 
 
 def _four_fifths(gap):
@@ -200,7 +223,11 @@ def open_questions(report):
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
         title = describe_measure(name)[0].lower()
-        if name in _primary_measures(report.gaps) and not gap["is_significant"]:
+        if name in _primary_measures(report.gaps) and _is_equal(gap):
+            questions.append(
+                f"Whether the {title} differs by {by}: {_possible_gap(gap)} in the population."
+            )
+        elif name in _primary_measures(report.gaps) and not gap["is_significant"]:
             questions.append(
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.groups import MISSING, Events, Groups
+from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,
     Estimates,
@@ -78,9 +78,26 @@ def has_missing(groups):
     return (groups.labels == MISSING).any(axis=1)
 
 
+def is_missing_group(name):
+    """Whether a group, as text, has a missing value of an attribute."""
+    return MISSING in name.split(_SIGN)
+
+
 def count_missing(by_name):
     """Number of samples with a missing value, by grouping."""
     return {name: int(groups.counts[has_missing(groups)].sum()) for name, groups in by_name.items()}
+
+
+def groups_like_unknown(frame):
+    """Attribute, group and number of samples of labels that look like an unknown group.
+
+    Combinations of attributes are left out, because they repeat the labels.
+    """
+    attributes = [name for name in frame["attribute"].unique() if name != OVERALL]
+    single = attributes[:-1] or attributes
+    rows = frame[frame["attribute"].isin(single) & frame["group"].map(is_like_unknown)]
+    sizes = rows.groupby(["attribute", "group"], sort=False)["n"].max()
+    return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 
 
 def _title(name, number):
@@ -204,18 +221,18 @@ def _difference_rows(n, reference):
     return others, against
 
 
-def impact_ratios(estimates, level, is_small):
-    """Ratios of rates to the largest of a group that is not small (disparate impact), with limits.
+def impact_ratios(estimates, level, is_left_out):
+    """Ratios of rates to the largest of a group that is not left out, with limits.
 
     They are nan where there are no rates, or all are 0, and so are the limits of the group with
-    the largest rate. If all groups are small, the largest rate of all counts.
+    the largest rate. If all groups are left out, the largest rate of all counts.
     """
     n, names = len(estimates.values), ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
     columns = {name: np.full(n, np.nan) for name in names}
     if not isinstance(estimates, Rates):
         return columns
-    # The denominator: the largest rate among groups that are not small.
-    eligible = np.where(is_small & ~is_small.all(), -np.inf, estimates.values)
+    # The denominator: the largest rate among groups that are known and not small.
+    eligible = np.where(is_left_out & ~is_left_out.all(), -np.inf, estimates.values)
     largest = eligible.argmax()
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
     if n > 1 and estimates.values[largest] > 0:
@@ -332,7 +349,8 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
             by, measure = (np.full(len(n), text, dtype=object) for text in (attribute, name))
             about = {"attribute": by, "group": names[present], "measure": measure, "n": n}
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
-            columns |= impact_ratios(estimates, joint, marks["is_small"])
+            is_missing = np.array([is_missing_group(group) for group in names[present]])
+            columns |= impact_ratios(estimates, joint, marks["is_small"] | is_missing)
             rows.append(about | columns | marks)
             if attribute == OVERALL:
                 continue
@@ -368,8 +386,10 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
     for measure in OUTCOMES:
         if measure in measures:
             estimates, present = measures[measure]
-            large = estimates.counts >= min_group_size
-            values = np.where(large, estimates.values, -np.inf) if large.any() else estimates.values
-            return present[values.argmax()]
+            # A group that is known and not small, if there is one.
+            is_missing = np.array([is_missing_group(group) for group in names[present]])
+            eligible = (estimates.counts >= min_group_size) & ~is_missing
+            eligible |= ~eligible.any()
+            return present[np.where(eligible, estimates.values, -np.inf).argmax()]
     estimates, present = next(iter(measures.values()))
     return present[estimates.counts.argmax()]

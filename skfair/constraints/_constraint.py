@@ -20,6 +20,7 @@ from skfair.surrogates import Step
 from skfair.utils._arguments import ExplainsArguments
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+from skfair.utils._tolerance import check_tolerance
 
 if TYPE_CHECKING:
     from skfair.constraints._protocols import MetricConstraint
@@ -204,7 +205,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, a tolerance of rates of decisions is above 1, a cell is
+            If a parameter is out of range, a tolerance of rates is above 1, a cell is
             no boolean mask of the samples, all cells of all groups are empty, or an attribute is a
             measurement of more than 30 numbers.
 
@@ -221,7 +222,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         # Events of the groups within the cells, and of all samples of a cell if that is the
         # reference.
         large, small = groups
-        tolerance = self._check_tolerance(tolerance if self.tolerance is None else self.tolerance)
+        tolerance = self._resolve_tolerance(tolerance)
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.reference == "overall")
         if events.empty:
@@ -283,20 +284,20 @@ class Constraint(ExplainsArguments, BaseEstimator):
                 "tolerance instead."
             )
 
-    def _check_tolerance(self, tolerance):
-        """The tolerance; one that no gap of decisions can exceed is refused."""
+    @property
+    def largest_gap(self) -> float:
+        """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
+        if not self.counts_decisions and self.unit not in ("rate", "area"):
+            return np.inf
+        return 2.0 if self.aggregate == "sum" else 1.0
+
+    def _resolve_tolerance(self, tolerance):
+        """The tolerance of this constraint, or the one passed if it has none, checked."""
         # The gap of a ratio is 1 minus it.
         if self.ratio is not None:
             return 1.0 - self.ratio
-        # A gap of rates is at most 1, and the sum of those of both classes at most 2.
-        largest = 2.0 if self.aggregate == "sum" else 1.0
-        if self.counts_decisions and tolerance > largest:
-            raise ValueError(
-                f"tolerance={tolerance:g} is more than any gap between rates of decisions can be, "
-                f"which is {largest:g} for {self}, so it requires nothing. Rates are shares: "
-                "tolerance=0.05 is five percentage points."
-            )
-        return tolerance
+        tolerance = tolerance if self.tolerance is None else self.tolerance
+        return check_tolerance(tolerance, self.largest_gap, of=self)
 
     def compared_groups(self, samples: Samples) -> tuple[Groups, Groups | None]:
         """The groups that are compared, and those that are too small for it.

@@ -13,10 +13,10 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
-from uuid import uuid4
 
 from sklearn.datasets import get_data_home
 
+from skfair.utils._files import write_bytes
 from skfair.utils._messages import warn
 
 TIMEOUT = 30.0
@@ -110,14 +110,8 @@ def _download(remote, target):
 
 def _save(body, path):
     """Write all of ``body`` to ``path`` or leave ``path`` as it was."""
-    # Write a temporary file, then rename it in one step.
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.part_{uuid4().hex}")
-    try:
-        temporary.write_bytes(body)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_bytes(body, path)
 
 
 def _remedy(remote, target):

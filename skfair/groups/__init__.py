@@ -24,6 +24,7 @@ from skfair.groups._labels import unique_inverse as unique_inverse
 from skfair.groups._labels import unique_values as unique_values
 from skfair.groups._missing import MISSING as MISSING
 from skfair.groups._missing import fill_missing as fill_missing
+from skfair.groups._missing import is_like_unknown as is_like_unknown
 from skfair.groups._percentiles import check_interval as check_interval
 from skfair.groups._percentiles import is_in_intervals as is_in_intervals
 from skfair.groups._percentiles import tabulate_scores as tabulate_scores

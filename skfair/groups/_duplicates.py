@@ -130,6 +130,8 @@ def _attribute_arrays(sensitive_features):
 
 def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
+    if getattr(column, "ndim", 1) != 1:  # such as a table of one column
+        raise _NotMergeableError
     if has_codes(column) or _holds_strings(column):
         return getattr(column, "array", column)
     array = column.to_numpy() if hasattr(column, "iloc") else column

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.groups._labels import attribute_columns, encode, unique_inverse
-from skfair.utils._messages import join_names
+from skfair.utils._messages import join_names, warn
 from skfair.utils._types import MatrixLike
 
 
@@ -353,7 +353,7 @@ def refuse_continuous_attributes(groups, is_compared=None):
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
-        numbers = {one for one in column if isinstance(one, Real) and not isinstance(one, bool)}
+        numbers = _numbers_among(column)
         n_compared = len(numbers.intersection(column[mask]))
         if len(numbers) > MAX_NUMERIC_GROUPS and not 0 < n_compared <= MAX_NUMERIC_GROUPS:
             remedy = (
@@ -370,6 +370,30 @@ def refuse_continuous_attributes(groups, is_compared=None):
                 f"fit_transform(age); or pass strings, as in age.astype(str), if the "
                 f"numbers are names of groups.{remedy}"
             )
+
+
+def warn_of_continuous_attributes(groups):
+    """Warn of numeric attributes of more than 30 values, such as an age, where groups are counted.
+
+    A sparse matrix passes.
+    """
+    if not groups.is_disjoint:
+        return
+    for name, column in zip(groups.attributes, groups.labels.T, strict=True):
+        numbers = _numbers_among(column)
+        if len(numbers) > MAX_NUMERIC_GROUPS:
+            warn(
+                f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
+                f"from {min(numbers):g} to {max(numbers):g}, and each is a group of its own. More "
+                f"than {MAX_NUMERIC_GROUPS} look like a measurement: bin it, as in "
+                "pd.cut(age, [0, 25, 45, 65, 120]). If the numbers are names of groups, pass "
+                "strings, as in age.astype(str)."
+            )
+
+
+def _numbers_among(labels):
+    """Set of the labels that are numbers."""
+    return {one for one in labels if isinstance(one, Real) and not isinstance(one, bool)}
 
 
 def attribute_names(sensitive_features):

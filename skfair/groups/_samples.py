@@ -9,7 +9,12 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups._groups import Groups, check_groups, refuse_continuous_attributes
+from skfair.groups._groups import (
+    Groups,
+    check_groups,
+    refuse_continuous_attributes,
+    warn_of_continuous_attributes,
+)
 from skfair.partitions import is_lazy, load_rows
 from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import join_names, warn
@@ -283,6 +288,7 @@ def _present_samples(sensitive_features, sample_weight, data):
         occurring = np.unique(sensitive_features.nonzero()[1])
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
+    warn_of_continuous_attributes(groups)
     if occurring is not None:
         groups = Groups.overlapping(groups.matrix, occurring.astype(object)[:, np.newaxis])
     rows = np.flatnonzero(weights > 0)

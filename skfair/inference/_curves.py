@@ -1,10 +1,10 @@
 """Shares of groups above many thresholds, compared on an interval of ranks."""
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
 from skfair.inference._estimates import Estimates
-from skfair.inference._limits import wilson
+from skfair.inference._limits import rate_limits
 
 
 class Curves(Estimates):
@@ -25,20 +25,20 @@ class Curves(Estimates):
         self.values = transform(shares).ravel()
         self.sizes = np.repeat(sizes, shares.shape[1])
 
-    def _wilson_limits(self, level):
-        """Wilson's limits of the shares."""
-        return wilson(self._shares, self._sizes, special.ndtri(level))
+    def _share_limits(self, level):
+        """Limits of the shares."""
+        return rate_limits(self._shares, self._sizes, level)
 
     def limits(self, level):
         """Transformed limits of the shares, as in `Estimates.limits`."""
-        return tuple(self._transform(limit).ravel() for limit in self._wilson_limits(level))
+        return tuple(self._transform(limit).ravel() for limit in self._share_limits(level))
 
     def upper(self, contrasts, level):
         """As `Estimates.upper`, but 0 for pairs that count nowhere, at a tenth of the error."""
         if self._is_counted is None:
             return super().upper(contrasts, level)
         error = 1.0 - level
-        counted = self._is_counted(*self._wilson_limits(1.0 - error / 10.0)).ravel()
+        counted = self._is_counted(*self._share_limits(1.0 - error / 10.0)).ravel()
         upper = super().upper(contrasts, 1.0 - 0.9 * error)
         return np.where(abs(contrasts) @ counted.astype(np.float64) > 0, upper, 0.0)
 

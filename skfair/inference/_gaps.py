@@ -102,10 +102,11 @@ def gap_interval(
     to be covered. Bootstrap intervals, in contrast, nearly always miss a gap near 0.
 
     Means of zeros and ones, such as decisions or errors, are rates, and a difference has Newcombe's
-    limits ([1]_, method 10). For a rate of up to three successes or failures these use Clopper and
-    Pearson's limits instead of Wilson's. Means of other values, such as losses, have Student's
-    limits, or Hall's for skewed values if these are wider ([2]_), and the limits of a difference
-    combine both as Newcombe's do. Weighted samples count with their effective sample size and
+    limits ([1]_, method 10). For a rate of up to three successes or failures, and for errors below
+    .01, such as those that are divided among many pairs of groups, these use Clopper and Pearson's
+    limits where they are wider than Wilson's. A difference of means of other values, such as
+    losses, has Student's limits, or Hall's if these are wider ([2]_), because of values with a long
+    tail. Weighted samples count with their effective sample size and
     Student's quantiles. If groups overlap, the correlation of their means enters.
 
     Parameters
@@ -171,7 +172,8 @@ def ratio_interval(
     r"""Interval of the smallest over the largest rate of the groups (disparate impact ratio).
 
     The construction of :func:`gap_interval` on logarithms: the margins of the rates on the log
-    scale add up like standard errors ([1]_).
+    scale add up like standard errors ([1]_). Limits of the rates are Clopper and Pearson's, or
+    Wilson's where these are wider.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def ratio_interval(
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> ratio = ratio_interval(accepted, sensitive_features=sex)
     >>> print(f"{ratio.estimate:.2f}, between {ratio.low:.2f} and {ratio.high:.2f}")
-    0.75, between 0.60 and 0.93
+    0.75, between 0.59 and 0.94
     """
     confidence_level = check_level(confidence_level)
     rates = _group_estimates(values, sensitive_features, sample_weight)

@@ -6,12 +6,17 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
+from skfair.inference._estimates import LogRates, Rates
 from skfair.inference._exact import exact_pair_test
 from skfair.inference._gap_posterior import range_probability
 from skfair.inference._limits import check_level, clopper_pearson, rate_limits
+from skfair.utils._tolerance import check_tolerance
 
 _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
+
+_LARGE_COUNT = 5000.0
+"""The same for logarithms of rates: the normal size is then 1 % too small at most."""
 
 _NEGLIGIBLE = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
@@ -21,8 +26,9 @@ _NOISE = 0.6
 
 
 def required_sample_size(
-    tolerance: float,
+    tolerance: float | None = None,
     *,
+    ratio: float | None = None,
     n_groups: int = 2,
     rate: float = 0.5,
     confidence_level: float = 0.95,
@@ -55,16 +61,24 @@ def required_sample_size(
     width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
     One that shall use more of the tolerance, which costs less accuracy, needs more samples.
 
+    With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
+    ratio of the four-fifths rule, is certified to be at least this ratio. The power is the exact
+    binomial probability that the smallest ratio of the sample passes.
+
     Parameters
     ----------
-    tolerance : float in (0, 1)
+    tolerance : float in (0, 1), default=None
         Largest gap allowed, less the gap that the model is expected to have, or that the fit shall
         have in training.
+    ratio : float in (0, 1), default=None
+        In place of a tolerance, the smallest ratio allowed, divided by the ratio that the model is
+        expected to have.
     n_groups : int, default=2
         Number of groups compared, at least 2.
     rate : float in (0, 1), default=0.5
-        Rate of the groups; 0.5 needs the largest sample. A rate within a class, such as the true
-        positive rate, counts the samples of that class only.
+        Rate of the groups; for a tolerance 0.5 needs the largest sample, for a ratio a rate near
+        0. A rate within a class, such as the true positive rate, counts the samples of that class
+        only.
     confidence_level : float, default=0.95
         Confidence level of the certificate, or of the fit.
     power : float, default=0.8
@@ -82,7 +96,7 @@ def required_sample_size(
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of its range, or not exactly one of `tolerance` and `ratio` is passed.
 
     See Also
     --------
@@ -103,8 +117,19 @@ def required_sample_size(
 
     >>> required_sample_size(0.05, rate=0.2, kind="fit")
     953
+
+    The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
+
+    >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
+    (1417, 5007)
     """
-    for name, value in {"tolerance": tolerance, "rate": rate, "power": power}.items():
+    if (tolerance is None) == (ratio is None):
+        raise ValueError(
+            f"Pass either tolerance or ratio; got tolerance={tolerance!r} and ratio={ratio!r}."
+        )
+    name, bound = ("tolerance", tolerance) if ratio is None else ("ratio", ratio)
+    check_tolerance(bound, closed="neither", name=name)
+    for name, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}.")
     if not isinstance(n_groups, Integral) or n_groups < 2:
@@ -113,7 +138,14 @@ def required_sample_size(
         raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
     level = check_level(confidence_level)
     if kind == "fit":
+        if ratio is not None:
+            raise ValueError(
+                f"kind='fit' plans for a tolerance, but ratio={ratio!r} was passed; pass "
+                "tolerance, such as the difference that the ratio means at the rate."
+            )
         return _size_of_fit(tolerance, n_groups, rate, level, power)
+    if tolerance is None:
+        return _ratio_size(ratio, n_groups, rate, level, power)
     rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
     n = _approximate_size(tolerance, n_groups, rate, level, power)
     if n * rate >= _NORMAL_COUNT:
@@ -131,10 +163,15 @@ def smallest_certifiable(tolerance, level):
 
 def _approximate_size(tolerance, n_groups, rate, level, power):
     """Sample size of each group if the rates are normally distributed."""
-    z = special.ndtri(level)
+    errors = _planned_errors(n_groups, level, power)
+    return int(np.ceil(rate * (1.0 - rate) * (errors / tolerance) ** 2))
+
+
+def _planned_errors(n_groups, level, power):
+    """Distance between the bound and a model without a gap, in standard errors of a rate."""
     # The studentised range with many degrees of freedom is the range of normal variables.
     spread = stats.studentized_range.ppf(power, n_groups, np.inf)
-    return int(np.ceil(rate * (1.0 - rate) * ((np.sqrt(2.0) * z + spread) / tolerance) ** 2))
+    return np.sqrt(2.0) * special.ndtri(level) + spread
 
 
 def _size_of_fit(tolerance, n_groups, rate, level, power):
@@ -172,8 +209,14 @@ def certificate_power(n, tolerance, n_groups, rate, level):
     all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
     all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
     smallest = counts[(all_reach > _NEGLIGIBLE) & (all_exceed < 1.0 - _NEGLIGIBLE)]
+    largest = _largest_accepted(n, smallest, tolerance, level)
+    return _probability_of_ranges(smallest, largest, n, n_groups, rate)
+
+
+def _probability_of_ranges(smallest, largest, n, n_groups, rate):
+    """Probability that all counts are between a smallest one and the largest accepted with it."""
     # P(all counts in [a, b]) - P(all counts in [a + 1, b]).
-    accepted = stats.binom.cdf(_largest_accepted(n, smallest, tolerance, level), n, rate)
+    accepted = stats.binom.cdf(largest, n, rate)
     from_smallest = np.maximum(accepted - stats.binom.cdf(smallest - 1, n, rate), 0.0)
     above_smallest = np.maximum(accepted - stats.binom.cdf(smallest, n, rate), 0.0)
     return float((from_smallest**n_groups - above_smallest**n_groups).sum())
@@ -204,3 +247,32 @@ def _largest_accepted(n, smallest, tolerance, level):
 def _is_accepted(first, second, n, tolerance, level):
     """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
     return exact_pair_test((first, second), (n, n), tolerance) <= 1.0 - level
+
+
+def _ratio_size(ratio, n_groups, rate, level, power):
+    """Sample size of each group at which equal rates are certified to have the ratio."""
+    # The logarithm of a rate has the variance (1 - p) / (n p).
+    errors = _planned_errors(n_groups, level, power) / np.log(ratio)
+    n = int(np.ceil((1.0 - rate) / rate * errors**2))
+    if n * min(rate, 1.0 - rate) >= _LARGE_COUNT:
+        return n
+    return _smallest_size(
+        max(1, int(0.8 * n)), lambda n: ratio_power(n, ratio, n_groups, rate, level) >= power
+    )
+
+
+def ratio_power(n, ratio, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified to have the ratio.
+
+    As in `certificate_power`; the rule of `skfair.audit.certify` is that of `LogRates`.
+    """
+    first, last = stats.binom.ppf((_NEGLIGIBLE**2, 1.0 - _NEGLIGIBLE**2), n, rate)
+    counts = np.arange(first, last + 1.0)
+    # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
+    hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
+    logs = LogRates(Rates.from_sums(hits, n - hits))
+    low, high = logs.limits(level)
+    margins = np.hypot((high - logs.values)[:, np.newaxis], logs.values - low)
+    uppers = np.subtract.outer(logs.values, logs.values) + margins
+    largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
+    return _probability_of_ranges(counts, largest, n, n_groups, rate)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import merge_duplicate_rows_with_sizes
@@ -80,7 +81,7 @@ def class_report(
 
 def _against_rest(y_true, y_pred):
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
-    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
     for label in unique_labels(truth, predicted):
         yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
 

@@ -9,7 +9,7 @@ from skfair.utils._types import Label, MatrixLike
 
 
 @classification_docs
-@metric("classification")
+@metric("classification", largest=2.0)
 def separation_gap(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -60,7 +60,7 @@ def separation_gap(
 
 
 @classification_docs
-@metric("classification")
+@metric("classification", largest=2.0)
 def sufficiency_gap(
     y_true: ArrayLike,
     y_pred: ArrayLike,

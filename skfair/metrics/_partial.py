@@ -16,7 +16,7 @@ from skfair.utils._types import MatrixLike
 
 
 @partial_docs
-@metric("score", interval=(0.0, 1.0))
+@metric("score", largest=1.0, interval=(0.0, 1.0))
 def partial_statistical_parity_difference(
     y_score: ArrayLike,
     *,
@@ -186,7 +186,7 @@ def demographic_parity_gap(scored, threshold, scale):
 
 
 @partial_docs
-@metric("score", interval=(0.0, 1.0))
+@metric("score", largest=1.0, interval=(0.0, 1.0))
 def partial_group_auc_difference(
     y_score: ArrayLike,
     *,

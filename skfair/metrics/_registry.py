@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair.utils._types import Decorated, MatrixLike
@@ -38,6 +39,8 @@ class Metric:
         The value of a perfectly fair prediction.
     params : mapping
         Further keyword arguments of the function.
+    largest : float
+        The largest possible value: 1 of ratios, and of differences of rates.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Metric:
     greater_is_better: bool
     best: float
     params: Mapping = field(default_factory=dict)
+    largest: float = np.inf
 
     def __call__(
         self,
@@ -70,22 +74,35 @@ class Metric:
         )
 
 
+_DECISIONS = ("classification", "decision", "labelled_decision")
+"""Kinds of metrics that compare rates of decisions."""
+
 METRICS: dict[str, "Metric"] = {}
 """Metrics by name, filled by `metric`."""
 
 
 def metric(
-    kind: str, *, best: float = 0.0, name: str | None = None, **params: Any
+    kind: str,
+    *,
+    best: float = 0.0,
+    largest: float | None = None,
+    name: str | None = None,
+    **params: Any,
 ) -> Callable[[Decorated], Decorated]:
     """Make a decorator that registers a function as a metric with a scorer.
 
     `kind` and `params` are those of `Metric`. Of metrics whose `best` value is 0 less is better, of
-    others more. `name` is that of the function unless given: a function may be several metrics,
-    with other parameters.
+    others more. `largest` is 1 by default of ratios and of metrics of decisions, and infinity of
+    others. `name` is that of the function unless given: a function may be several metrics, with
+    other parameters.
     """
+    if largest is None:
+        largest = 1.0 if best > 0.0 or kind in _DECISIONS else np.inf
 
     def register(function):
-        METRICS[name or function.__name__] = Metric(function, kind, best > 0.0, best, params)
+        METRICS[name or function.__name__] = Metric(
+            function, kind, best > 0.0, best, params, largest
+        )
         return function
 
     return register

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import re
 import subprocess
 import sys
@@ -165,9 +166,40 @@ def test_groups_may_have_names_of_missing_values(path):
     names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
     sex = np.resize([*names, ""], N)
     TABLE.assign(sex=sex).to_csv(path, index=False)
-    html = run(path, columns=["--target", "y", "--prediction", "p", "--sensitive", "sex"])
+    columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
+    with pytest.warns(UserWarning, match="look like unknown groups.*'n/a'.*Pass --unknown with"):
+        html = run(path, columns=columns)
     assert all(f">{name}<" in html for name in [*names, "(missing)"])
     assert f"{N} people in 10 groups" in html
+
+
+def test_labels_of_unknown_groups_are_left_out(path):
+    missing = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, ""))
+    named = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, "Not disclosed"))
+    missing.to_csv(path, index=False)
+    expected = run(path, "--missing", "exclude")
+    named.to_csv(path, index=False)
+    unknown = ["--unknown", "NOT DISCLOSED ", "f?"]
+    with pytest.warns(UserWarning, match="'f.', but no attribute has such a label"):
+        assert run(path, "--missing", "exclude", *unknown) == expected
+
+
+def test_a_console_of_another_encoding_shows_escapes(path, monkeypatch):
+    """The findings hold ×, which ASCII has not."""
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="")
+    monkeypatch.setattr(sys, "stdout", console)
+    run(path)
+    console.flush()
+    assert b"sex \\xd7 race" in console.buffer.getvalue()
+
+
+def test_integers_without_outcomes_need_a_kind(path, capsys):
+    TABLE.assign(score=np.arange(N) % 10 + 1).to_csv(path, index=False)
+    columns = ["--prediction", "score", "--sensitive", "sex"]
+    said = error_of(path, capsys, columns=columns)
+    assert "the 10 different integers" in said and "--kind regression for the scoring rate" in said
+    assert "Scoring rate" in run(path, "--kind", "regression", columns=columns)
+    assert "Selection rate of class 7" in run(path, "--kind", "classification", columns=columns)
 
 
 def test_a_class_may_be_named_none_in_both_columns(path):

@@ -33,11 +33,13 @@ STATED = {
 }
 
 
-def audit(**settings):
+def audit(name=lambda label: label, **settings):
+    """Report of the applicants; `name` renames their labels."""
     sizes = [n for n, _ in APPLICANTS.values()]
     decisions = np.concatenate([np.arange(n) < k for n, k in APPLICANTS.values()]).astype(int)
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    table = pd.DataFrame(list(APPLICANTS), columns=["sex", "race"], dtype=object).iloc[labels]
+    categories = [tuple(map(name, category)) for category in APPLICANTS]
+    table = pd.DataFrame(categories, columns=["sex", "race"], dtype=object).iloc[labels]
     settings = {"missing": "exclude", "provenance": STATED} | settings
     return FairnessReport.from_predictions(
         None, decisions, sensitive_features=table.reset_index(drop=True), **settings
@@ -100,6 +102,40 @@ def test_the_summary_of_5658_applicants_by_hand():
         ["male × Two or more", "60", "21", "35.0 %", "left out"],
         ["male × White", "1,350", "675", "50.0 %", "0.909"],
     ]
+
+
+@pytest.mark.parametrize("missing", ["exclude", "error"])
+def test_labels_of_unknown_categories_are_counted_as_missing(missing):
+    """The summary by hand holds where an export writes "Unknown" and "Decline to state"."""
+    names = {None: "Unknown"}
+    report = audit(lambda label: names.get(label, label), missing=missing, unknown=["unknown"])
+    assert report.to_markdown(summary="ll144") == audit().to_markdown(summary="ll144")
+    assert report.n_missing == {"sex": 60, "race": 115, "sex × race": 155}
+    half = iter(["Decline to state", "Unknown"] * len(APPLICANTS))
+    report = audit(
+        lambda label: next(half) if label is None else label,
+        unknown=["Unknown", "Decline to state"],
+    )
+    assert report.to_markdown(summary="ll144") == audit().to_markdown(summary="ll144")
+
+
+def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
+    with pytest.warns(
+        UserWarning, match=r"'Unknown' \(60 samples\) by sex, 'Unknown' \(115 samples"
+    ):
+        report = audit(lambda label: "Unknown" if label is None else label)
+    markdown = report.to_markdown(summary="ll144")
+    facts = dict(
+        lines(markdown, "Summary of results of the bias audit (New York City Local Law 144)")
+    )
+    stated = facts["Applicants of unknown category by sex"]
+    assert stated == "0, and 60 more if 'Unknown' means unknown"
+    assert any(
+        "'Unknown' of 60 applicants looks like one" in one for one in report.missing_fields()
+    )
+    line = "look like an unknown group | 'Unknown' by sex (60); 'Unknown' by race (115) |"
+    assert line in report.to_markdown() and line in markdown
+    assert FairnessReport.from_json(report.to_json()).to_markdown() == report.to_markdown()
 
 
 def test_categories_below_two_percent_are_named_with_count_and_rate():

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -368,7 +370,10 @@ def test_a_report_of_one_group_has_no_gaps():
         ({"kind": "forecast"}, "kind must be one of"),
         ({"sensitive_features": ATTRIBUTES.where(ATTRIBUTES != "a")}, "missing"),
         ({"sensitive_features": ATTRIBUTES.iloc[:-1]}, "rows|index"),
-        ({"sensitive_features": np.arange(N)}, "by attribute 1 there are 1200, more than 1000"),
+        (
+            {"sensitive_features": np.arange(N).astype(str)},
+            "by attribute 1 there are 1200, more than 1000",
+        ),
     ],
 )
 def test_bad_input(settings, message):
@@ -387,9 +392,12 @@ def test_predictions_of_the_wrong_kind_or_length():
             words, words, sensitive_features=ATTRIBUTES, kind="regression"
         )
     with pytest.raises(ValueError, match="there are 1200"):
-        FairnessReport.from_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES)
+        FairnessReport.from_predictions(
+            None, np.arange(N), sensitive_features=ATTRIBUTES, kind="classification"
+        )
 
 
+@pytest.mark.filterwarnings("ignore:Attribute 0 .* different numbers")
 def test_a_million_groups_are_refused():
     n = 1_000_000
     with pytest.raises(ValueError, match="1000000, more than 1000.*Leave the column out"):
@@ -460,7 +468,7 @@ def test_a_model_without_selections_has_a_report():
     )
     assert cell(report, "sex", "f", "selection_rate")["value"] == 0.0
     assert "positive_predictive_value" not in set(report.frame["measure"])
-    assert "Selection rate (selected, of all) is 0.0 % for all groups" in report.findings[1]
+    assert "equal rates by sex, 0.0 % for all groups" in report.findings[1]
     assert np.isnan(cell(report, "sex", "f", "selection_rate")["impact_ratio"])
     assert "undecided" in impact_table(report.to_html(), "sex")
     neither = FairnessReport.from_predictions(
@@ -470,10 +478,55 @@ def test_a_model_without_selections_has_a_report():
     neither.to_html()
 
 
+def test_rates_that_differ_in_the_last_digit_only_are_equal():
+    """500 of 1,000 and 500 of 1,001: a gap of .05 percentage points at most, by chance."""
+    decisions = np.r_[np.arange(1000) < 500, np.arange(1001) < 500].astype(int)
+    groups = np.repeat(["a", "b"], (1000, 1001))
+    report = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=pd.Series(groups, name="g")
+    )
+    assert 0.0 < report.gaps["gap"].item() < 0.0005
+    equal = "Selection rate (selected, of all): equal rates by g, 50.0 % for all groups; in the"
+    assert report.findings[1].startswith(equal) and "may be chance" not in report.findings[1]
+    assert "fifths" not in report.findings[1] and "4.4 percentage points" in report.findings[1]
+    question = report.open_questions[0]
+    assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.4")
+    # A significant gap is not equal, however small it is.
+    many = np.r_[np.zeros(10**6, int), np.arange(10**6) < 400]
+    report = FairnessReport.from_predictions(
+        None, many.astype(int), sensitive_features=np.repeat(["a", "b"], 10**6), pos_label=1
+    )
+    assert report.gaps["is_significant"].item() and "equal rates" not in report.findings[1]
+
+
+def test_print_shows_findings_and_no_address():
+    report = make_report(title="Loans")
+    assert str(report).splitlines() == ["Loans", *report.findings]
+    assert (
+        repr(report) == "<FairnessReport of 1,200 samples by sex, race, sex × race: classification>"
+    )
+
+
+def test_the_constructor_names_the_ways_to_make_a_report():
+    with pytest.raises(TypeError, match="FairnessReport.from_predictions.* .*from_estimator"):
+        FairnessReport(Y, DECISIONS, sensitive_features=ATTRIBUTES)
+    with pytest.raises(TypeError, match="FairnessReport.from_predictions"):
+        FairnessReport(Y, DECISIONS)
+    report = make_report()
+    for again in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
+        assert again.to_json() == report.to_json()
+
+
+@pytest.mark.parametrize("size", [0, -5, 0.05, True])
+def test_a_group_size_is_a_positive_whole_number(size):
+    with pytest.raises(ValueError, match="min_group_size must be a positive whole number"):
+        make_report(min_group_size=size)
+
+
 def test_equal_groups_do_not_differ_most():
     report = FairnessReport.from_predictions(Y, Y, sensitive_features=ATTRIBUTES["sex"])
     equal = report.findings[2]
-    assert "is 100.0 % for all groups by sex; in the population a gap of up to" in equal
+    assert "equal rates by sex, 100.0 % for all groups; in the population a gap of up to" in equal
     assert not any("differs most" in text and "100.0 % for" in text for text in report.findings)
     gaps = report.gaps.set_index("measure")
     assert gaps.loc["accuracy", "gap"] == 0.0 and pd.isna(gaps.loc["accuracy", "highest"])

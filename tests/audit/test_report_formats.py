@@ -1,6 +1,10 @@
 """Reports as JSON with a published schema, and as Markdown; what was audited."""
 
+import _pyio
+import builtins
+import io
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -96,12 +100,15 @@ def test_the_schema_check_finds_violations():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text[:-2], r"it is not JSON .* Path\('report.json'\).read_text\(\)"),
+        (
+            lambda text: text[:-2],
+            r"or the path of a file that exists, but it is neither \(Expecting",
+        ),
         (lambda text: "[]", "this is other JSON"),
         (lambda text: text.replace("skfair.FairnessReport", "other"), "this is other JSON"),
         (lambda text: text.replace('"version": 1', '"version": 9'), "has version 9"),
         (lambda text: text.replace('"gaps"', '"gap"'), "must have the fields gaps"),
-        (lambda text: None, "it is not JSON"),
+        (lambda text: None, "but it is neither"),
     ],
 )
 def test_other_text_is_refused(change, message):
@@ -109,6 +116,39 @@ def test_other_text_is_refused(change, message):
     assert change(text) != text
     with pytest.raises(ValueError, match=message):
         FairnessReport.from_json(change(text))
+
+
+def test_a_report_is_read_from_the_file_that_it_was_written_to(tmp_path):
+    report = make("decisions")
+    for path in (tmp_path / "report.json", str(tmp_path / "report.json")):
+        report.to_json(path)
+        assert FairnessReport.from_json(path).to_html() == report.to_html()
+    with pytest.raises(FileNotFoundError):
+        FairnessReport.from_json(tmp_path / "absent.json")
+    with pytest.raises(ValueError, match="or the path of a file that exists"):
+        FairnessReport.from_json(str(tmp_path / "absent.json"))
+
+
+@pytest.mark.parametrize("name", ["to_json", "to_html", "to_markdown"])
+def test_an_error_while_writing_leaves_the_old_file(name, tmp_path):
+    """A lone surrogate cannot be encoded."""
+    report, path = make("one group"), tmp_path / "page"
+    getattr(report, name)(path)
+    before = path.read_bytes()
+    report.title = "\ud800"
+    with pytest.raises(UnicodeEncodeError):
+        getattr(report, name)(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["to_json", "to_html", "to_markdown"])
+def test_newlines_and_digests_do_not_depend_on_the_platform(name, tmp_path, monkeypatch):
+    """As on Windows: files of Python's own implementation of text, and its newlines."""
+    monkeypatch.setattr(io, "open", _pyio.open)
+    monkeypatch.setattr(builtins, "open", _pyio.open)
+    monkeypatch.setattr(os, "linesep", "\r\n")
+    text = getattr(make("one group"), name)(tmp_path / "page")
+    assert (tmp_path / "page").read_bytes() == text.encode() and "\n" in text
 
 
 def test_markdown_has_all_tables_and_escapes_names(tmp_path):

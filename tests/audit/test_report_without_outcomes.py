@@ -36,6 +36,26 @@ def test_decisions_alone_have_selection_rates_gaps_and_ratios():
     assert "Share of cluster" not in report.to_html()
 
 
+@pytest.mark.parametrize("dtype", [int, float, np.uint8])
+def test_integer_scores_need_a_kind(dtype):
+    scores = (1 + np.arange(N) % 10).astype(dtype)
+    with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
+        FairnessReport.from_predictions(None, scores, sensitive_features=SEX)
+    report = FairnessReport.from_predictions(
+        None, scores, sensitive_features=SEX, kind="regression"
+    )
+    rates = rows(report)["value"]
+    above = scores > np.median(scores)
+    assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
+    assert "Scoring rate" in report.to_markdown(summary="ll144")
+    # Classes are named, and two integers are decisions.
+    report = FairnessReport.from_predictions(
+        None, scores, sensitive_features=SEX, kind="classification"
+    )
+    assert len(report.frame["measure"].unique()) == 10
+    FairnessReport.from_predictions(None, scores > 5, sensitive_features=SEX)
+
+
 def test_decisions_in_words_need_the_positive_one():
     words = np.where(DECISIONS, "hired", "rejected")
     with pytest.raises(ValueError, match="Pass pos_label"):
@@ -185,3 +205,23 @@ def test_the_balance_of_a_clustering_leaves_missing_groups_out():
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()
     )
     assert report_of(table, **settings).balance == pytest.approx(expected)
+
+
+def test_an_unknown_group_is_no_reference():
+    """Though it is selected most often: rates of .9, .5 and .4."""
+    groups = np.repeat(["?", "a", "b"], 100)
+    decisions = (np.tile(np.arange(100), 3) < np.repeat([90, 50, 40], 100)).astype(int)
+    report = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=groups, unknown=["?"], missing="group"
+    )
+    table = rows(report, "attribute 1").loc["selection_rate"]
+    assert table.index[table["is_reference"]].tolist() == ["a"]
+    assert table.loc["b", "impact_ratio"] == pytest.approx(0.8)
+    assert table.loc["a", "impact_ratio"] == 1.0
+    impact = report.adverse_impact().set_index("group")["impact_ratio"]
+    assert impact.to_dict() == pytest.approx({"(missing)": 1.8, "a": 1.0, "b": 0.8})
+    # Where no group is known, there is no other.
+    alone = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=["?"] * 300, unknown=["?"], missing="group"
+    )
+    assert alone.to_frame()["is_reference"].any()

@@ -46,7 +46,8 @@ def test_samples_of_zero_weight_are_absent(groups):
 
 def test_many_groups_keep_their_members():
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 3))
-    samples, _ = check_columns(codes, None, y=codes)
+    with pytest.warns(UserWarning, match="has 300 different numbers, from 0 to 299, and each is a"):
+        samples, _ = check_columns(codes, None, y=codes)
     assert all((codes[rows] == group).all() for group, rows in enumerate(samples.groups.members()))
 
 

@@ -4,9 +4,16 @@ from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair.audit import _certify
-from skfair.inference import AUCs, all_pairs, balance_limit, required_sample_size, upper_limit
+from skfair.inference import (
+    AUCs,
+    all_pairs,
+    balance_limit,
+    ratio_interval,
+    required_sample_size,
+    upper_limit,
+)
 from skfair.inference._gap_posterior import range_probability
-from skfair.inference._planning import certificate_power, smallest_certifiable
+from skfair.inference._planning import certificate_power, ratio_power, smallest_certifiable
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
@@ -55,6 +62,42 @@ def test_the_power_is_that_of_certificates(monkeypatch):
 
 def test_successes_and_failures_need_samples_of_the_same_size():
     assert required_sample_size(0.1, rate=0.98) == required_sample_size(0.1, rate=0.02)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "rate", "n_groups"), [(0.8, 0.3, 2), (0.8, 0.9, 4), (0.6, 0.05, 3)]
+)
+def test_ratios_have_the_requested_power(ratio, rate, n_groups):
+    """Two routes: binomial sums, and `ratio_interval` of drawn decisions."""
+    n = required_sample_size(ratio=ratio, rate=rate, n_groups=n_groups)
+    assert 0.8 <= ratio_power(n, ratio, n_groups, rate, 0.95) < 0.85
+    assert ratio_power(n - 1, ratio, n_groups, rate, 0.95) < 0.8
+    rng, groups, shown = np.random.default_rng(0), np.repeat(np.arange(n_groups), n), 0
+    for counts in rng.binomial(n, rate, size=(300, n_groups)):
+        decisions = np.tile(np.arange(n), n_groups) < np.repeat(counts, n)
+        interval = ratio_interval(
+            decisions.astype(int), sensitive_features=groups, confidence_level=0.9
+        )
+        shown += interval.low >= ratio  # one-sided at .95
+    assert shown / 300 == pytest.approx(0.8, abs=0.07)
+
+
+def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
+    """The logarithm of a rate p has the variance (1 - p) / (n p)."""
+    sizes = [required_sample_size(ratio=ratio, rate=0.2) for ratio in (0.7, 0.8, 0.9)]
+    assert sizes == sorted(sizes) and len(set(sizes)) == 3
+    errors = np.sqrt(2.0) * (stats.norm.ppf(0.95) + stats.norm.ppf(0.9))
+    for rate in (0.001, 0.2, 0.5):
+        normal = (1 - rate) / rate * (errors / np.log(0.8)) ** 2
+        assert required_sample_size(ratio=0.8, rate=rate) == pytest.approx(normal, rel=0.06)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"tolerance": 0.1, "ratio": 0.8}])
+def test_either_a_tolerance_or_a_ratio_is_planned(wrong):
+    with pytest.raises(ValueError, match="Pass either tolerance or ratio"):
+        required_sample_size(**wrong)
+    with pytest.raises(ValueError, match="ratio=80 is more"):
+        required_sample_size(ratio=80)
 
 
 @pytest.mark.parametrize(

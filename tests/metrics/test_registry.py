@@ -1,10 +1,13 @@
 import pickle
 from dataclasses import FrozenInstanceError
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from skfair import metrics
-from skfair.metrics import METRICS, Metric, get_scorer
+from skfair.inference import gap_interval
+from skfair.metrics import METRICS, Metric, class_report, get_scorer
 
 
 def test_records_are_frozen_and_picklable():
@@ -27,3 +30,67 @@ def test_a_record_fills_in_its_parameters():
     labels, group = [0, 0, 0, 1, 1, 1], list("aabaab")
     assert METRICS["balance"](labels, sensitive_features=group) == 0.5
     assert METRICS["relative_balance"](labels, sensitive_features=group) == 1
+
+
+def predictions(kind, n=400):
+    """Positional arguments of a metric of a kind."""
+    rng = np.random.default_rng(0)
+    y, decided, scores = rng.integers(2, size=n), rng.integers(2, size=n), rng.normal(size=n)
+    return {
+        "clustering": (decided,),
+        "regression": (scores, rng.normal(size=n)),
+        "classification": (y, decided),
+        "score": (scores,),
+        "decision": (scores,),
+        "labelled_decision": (y, scores),
+        "labelled_margin": (y, scores),
+    }[kind]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_tables_of_one_column_are_columns(name):
+    metric, groups = METRICS[name], np.arange(400) % 3
+    columns = predictions(metric.kind)
+    expected = metric(*columns, sensitive_features=groups)
+    tables = [pd.DataFrame({"column": column}) for column in columns]
+    assert metric(*tables, sensitive_features=pd.DataFrame({"g": groups})) == expected
+    assert metric(*(table.to_numpy() for table in tables), sensitive_features=groups) == expected
+
+
+def test_reports_by_class_take_tables_of_one_column():
+    y, decided = predictions("classification")
+    grouped = {"sensitive_features": np.arange(400) % 3}
+    tables = [pd.DataFrame({"column": column}) for column in (y, decided)]
+    expected = class_report(y, decided, **grouped)
+    pd.testing.assert_frame_equal(class_report(*tables, **grouped), expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize("name", METRICS)
+def test_measurements_as_groups_are_warned_of(name):
+    """Forty ages are no groups; as text they may be names."""
+    metric, ages = METRICS[name], 20 + np.arange(400) % 40
+    columns = predictions(metric.kind)
+    with pytest.warns(UserWarning, match="has 40 different numbers, from 20 to 59, and each is a"):
+        value = metric(*columns, sensitive_features=ages)
+    named = metric(*columns, sensitive_features=ages.astype(str))
+    assert value == pytest.approx(named, nan_ok=True)
+
+
+def test_thirty_numbers_may_be_groups():
+    values = np.tile([0, 1, 1], 100)
+    gap_interval(values, sensitive_features=np.arange(300) % 30)
+    with pytest.warns(UserWarning, match="has 31 different numbers"):
+        gap_interval(values, sensitive_features=np.arange(300) % 31)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_no_value_exceeds_the_largest_one(name):
+    """Separation and sufficiency are sums of two differences."""
+    metric, groups = METRICS[name], np.arange(400) % 2
+    columns = predictions(metric.kind)
+    # Predictions depend on the group, and classes nearly do.
+    columns = (*columns[:-1], np.where(np.arange(400) < 390, groups, columns[-1]))
+    assert metric(*columns, sensitive_features=groups) <= metric.largest
+    assert (metric.largest == 2.0) == (name in ("separation_gap", "sufficiency_gap"))
+    assert metric.largest in (1.0, 2.0, np.inf)

@@ -1,0 +1,164 @@
+"""How often limits of a difference of two equal rates exclude 0, far out in the tails."""
+
+from itertools import product
+
+import numpy as np
+from scipy import special, stats
+
+from benchmarks.guarantees.coverage import CountedRates
+from benchmarks.tables import Check, Report
+from skfair.audit._tables import significant_gaps
+from skfair.inference import LogRates, Rates, rate_limits, wilson
+
+ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
+N_SAMPLES = 1000
+SMALLER = (30, 50, 100, 200, 300, 400, 500)
+"""Samples of the smaller of the two groups, of 1,000 in all."""
+
+RATIO_ERRORS, RATIOS, SINGLE = (0.1, 0.05, 0.01, 1e-3), (0.5, 0.8, 0.9), 0.05
+RATIO_SIZES = ((20, 20), (100, 100), (500, 500), (30, 300), (300, 30), (10, 1000), (1000, 10))
+"""Samples of both groups where a ratio is certified."""
+
+HOLM_SIZES, HOLM_RATES, N_TABLES = (30, 970), (0.02, 0.05), 20
+"""Samples of both groups, rates and number of tables of a report."""
+
+RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+
+
+def error_rate(limits, sizes, rate):
+    """Probability that a one-sided limit of the difference is on the wrong side of 0, the larger.
+
+    Parameters
+    ----------
+    limits : callable
+        Rates and sample size -> lower and upper limits.
+    sizes : tuple of two ints
+        Samples of the groups.
+    rate : float
+        The rate of both groups.
+
+    Returns
+    -------
+    error : float
+        Exact: all pairs of counts are enumerated.
+    """
+    rates = [np.arange(n + 1) / n for n in sizes]
+    (low1, high1), (low2, high2) = (limits(*one) for one in zip(rates, sizes, strict=True))
+    difference = rates[0][:, np.newaxis] - rates[1]
+    above = np.hypot((high1 - rates[0])[:, np.newaxis], rates[1] - low2)
+    below = np.hypot((rates[0] - low1)[:, np.newaxis], high2 - rates[1])
+    masses = (stats.binom.pmf(np.arange(n + 1), n, rate) for n in sizes)
+    probability = np.outer(*masses)
+    too_low = probability[difference + above < 0.0].sum()
+    return float(max(too_low, probability[difference - below > 0.0].sum()))
+
+
+def ratio_error_rate(sizes, rate, ratio, error):
+    """Probability that the limit of a ratio of two rates is above the true ratio.
+
+    Parameters
+    ----------
+    sizes : tuple of two ints
+        Samples of the groups.
+    rate, ratio : float
+        The rate of the second group, and that of the first one over it.
+    error : float
+        Stated error of the one-sided limit.
+
+    Returns
+    -------
+    error : float
+        Exact: all pairs of counts are enumerated.
+    """
+    logs = []
+    for n in sizes:
+        hits = np.repeat(np.arange(n + 1.0)[:, np.newaxis], 3, axis=1)
+        estimates = LogRates(Rates.from_sums(hits, n - hits))
+        logs.append((estimates.values, *estimates.limits(1.0 - error)))
+    (first, low, _), (second, _, high) = logs
+    margins = np.hypot((first - low)[:, np.newaxis], high - second)
+    is_above = np.subtract.outer(first, second) - margins >= np.log(ratio)
+    masses = (
+        stats.binom.pmf(np.arange(n + 1), n, p)
+        for n, p in zip(sizes, (ratio * rate, rate), strict=True)
+    )
+    return float(np.outer(*masses)[is_above].sum())
+
+
+def _ratio_records(rates):
+    """Yield the errors of certificates of ratios, at the levels of single limits and smaller."""
+    for error in RATIO_ERRORS:
+        ratios = [
+            ratio_error_rate(sizes, rate, ratio, error) / error
+            for sizes, rate, ratio in product(RATIO_SIZES, rates, RATIOS)
+        ]
+        record = {"limits": "of ratios", "stated error": error, "largest": max(ratios)}
+        yield record | {"median": float(np.median(ratios))}
+
+
+def claimed_share(rate, n_draws, rng):
+    """Proportion of draws in which Holm's procedure claims a gap of some of equal rates.
+
+    Parameters
+    ----------
+    rate : float
+        The rate of both groups, in all tables.
+    n_draws : int
+        Number of draws.
+    rng : Generator
+        Source of the counts.
+
+    Returns
+    -------
+    share : float
+    """
+    sizes, both = np.array(HOLM_SIZES), np.arange(2)
+    claims = 0
+    for _ in range(n_draws):
+        counts = rng.binomial(sizes, rate, size=(N_TABLES, 2))
+        tables = [(CountedRates(hits, sizes), both) for hits in counts]
+        claims += significant_gaps(tables, 0.95).any()
+    return claims / n_draws
+
+
+def tails(budget):
+    """Limits of differences of rates at divided levels, and of ratios: exact over stated errors."""
+    rates = RATES if budget.n_runs > 1 else RATES[::3]
+    records = []
+    for error in ERRORS:
+        level = 1.0 - error
+        methods = {
+            "the package": lambda rates, n, level=level: rate_limits(rates, n, level),
+            "Wilson": lambda rates, n, level=level: wilson(rates, n, special.ndtri(level)),
+        }
+        for name, limits in methods.items():
+            ratios = [
+                error_rate(limits, (n, N_SAMPLES - n), rate) / error
+                for n, rate in product(SMALLER, rates)
+            ]
+            record = {"limits": name, "stated error": error, "largest": max(ratios)}
+            records.append(record | {"median": float(np.median(ratios))})
+    n_draws, rng = (1000 if budget.n_runs > 1 else 100), np.random.default_rng(0)
+    claims = [claimed_share(rate, n_draws, rng) for rate in HOLM_RATES]
+    for rate, share in zip(HOLM_RATES, claims, strict=True):
+        about = f"Holm, {N_TABLES} tables, rates of {rate}"
+        records.append({"limits": about, "stated error": 0.05, "largest": share / 0.05})
+    of_ratios = list(_ratio_records(rates))
+    divided = [
+        one["largest"]
+        for one in records
+        if one["limits"] == "the package" and one["stated error"] < 0.01
+    ]
+    title = (
+        f"Exact error over the stated one, of {len(SMALLER) * len(rates)} cases: two groups of "
+        f"{N_SAMPLES:,} samples in all, the smaller with {min(SMALLER)} to {max(SMALLER)}, equal "
+        f"rates from {min(rates)} to {max(rates)}; ratios of {min(RATIOS)} to {max(RATIOS)} in "
+        f"groups of {min(map(min, RATIO_SIZES))} to {max(map(max, RATIO_SIZES)):,} samples"
+    )
+    single = [one["largest"] for one in of_ratios if one["stated error"] >= SINGLE]
+    checks = [
+        Check("error below .01 over the stated one", divided, "<=", 1.0),
+        Check("claims of equal rates by Holm's procedure", claims, "<=", 0.05),
+        Check(f"error of ratios from {SINGLE} on over the stated one", single, "<=", 1.1),
+    ]
+    return Report(title, records + of_ratios, checks)
