@@ -1,5 +1,7 @@
 """From predictions to the values that are averaged, and to counts by cell and group."""
 
+from hashlib import blake2b
+
 import numpy as np
 from sklearn.utils import check_consistent_length
 
@@ -157,6 +159,19 @@ def sort_samples(codes, values, weights):
     """The columns in an order that does not depend on that of the batch."""
     order = np.lexsort((weights, values, codes))
     return codes[order], values[order], weights[order]
+
+
+def generator_of(*key):
+    """Random generator of samples: any data have an order of their own, which repeats with them.
+
+    A seed that depended on sizes alone would give all data of equal sizes one order, and the blocks
+    of sorted samples would be functions of one count.
+    """
+    digest = blake2b(digest_size=16)
+    for part in key:
+        is_array = isinstance(part, np.ndarray)
+        digest.update((part + 0.0).astype("<f8").tobytes() if is_array else f"{part!r};".encode())
+    return np.random.default_rng(int.from_bytes(digest.digest()))
 
 
 def tabulate(codes, values, weights, n_groups):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skfair.groups import AUTO_MIN_GROUP_SIZE
-from skfair.monitoring._batches import MIN_BLOCK, draw_blocks, sort_samples, tabulate
+from skfair.monitoring._batches import MIN_BLOCK, draw_blocks, generator_of, sort_samples, tabulate
 from skfair.monitoring._evidence import WINDOWS, CellEvidence, GapEvidence
 
 
@@ -34,12 +34,11 @@ class Comparison:
         self.groups, self.times, self.totals, self.blocks, self.cells = [], [], {}, {}, {}
         self.gap = GapEvidence(len(levels), tolerance)
 
-    def update(self, codes, names, cells, values, weights, time, rng):
+    def update(self, codes, names, cells, values, weights, time, batch):
         """Count a batch, bet on it, and return what was added to the totals.
 
         `codes` are positions in `names`, `cells` masks of the samples by name, and values and
-        weights between 0 and 1. `time` is that of the batch. `rng` orders the samples of blocks,
-        and draws by weight.
+        weights between 0 and 1. `time` is that of the batch, and `batch` its number.
         """
         self._add_groups([name for name in names if name not in self.groups], cells)
         position = {name: code for code, name in enumerate(self.groups)}
@@ -55,6 +54,7 @@ class Comparison:
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
+            rng = generator_of(batch, time, cell, *columns[cell][:3])
             for block in draw_blocks(*columns[cell], int(evidence.counts[0].sum()), rng):
                 self.blocks[cell] = self.blocks[cell] + block
                 if self.blocks[cell][0].sum() >= MIN_BLOCK:

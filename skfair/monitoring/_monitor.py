@@ -559,10 +559,9 @@ class GapMonitor(BaseEstimator):
             for comparison in self._comparisons.values():
                 comparison.restart(is_detector=self.run_length is not None)
         self.n_batches_ += 1
-        # Equal draws for any order of the samples, and after the monitor was stored.
-        tables, rng = {}, np.random.default_rng(self.n_batches_)
+        tables = {}
         for columns in prepared:
-            self._bet(*columns, tables, rng)
+            self._bet(*columns, tables)
         logs = [one.log_certificates() for one in self._comparisons.values()]
         log_certificates = np.min([np.full(len(self._levels), np.inf), *logs], axis=0)
         # Without a pair of groups there is no evidence.
@@ -602,7 +601,7 @@ class GapMonitor(BaseEstimator):
         self.n_batches_, self.since_ = 0, None
         self.was_exceeded_ = self._is_new_alarm = False
 
-    def _bet(self, start, compared, cells, values, weights, tables, rng):
+    def _bet(self, start, compared, cells, values, weights, tables):
         """Let the groups of each attribute bet on samples, and add their counts to the tables."""
         time = self.n_batches_ if start is None else start
         for name, codes, names in compared:
@@ -611,7 +610,8 @@ class GapMonitor(BaseEstimator):
                 self._comparisons[name] = Comparison(
                     self._hypothesis(), self._levels, self._tolerance, size
                 )
-            added = self._comparisons[name].update(codes, names, cells, values, weights, time, rng)
+            columns = codes, names, cells, values, weights, time
+            added = self._comparisons[name].update(*columns, self.n_batches_)
             for cell, table in added.items():
                 before = tables.get((name, cell), np.zeros((3, 0)))
                 table[:, : before.shape[1]] += before

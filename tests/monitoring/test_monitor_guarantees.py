@@ -1,0 +1,47 @@
+"""Error probabilities of GapMonitor through `update`: fixed sizes, restarts, intervals."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skfair.monitoring import GapMonitor
+
+
+def read_equal_sizes(size, rng, n_batches=1):
+    """Statuses of a monitor of two groups of this size whose gap equals the tolerance."""
+    monitor, statuses = GapMonitor("demographic_parity", 0.1), set()
+    decisions = (rng.random((2, size)) < [[0.5], [0.4]]).astype(int)
+    for batch in np.array_split(decisions, n_batches, axis=1):
+        groups = np.repeat([0, 1], batch.shape[1])
+        statuses.add(monitor.update(batch.ravel(), sensitive_features=groups).status_)
+    return statuses
+
+
+@pytest.mark.parametrize("size", [2098, 2099, 2100, 5050, 5051, 5077, 5107])
+def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
+    # If the order depended on sizes alone, .66 of draws at 2,099 would be certified.
+    rng, n_draws = np.random.default_rng(size), 25
+    statuses = [read_equal_sizes(size, rng) for _ in range(n_draws)]
+    limit = stats.binom.isf(1e-4, n_draws, 0.05)
+    assert sum("certified" in one for one in statuses) <= limit
+    assert sum("alarm" in one for one in statuses) <= limit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2099, 5051])
+def test_a_model_on_the_edge_is_rarely_certified_in_twelve_batches(size):
+    rng, n_draws = np.random.default_rng(size), 100
+    statuses = [read_equal_sizes(size, rng, n_batches=12) for _ in range(n_draws)]
+    limit = stats.binom.isf(1e-4, n_draws, 0.05)
+    assert sum("certified" in one for one in statuses) <= limit
+    assert sum("alarm" in one for one in statuses) <= limit
+
+
+def test_equal_rates_of_fixed_sizes_are_certified():
+    rng, certified = np.random.default_rng(0), 0
+    for _ in range(20):
+        decisions = (rng.random(4000) < 0.45).astype(int)
+        monitor = GapMonitor("demographic_parity", 0.1)
+        monitor.update(decisions, sensitive_features=np.resize([0, 1], 4000))
+        certified += monitor.status_ == "certified"
+    assert certified >= 18
