@@ -1,8 +1,17 @@
-"""The random order of samples."""
+"""The random order of samples, and what a constraint uses of outcomes."""
 
 import numpy as np
+import pytest
 
-from skfair.monitoring._batches import generator_of, sort_samples
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    ErrorRateParity,
+    LossParity,
+    MeanParity,
+)
+from skfair.groups import Samples, check_groups
+from skfair.monitoring._batches import generator_of, outcome_use, sort_samples
 
 
 def draw_order(codes, values, weights=None, batch=1):
@@ -35,3 +44,20 @@ def test_orders_of_data_of_equal_sizes_are_uniform():
     for _ in range(500):
         counts[draw_order(codes, rng.random(10))[0]] += 1
     assert ((counts - 50.0) ** 2 / 50.0).sum() < 33.7  # passed in one of 10,000
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        (DemographicParity(), "nothing"),
+        (MeanParity(), "nothing"),
+        (EqualizedOdds(), "cells"),
+        (ErrorRateParity(), "values"),
+        (LossParity(loss="logistic"), "values"),
+    ],
+)
+@pytest.mark.parametrize("n_samples", [1, 5])
+def test_the_use_of_outcomes_does_not_depend_on_scores(constraint, expected, n_samples):
+    groups = check_groups(["a"] * n_samples, n_samples)
+    samples = Samples(np.ones(n_samples), groups, np.ones(n_samples))
+    assert outcome_use(constraint, samples) == expected

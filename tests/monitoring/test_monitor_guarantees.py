@@ -45,3 +45,27 @@ def test_equal_rates_of_fixed_sizes_are_certified():
         monitor.update(decisions, sensitive_features=np.resize([0, 1], 4000))
         certified += monitor.status_ == "certified"
     assert certified >= 18
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rates", "run_length"), [((0.5, 0.4), 10), ((0.6, 0.4), 10)])
+def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_length):
+    # With the full level after each restart .37 of streams were falsely certified, and intervals
+    # of .27 of streams were wrong.
+    n_streams, n_batches = 60, 300
+    certified, wrong, n_alarms, gap = 0, 0, 0, rates[0] - rates[1]
+    for seed in range(n_streams):
+        rng = np.random.default_rng(seed)
+        monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
+        for _ in range(n_batches):
+            n = rng.integers(20, 41, size=2)
+            decisions = (rng.random(n.sum()) < np.repeat(rates, n)).astype(int)
+            monitor.update(decisions, sensitive_features=np.repeat([0, 1], n))
+        summary = monitor.summary()
+        certified += (summary["status"] == "certified").any()
+        wrong += ((summary["low"] > gap + 1e-9) | (summary["high"] < gap - 1e-9)).any()
+        n_alarms += len(monitor.alarms_)
+    limit = stats.binom.isf(1e-4, n_streams, 0.05)
+    assert certified <= limit and wrong <= limit
+    if gap <= 0.1 + 1e-9:
+        assert n_streams * n_batches / n_alarms >= run_length
