@@ -1,4 +1,4 @@
-"""Errors of a monitor over all time, time until an alarm, and cost."""
+"""Errors of a monitor at any look, time until an alarm, and cost."""
 
 import tracemalloc
 from functools import partial
@@ -7,6 +7,7 @@ from time import process_time
 import numpy as np
 from scipy import stats
 
+from benchmarks.guarantees import monitored_streams
 from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson
@@ -149,6 +150,51 @@ def null_records(budget):
         for name in ("alarms",) if is_adversarial else ("alarms", "certificates"):
             record[name] = sum(one[name] for one in counts) / n_streams
         yield record
+
+
+def update_records(budget):
+    """Yield false statements of `GapMonitor.update`: by sizes, and over restarts."""
+    n_chunks = N_CHUNKS[budget.n_runs]
+    for kind, cases, make, summarize in (
+        (
+            "sizes",
+            monitored_streams.SIZE_CASES,
+            monitored_streams.count_statements,
+            monitored_streams.summarize_sizes,
+        ),
+        (
+            "restarts",
+            monitored_streams.RESTART_CASES,
+            monitored_streams.count_restarts,
+            monitored_streams.summarize_restarts,
+        ),
+    ):
+        for case, counts in run_chunks(kind, cases, make, n_chunks, budget):
+            yield summarize(case, counts)
+
+
+def update_checks(records):
+    """Checks of the false statements of `GapMonitor.update`."""
+    edge = [one for one in records if one["figure"] == "equal sizes" and "median size" not in one]
+    restarts = [one for one in records if one["figure"] == "restarts"]
+    checks = []
+    for name in ("certificates", "alarms"):
+        most = [
+            one[f"most {name} of a size"] / monitored_streams.size_limit(one["sizes"], one["draws"])
+            for one in edge
+        ]
+        checks += [
+            Check(f"equal sizes: rate of {name}", [one[name] for one in edge], "<=", 1.0 - LEVEL),
+            Check(f"equal sizes: most {name} of a size / binomial limit", most, "<=", 1.0),
+        ]
+    for name in ("certificates", "intervals"):
+        errors = [one[name] for one in restarts]
+        checks.append(Check(f"restarts: wrong {name} at any look", errors, "<=", 1.0 - LEVEL))
+    lengths = [
+        one["mean run length"] / one["run length"] for one in restarts if "mean run length" in one
+    ]
+    checks.append(Check("restarts: run length / requested", lengths, ">=", 1.0))
+    return checks
 
 
 def draw_samples(rates, share, n_streams, horizon, rng):
@@ -434,6 +480,7 @@ def monitor_benchmark(budget):
         print("The package ville is not installed and is left out: pip install ville")
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
+    updates = list(update_records(budget))
     changes, runs = change(n), mean_run_length(n)
     intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     costs = cost()
@@ -459,6 +506,7 @@ def monitor_benchmark(budget):
             for statistic in ("median", "mean")
         ),
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
+        *update_checks(updates),
         Check("interval: coverage", [one["coverage"] for one in intervals], ">=", LEVEL),
         Check("CPU seconds of 1,000 batches", [costs["seconds"]], "<=", 2.0),
         Check("megabytes of 1,000 batches", [costs["MB"]], "<=", 50.0),
@@ -467,4 +515,5 @@ def monitor_benchmark(budget):
         f"Monitors at {LEVEL:g}: rates of false alarms and certificates at any look; "
         "samples until an alarm; batches; coverage at all looks; cost"
     )
-    return Report(title, [*null, *alarms, *changes, *runs, *intervals, *fixed, costs], checks)
+    records = [*null, *updates, *alarms, *changes, *runs, *intervals, *fixed, costs]
+    return Report(title, records, checks)
