@@ -108,7 +108,8 @@ class GapEvidence:
 
     For e-values e_t of batches, the e-process is their product E. A detector mixes starts:
     A_t = e_t (A_{t-1} + w_t) with w_t = 1 / (t (t + 1)), an e-process together with the weight
-    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + 1).
+    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + b_t), where b_t is 1
+    if there is a bet and else 0: R_t less the number of batches is a supermartingale.
 
     `n_levels` are levels of the e-process, `tolerance` is a position among them, and `streams` the
     shape of leading axes.
@@ -148,7 +149,10 @@ class GapEvidence:
         if is_start:
             self.n_starts = t = self.n_starts + 1
             self.log_mixture = np.logaddexp(self.log_mixture, -np.log(t * (t + 1.0)))
-            self.log_change = np.logaddexp(self.log_change, 0.0)
+            # A start without a bet equals the next one; counted, it would add up to an alarm
+            # without evidence.
+            log_start = np.where(log_e_windows != 0.0, 0.0, -np.inf)
+            self.log_change = np.logaddexp(self.log_change, log_start)
         self.log_mixture = self.log_mixture + log_e_windows
         self.log_change = self.log_change + log_e_windows
         # The best start so far goes on, unless the bet before had used up its evidence.

@@ -138,6 +138,8 @@ class State:
         if settings.delay is None:
             return self, []
         ids = self.outstanding.ids_over(settings.delay, time)
+        if not ids:
+            return self, []
         cohorts = self.outstanding.cohorts(self.outstanding.known_ids(ids), self.attributes)
         return replace(self, outstanding=self.outstanding.without(ids)), list(cohorts)
 

@@ -43,6 +43,18 @@ def test_bets_of_one_batch_have_one_start():
     assert gap.n_starts == 2 and gap.n_bets == 3
 
 
+def test_a_batch_without_a_bet_is_no_start_of_a_change():
+    # Counted as starts, a hundred batches that say nothing would be an alarm.
+    gap = GapEvidence(1, 0)
+    for e in (1.0, 1.0, 1.5, 1.0, 3.0):
+        gap.update(np.log([e]), np.log(np.full(3, e)))
+    assert change_evidence([gap]) == pytest.approx(3.0 * (1.5 + 1))
+    # Windows that do not bet have no start, though others bet.
+    gap = GapEvidence(1, 0)
+    gap.update(np.zeros(1), np.log([2.0, 1.0, 1.0]))
+    assert change_evidence([gap]) == pytest.approx(2.0 / 3)
+
+
 def test_a_mean_of_logarithms_does_not_overflow():
     assert log_mean(np.array([2000.0, 2000.0 + np.log(3.0)])) == pytest.approx(2000 + np.log(2))
 

@@ -190,6 +190,14 @@ def test_rates_that_change_together_are_no_alarm():
     assert monitor.status_ != "alarm"
 
 
+def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_length():
+    rng, monitor = np.random.default_rng(3), GapMonitor("demographic_parity", 0.2, run_length=10)
+    for _ in range(60):
+        decisions, groups = draw(rng, 400, (0.4, 0.4))
+        monitor.update(decisions, sensitive_features=groups)
+    assert monitor.status_ == "certified" and not len(monitor.alarms_)
+
+
 def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
     rng, monitor = np.random.default_rng(3), GapMonitor("equalized_odds", 0.1)
     for _ in range(10):
