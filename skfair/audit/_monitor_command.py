@@ -97,7 +97,7 @@ def _run(parser, options):
         print(f"{parser.prog}: warning: {message}", file=sys.stderr)
     print(*monitor_findings(monitor, options.by), sep="\n")
     if n_left_out:
-        print(f"{n_left_out:,} samples are in periods that were read before, and are left out.")
+        print(f"{n_left_out:,} decisions of periods that were read before are not read again.")
     print(f"The whole report is in {options.out}.")
     return 0
 

@@ -157,7 +157,7 @@ def test_a_growing_file_is_resumed_month_by_month(tmp_path, capsys):
         resumed = read_results(path, "--state", str(state))
     assert resumed == read_results(path)
     left_out = BY_MONTH[:5].sum()
-    assert f"{left_out:,} samples are in periods that were read before" in capsys.readouterr().out
+    assert f"{left_out:,} decisions of periods that were read before" in capsys.readouterr().out
     # Nothing is new: the page is the same, and the monitor can be drawn.
     assert read_results(path, "--state", str(state)) == resumed
     monitor = GapMonitor.from_json(state.read_text(encoding="utf-8"))
