@@ -1,6 +1,7 @@
 """Errors of a monitor at any look, time until an alarm, and cost."""
 
 import tracemalloc
+from copy import copy
 from functools import partial
 from time import process_time
 
@@ -22,6 +23,7 @@ from skfair.monitoring._evidence import (
     log_mean,
 )
 from skfair.monitoring._hypotheses import Differences
+from skfair.monitoring._settings import check_settings, parameters
 
 try:
     import ville
@@ -82,6 +84,22 @@ class Streams:
         if self.block[0].sum(axis=-1).min() >= MIN_BLOCK:  # streams have equal sizes
             self.gap.update(*self.cell.update(*self.block))
             self.block = np.zeros_like(self.block)
+
+    def restart(self, mask):
+        """Restart the streams of a mask, as `CellEvidence.restart` and `GapEvidence.restart` do."""
+        for evidence, names in (
+            (self.cell, ("counts", "log_e", "log_max")),
+            (self.gap, ("log_e", "log_max", "log_change", "log_best")),
+        ):
+            restarted = copy(evidence)
+            restarted.restart()
+            for name in names:
+                old, new = getattr(evidence, name), getattr(restarted, name)
+                axis = 1 if name == "counts" else 0  # the first axis of counts: samples and sums
+                shape = [1] * old.ndim
+                shape[axis] = len(mask)
+                setattr(evidence, name, np.where(mask.reshape(shape), new, old))
+        self.block = self.block * ~mask[:, np.newaxis]
 
     @property
     def log_certificates(self):
@@ -176,7 +194,7 @@ def update_records(budget):
 def update_checks(records):
     """Checks of the false statements of `GapMonitor.update`."""
     edge = [one for one in records if one["figure"] == "equal sizes" and "median size" not in one]
-    restarts = [one for one in records if one["figure"] == "restarts"]
+    restarts = [one for one in records if one["figure"] in ("restarts", "many restarts")]
     checks = []
     for name in ("certificates", "alarms"):
         most = [
@@ -436,6 +454,47 @@ def coverage(rates, n_streams, n_batches=200, batch=100):
     }
 
 
+def restart_errors(case, n_streams):
+    """False certificates, wrong intervals and run lengths of many streams that restart."""
+    rates, run_length, n_batches = case
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
+    settings, rng = check_settings(parameters(monitor)), np.random.default_rng(7)
+    levels, gap = settings.levels, rates[0] - rates[1]
+    streams = Streams(n_streams, 2, levels, settings.tolerance_position, rng)
+    n_restarts, n_alarms = np.zeros(n_streams, dtype=int), 0
+    certified, wrong, is_alarm = np.zeros((3, n_streams), dtype=bool)
+    for _ in range(n_batches):
+        n = rng.integers(20, 41, size=(n_streams, 2))
+        streams.count(n, rng.binomial(n, rates))
+        needed, limit = (
+            np.array([settings.log_evidence_needed(k, sides) for k in range(n_batches)])[n_restarts]
+            for sides in (1, 2)
+        )
+        if run_length is None:
+            is_alarm = is_alarm | (log_evidence_against([streams.gap]) >= THRESHOLD)
+        else:
+            is_alarm = change_evidence([streams.gap]) >= run_length
+        log_for = streams.log_certificates
+        low, high = gap_limits(levels, log_for, streams.gap.log_max, limit[:, np.newaxis])
+        wrong |= (low > gap + 1e-9) | (high < gap - 1e-9)
+        certified |= (log_for[:, settings.tolerance_position] >= needed) & ~is_alarm
+        if run_length is not None:
+            streams.restart(is_alarm)
+            n_restarts, n_alarms = n_restarts + is_alarm, n_alarms + is_alarm.sum()
+    record = {
+        "figure": "many restarts",
+        "rates": f"{rates[0]:g}/{rates[1]:g}",
+        "run length": run_length or "none",
+        "batches": n_batches,
+        "streams": n_streams,
+        "certificates": certified.mean(),
+        "intervals": wrong.mean(),
+    }
+    if run_length is not None and gap <= 0.1:
+        record["mean run length"] = n_streams * n_batches / max(n_alarms, 1)
+    return record
+
+
 def cost(n_batches=1000, n_samples=1000, n_groups=6):
     """CPU seconds and megabytes of a monitor that reads many batches."""
     rng = np.random.default_rng(5)
@@ -481,6 +540,7 @@ def monitor_benchmark(budget):
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
     updates = list(update_records(budget))
+    updates += [restart_errors(case, max(n // 2, 20)) for case in monitored_streams.RESTART_CASES]
     changes, runs = change(n), mean_run_length(n)
     intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     costs = cost()

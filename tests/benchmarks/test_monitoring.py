@@ -121,3 +121,40 @@ def test_restarts_are_summarised_by_hand():
     record = monitored_streams.summarize_restarts(((0.5, 0.4), 10.0, 50), counts)
     assert record["certificates"] == 0.5 and record["intervals"] == 0.0
     assert record["mean run length"] == pytest.approx(4 * 50 / 10)
+
+
+def test_streams_of_a_mask_restart_and_others_go_on():
+    levels, rng = np.array([0.05, 0.1]), np.random.default_rng(0)
+    streams, twin = (monitoring.Streams(3, 2, levels, 1, np.random.default_rng(1)) for _ in "ab")
+    for _ in range(5):
+        n, x = np.full((3, 2), 20), rng.binomial(20, 0.5, size=(3, 2))
+        streams.count(n, x)
+        twin.count(n, x)
+    streams.restart(np.array([False, True, False]))
+    twin.cell.restart()
+    twin.gap.restart()
+    for restarted, zero, names in (
+        (streams.cell, twin.cell, ("log_e", "log_max")),
+        (streams.gap, twin.gap, ("log_e", "log_max", "log_change", "log_best")),
+    ):
+        for name in names:
+            values = getattr(restarted, name)
+            np.testing.assert_array_equal(values[1], getattr(zero, name)[1])
+    assert streams.cell.counts[:, 1].sum() == 0 and (streams.cell.counts[:, ::2] > 0).all()
+    # What never restarts is equal.
+    np.testing.assert_array_equal(streams.cell.windows, twin.cell.windows)
+    np.testing.assert_array_equal(streams.gap.log_start, twin.gap.log_start)
+    np.testing.assert_array_equal(streams.gap.log_mixture, twin.gap.log_mixture)
+    assert (streams.cell.log_max[::2] > 0).any()
+
+
+def test_many_restarts_are_counted_as_those_of_monitors():
+    case, n_streams = ((0.5, 0.4), 10.0, 150), 40
+    many = monitoring.restart_errors(case, n_streams)
+    rng = np.random.default_rng(0)
+    counts = [monitored_streams.count_restarts(case, 600, rng)]  # six streams
+    summary = monitored_streams.summarize_restarts(case, counts)
+    assert many["streams"] == n_streams and summary["streams"] == 6
+    assert many["certificates"] <= 0.2 and many["intervals"] <= 0.2
+    # Run lengths are means of some 40 and 280 alarms.
+    assert summary["mean run length"] == pytest.approx(many["mean run length"], rel=0.5)
