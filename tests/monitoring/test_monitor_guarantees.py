@@ -52,7 +52,7 @@ def test_equal_rates_of_fixed_sizes_are_certified():
 def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_length):
     # With the full level after each restart .37 of streams were falsely certified, and intervals
     # of .27 of streams were wrong.
-    n_streams, n_batches = 60, 300
+    n_streams, n_batches = 30, 300
     certified, wrong, n_alarms, gap = 0, 0, 0, rates[0] - rates[1]
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
