@@ -31,8 +31,8 @@ MAY_IMPORT = {
     "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
-    "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "surrogates"}
-    | {"utils"},
+    "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "partitions"}
+    | {"surrogates", "utils"},
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},

@@ -1,12 +1,14 @@
-"""Errors of a monitor over all time, time until an alarm, and cost."""
+"""Errors of a monitor at any look, time until an alarm, and cost."""
 
 import tracemalloc
+from copy import copy
 from functools import partial
 from time import process_time
 
 import numpy as np
 from scipy import stats
 
+from benchmarks.guarantees import monitored_streams
 from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson
@@ -21,6 +23,7 @@ from skfair.monitoring._evidence import (
     log_mean,
 )
 from skfair.monitoring._hypotheses import Differences
+from skfair.monitoring._settings import check_settings, parameters
 
 try:
     import ville
@@ -81,6 +84,22 @@ class Streams:
         if self.block[0].sum(axis=-1).min() >= MIN_BLOCK:  # streams have equal sizes
             self.gap.update(*self.cell.update(*self.block))
             self.block = np.zeros_like(self.block)
+
+    def restart(self, mask):
+        """Restart the streams of a mask, as `CellEvidence.restart` and `GapEvidence.restart` do."""
+        for evidence, names in (
+            (self.cell, ("counts", "log_e", "log_max")),
+            (self.gap, ("log_e", "log_max", "log_change", "log_best")),
+        ):
+            restarted = copy(evidence)
+            restarted.restart()
+            for name in names:
+                old, new = getattr(evidence, name), getattr(restarted, name)
+                axis = 1 if name == "counts" else 0  # the first axis of counts: samples and sums
+                shape = [1] * old.ndim
+                shape[axis] = len(mask)
+                setattr(evidence, name, np.where(mask.reshape(shape), new, old))
+        self.block = self.block * ~mask[:, np.newaxis]
 
     @property
     def log_certificates(self):
@@ -149,6 +168,51 @@ def null_records(budget):
         for name in ("alarms",) if is_adversarial else ("alarms", "certificates"):
             record[name] = sum(one[name] for one in counts) / n_streams
         yield record
+
+
+def update_records(budget):
+    """Yield false statements of `GapMonitor.update`: by sizes, and over restarts."""
+    n_chunks = N_CHUNKS[budget.n_runs]
+    for kind, cases, make, summarize in (
+        (
+            "sizes",
+            monitored_streams.SIZE_CASES,
+            monitored_streams.count_statements,
+            monitored_streams.summarize_sizes,
+        ),
+        (
+            "restarts",
+            monitored_streams.RESTART_CASES,
+            monitored_streams.count_restarts,
+            monitored_streams.summarize_restarts,
+        ),
+    ):
+        for case, counts in run_chunks(kind, cases, make, n_chunks, budget):
+            yield summarize(case, counts)
+
+
+def update_checks(records):
+    """Checks of the false statements of `GapMonitor.update`."""
+    edge = [one for one in records if one["figure"] == "equal sizes" and "median size" not in one]
+    restarts = [one for one in records if one["figure"] in ("restarts", "many restarts")]
+    checks = []
+    for name in ("certificates", "alarms"):
+        most = [
+            one[f"most {name} of a size"] / monitored_streams.size_limit(one["sizes"], one["draws"])
+            for one in edge
+        ]
+        checks += [
+            Check(f"equal sizes: rate of {name}", [one[name] for one in edge], "<=", 1.0 - LEVEL),
+            Check(f"equal sizes: most {name} of a size / binomial limit", most, "<=", 1.0),
+        ]
+    for name in ("certificates", "intervals"):
+        errors = [one[name] for one in restarts]
+        checks.append(Check(f"restarts: wrong {name} at any look", errors, "<=", 1.0 - LEVEL))
+    lengths = [
+        one["mean run length"] / one["run length"] for one in restarts if "mean run length" in one
+    ]
+    checks.append(Check("restarts: run length / requested", lengths, ">=", 1.0))
+    return checks
 
 
 def draw_samples(rates, share, n_streams, horizon, rng):
@@ -390,6 +454,47 @@ def coverage(rates, n_streams, n_batches=200, batch=100):
     }
 
 
+def restart_errors(case, n_streams):
+    """False certificates, wrong intervals and run lengths of many streams that restart."""
+    rates, run_length, n_batches = case
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
+    settings, rng = check_settings(parameters(monitor)), np.random.default_rng(7)
+    levels, gap = settings.levels, rates[0] - rates[1]
+    streams = Streams(n_streams, 2, levels, settings.tolerance_position, rng)
+    n_restarts, n_alarms = np.zeros(n_streams, dtype=int), 0
+    certified, wrong, is_alarm = np.zeros((3, n_streams), dtype=bool)
+    for _ in range(n_batches):
+        n = rng.integers(20, 41, size=(n_streams, 2))
+        streams.count(n, rng.binomial(n, rates))
+        needed, limit = (
+            np.array([settings.log_evidence_needed(k, sides) for k in range(n_batches)])[n_restarts]
+            for sides in (1, 2)
+        )
+        if run_length is None:
+            is_alarm = is_alarm | (log_evidence_against([streams.gap]) >= THRESHOLD)
+        else:
+            is_alarm = change_evidence([streams.gap]) >= run_length
+        log_for = streams.log_certificates
+        low, high = gap_limits(levels, log_for, streams.gap.log_max, limit[:, np.newaxis])
+        wrong |= (low > gap + 1e-9) | (high < gap - 1e-9)
+        certified |= (log_for[:, settings.tolerance_position] >= needed) & ~is_alarm
+        if run_length is not None:
+            streams.restart(is_alarm)
+            n_restarts, n_alarms = n_restarts + is_alarm, n_alarms + is_alarm.sum()
+    record = {
+        "figure": "many restarts",
+        "rates": f"{rates[0]:g}/{rates[1]:g}",
+        "run length": run_length or "none",
+        "batches": n_batches,
+        "streams": n_streams,
+        "certificates": certified.mean(),
+        "intervals": wrong.mean(),
+    }
+    if run_length is not None and gap <= 0.1:
+        record["mean run length"] = n_streams * n_batches / max(n_alarms, 1)
+    return record
+
+
 def cost(n_batches=1000, n_samples=1000, n_groups=6):
     """CPU seconds and megabytes of a monitor that reads many batches."""
     rng = np.random.default_rng(5)
@@ -434,6 +539,8 @@ def monitor_benchmark(budget):
         print("The package ville is not installed and is left out: pip install ville")
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
+    updates = list(update_records(budget))
+    updates += [restart_errors(case, max(n // 2, 20)) for case in monitored_streams.RESTART_CASES]
     changes, runs = change(n), mean_run_length(n)
     intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     costs = cost()
@@ -459,6 +566,7 @@ def monitor_benchmark(budget):
             for statistic in ("median", "mean")
         ),
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
+        *update_checks(updates),
         Check("interval: coverage", [one["coverage"] for one in intervals], ">=", LEVEL),
         Check("CPU seconds of 1,000 batches", [costs["seconds"]], "<=", 2.0),
         Check("megabytes of 1,000 batches", [costs["MB"]], "<=", 50.0),
@@ -467,4 +575,5 @@ def monitor_benchmark(budget):
         f"Monitors at {LEVEL:g}: rates of false alarms and certificates at any look; "
         "samples until an alarm; batches; coverage at all looks; cost"
     )
-    return Report(title, [*null, *alarms, *changes, *runs, *intervals, *fixed, costs], checks)
+    records = [*null, *updates, *alarms, *changes, *runs, *intervals, *fixed, costs]
+    return Report(title, records, checks)

@@ -7,6 +7,7 @@ import warnings
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -125,22 +126,26 @@ def _write_report(report, options):
     return [f"Missing in the summary: {_name_options(sentence)}" for sentence in missing]
 
 
-def _name_options(message):
+def _name_options(message, phrases=MappingProxyType({})):
     """A message about parameters as one about options of the command line."""
-    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _OPTIONS)
-    return re.sub(names, lambda match: _OPTIONS[match[0]], message)
+    options = {**phrases, **_OPTIONS}
+    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in options)
+    return re.sub(names, lambda match: options[match[0]], message)
 
 
 @contextmanager
-def explain_options():
-    """Turn errors and warnings about parameters of the library into some about options."""
+def explain_options(phrases=MappingProxyType({})):
+    """Turn errors and warnings about parameters of the library into some about options.
+
+    `phrases` of the library and those of a command extend the names of the parameters.
+    """
     with warnings.catch_warnings(record=True) as caught:
         try:
             yield
         except (ValueError, TypeError) as error:
-            raise ValueError(_name_options(str(error))) from error
+            raise ValueError(_name_options(str(error), phrases)) from error
     for warning in caught:
-        warn(_name_options(str(warning.message)), warning.category)
+        warn(_name_options(str(warning.message), phrases), warning.category)
 
 
 def _check_options(options):
@@ -169,35 +174,40 @@ def _check_options(options):
             raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
 
 
-def check_output(out, file, suffixes=(".html", ".htm", ".md", ".json")):
+_FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "data"}
+"""Endings of files that are written."""
+
+
+def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
     """Refuse an output that cannot be written, or that is one of the input files."""
     # The input must not be overwritten, whatever path names it.
     inputs = file.rglob("*") if file.is_dir() else [file]
     if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
         raise ValueError(
-            f"--out must not be a file that is read, but {out} is: the report would overwrite the "
+            f"{option} must not be a file that is read, but {out} is: it would overwrite the "
             "predictions. Choose another name."
         )
     if out.suffix.lower() not in suffixes:
         raise ValueError(
-            f"--out must end in one of {join_names(suffixes)}, got {out}. .html is a page, .md "
-            "Markdown and .json data; a browser prints the page to PDF."
+            f"{option} must end in one of {join_names(suffixes)}, got {out}. "
+            f"{join_names(f'{one} is {_FORMATS[one]}' for one in suffixes)}; a browser prints a "
+            "page to PDF."
         )
     # Try to write, before the work of the report.
     folder = Path(os.path.realpath(out)).parent
     if not folder.is_dir():
         raise ValueError(
-            f"--out must be in a folder that exists, but {folder} does not; create it."
+            f"{option} must be in a folder that exists, but {folder} does not; create it."
         )
     if out.exists() and not out.is_file():
-        raise ValueError(f"--out must be a file, but {out} is something else, such as a folder.")
+        raise ValueError(f"{option} must be a file, but {out} is something else, such as a folder.")
     try:
         if out.exists():
             out.open("a").close()
         # A new file is written beside the old one, which it then replaces.
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise OSError(f"--out must be writable, but {out} is not ({error.strerror}).") from None
+        raise OSError(f"{option} must be writable, but {out} is not ({error.strerror}).") from None
 
 
 def _build_report(options):
@@ -284,7 +294,7 @@ def _parse_column(column):
     texts = column.dropna().unique().tolist()
     if any(set(texts) <= spelling for spelling in _BOOLEANS):
         return column.map({text: text.lower() == "true" for text in texts})
-    texts = [text for text in texts if not _is_mark(text)]
+    texts = [text for text in texts if not is_mark(text)]
     numbers = pd.to_numeric(
         _replace_decimal_commas(pd.Series(texts, dtype=object)), errors="coerce"
     )
@@ -293,7 +303,7 @@ def _parse_column(column):
     return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
 
 
-def _is_mark(text):
+def is_mark(text):
     """Whether text is a usual mark of a missing value."""
     return text.strip().casefold() in _MARKS
 
@@ -318,7 +328,7 @@ def check_missing_classes(*columns):
     shared = set.intersection(*texts) if len(texts) > 1 else set()
     for column, labels in zip(columns, texts, strict=True):
         for text in sorted(labels - shared):
-            if _is_mark(text):
+            if is_mark(text):
                 raise ValueError(
                     f"The column {column.name!r} must be complete, but it holds {text!r}, which "
                     "usually marks a missing value; leave these rows out of the file, or give the "

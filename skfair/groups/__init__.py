@@ -28,6 +28,7 @@ from skfair.groups._missing import is_like_unknown as is_like_unknown
 from skfair.groups._percentiles import check_interval as check_interval
 from skfair.groups._percentiles import is_in_intervals as is_in_intervals
 from skfair.groups._percentiles import tabulate_scores as tabulate_scores
+from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
 from skfair.groups._samples import Samples
 from skfair.groups._samples import check_alignment as check_alignment

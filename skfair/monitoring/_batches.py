@@ -1,11 +1,15 @@
 """From predictions to the values that are averaged, and to counts by cell and group."""
 
+from hashlib import blake2b
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.utils import check_consistent_length
 
 from skfair.groups import Groups, check_columns, check_equal_label_types
 from skfair.losses import LogisticLoss
 from skfair.metrics import find_positive
+from skfair.monitoring._outstanding import Cohort, check_column
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names
 from skfair.utils._sklearn import safe_indexing
@@ -23,16 +27,30 @@ def is_empty(y_pred, sensitive_features, sample_weight):
     return True
 
 
-def check_batch(columns, sensitive_features, sample_weight, X, attributes):
-    """The present samples of a batch without target, their columns, and X of these rows.
+class Batch(NamedTuple):
+    """Predictions as the constraint uses them.
 
-    `columns` is a dict of y_pred and so on. `attributes` are the names that the first batch had, or
-    None: the columns of sensitive_features may come in another order.
+    `late_ids` are those of samples that are counted later, or None. `is_known` is whether the
+    cohort has its outcomes.
     """
+
+    late_ids: list | None
+    cohort: Cohort
+    is_known: bool
+
+
+def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, weights, ids, X):
+    """Check a batch, of which at least one sample has a positive weight.
+
+    `attributes` are the names that the first batch had, or None: the columns of sensitive_features
+    may come in another order.
+    """
+    columns = {"y_true": y_true, "ids": ids}
+    columns = {name: column for name, column in columns.items() if column is not None}
+    columns = {"y_pred": y_pred} | columns
     if X is not None:
-        n_samples = len(columns["y_pred"])
-        columns = columns | {"rows": np.arange(n_samples)}
-    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+        columns["rows"] = np.arange(len(y_pred))
+    samples, arrays = check_columns(sensitive_features, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))
     if not samples.groups.is_disjoint:
         raise ValueError(
@@ -40,9 +58,72 @@ def check_batch(columns, sensitive_features, sample_weight, X, attributes):
             "overlapping groups was passed. To compare the values of each attribute, pass the "
             'columns and attributes="each" to the constraint.'
         )
-    if X is not None and len(columns["rows"]) < n_samples:
-        X = safe_indexing(X, columns["rows"])
-    return samples._replace(groups=_order_attributes(samples.groups, attributes), X=X), columns
+    # Scores and target of the present samples, in groups by the attributes of the first batch.
+    constraint, y_true = settings.constraint, columns.get("y_true")
+    scores = to_scores(constraint, columns["y_pred"], y_true, settings.pos_label)
+    is_known, target = y_true is not None, np.ones(len(scores))
+    if is_known:
+        target = to_target(constraint, y_true, settings.pos_label)
+    samples = samples._replace(
+        target=target,
+        groups=_order_attributes(samples.groups, attributes),
+        weights=_scale_weights(samples.weights, settings.max_weight),
+        X=None if X is None else safe_indexing(X, columns["rows"]),
+    )
+    cohort = Cohort(row.time, samples, scores)
+    late_ids = None
+    if not (is_known and settings.delay is None):
+        use = outcome_use(constraint, samples)
+        if use != "nothing":
+            late_ids = _late_ids(settings, row, use, columns.get("ids"), X, cohort, is_known)
+    if late_ids is not None and is_known:
+        evaluate_cohort(settings, cohort)  # raises if a value is out of range
+    return Batch(late_ids, cohort, is_known)
+
+
+def _scale_weights(weights, max_weight):
+    """Weights as probabilities of being drawn."""
+    if (weights > max_weight).any():
+        raise ValueError(
+            f"sample_weight must be at most max_weight={max_weight:g}, since weights are "
+            f"compared with the largest that can occur, but one is {weights.max():g}. Create "
+            "the monitor with a larger max_weight."
+        )
+    return weights / max_weight
+
+
+def _late_ids(settings, row, use, ids, X, cohort, is_known):
+    """The ids of samples that are counted later; without a way to count them, an error."""
+    name = type(settings.constraint).__name__
+    if ids is None and not is_known:
+        raise ValueError(
+            f"{name} depends on the outcome, so that y_true is needed. If outcomes come later, "
+            "pass ids now and call update_labels then."
+        )
+    if use == "values" and settings.delay is None:
+        raise ValueError(
+            f"{name} averages a function of the outcome, and outcomes that come early are not a "
+            "random sample of all. Create the monitor with delay, the longest time until an "
+            "outcome is known: then whole cohorts are counted."
+        )
+    if X is not None:
+        raise ValueError(
+            "X cannot be passed with outcomes that come later, since features are not kept; "
+            "call update when the outcomes are known."
+        )
+    if ids is None:  # outcomes are known, but the cohort is not complete
+        return [f"batch {row.number}, sample {i}" for i in range(len(cohort.scores))]
+    return check_column(ids, "ids").tolist()
+
+
+def evaluate_cohort(settings, cohort):
+    """Cells of a cohort, and the values that are averaged, as numbers between 0 and 1."""
+    cells, values = evaluate(settings.constraint, cohort.samples, cohort.scores)
+    inside = np.any(list(cells.values()), axis=0)
+    # What is outside of all cells is not averaged, and need not be in range.
+    scaled = np.zeros(len(values))
+    scaled[inside] = scale_values(values[inside], settings.range)
+    return cells, scaled
 
 
 def _order_attributes(groups, attributes):
@@ -103,13 +184,13 @@ def evaluate(constraint, samples, scores):
     return cells, np.broadcast_to(np.asarray(rate.value, dtype=np.float64), scores.shape)
 
 
-def outcome_use(constraint, samples, scores):
+def outcome_use(constraint, samples):
     """What of a constraint depends on the outcome: "nothing", its "cells" or its "values"."""
-    evaluations = [
+    scores = np.linspace(-1.3, 1.7, len(samples.weights))  # 0 may have equal losses
+    (cells, values), (other_cells, other_values) = (
         evaluate(constraint, samples._replace(target=np.full(len(scores), outcome)), scores)
         for outcome in (1.0, -1.0)
-    ]
-    (cells, values), (other_cells, other_values) = evaluations
+    )
     if not np.array_equal(values, other_values):
         return "values"
     same = cells.keys() == other_cells.keys() and all(
@@ -157,6 +238,19 @@ def sort_samples(codes, values, weights):
     """The columns in an order that does not depend on that of the batch."""
     order = np.lexsort((weights, values, codes))
     return codes[order], values[order], weights[order]
+
+
+def generator_of(*key):
+    """Random generator of samples: any data have an order of their own, which repeats with them.
+
+    A seed that depended on sizes alone would give all data of equal sizes one order, and the blocks
+    of sorted samples would be functions of one count.
+    """
+    digest = blake2b(digest_size=16)
+    for part in key:
+        is_array = isinstance(part, np.ndarray)
+        digest.update((part + 0.0).astype("<f8").tobytes() if is_array else f"{part!r};".encode())
+    return np.random.default_rng(int.from_bytes(digest.digest()))
 
 
 def tabulate(codes, values, weights, n_groups):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.monitoring._hypotheses import log_e_gap, plug_in
+from skfair.monitoring._hypotheses import Differences, UpperBounds, log_e_gap, plug_in
 
 WINDOWS = np.array([200.0, 1000.0, 5000.0])
 """Samples of a group after which the weight of past samples has fallen to 1 / e."""
@@ -23,6 +23,14 @@ class CellEvidence:
     `levels` of the gap ascend, and `tolerance` is a position among them. Arrays may have leading
     axes of shape `streams`: one entry per stream that is monitored at once.
     """
+
+    hypothesis: Differences | UpperBounds
+    levels: np.ndarray
+    tolerance: int
+    counts: np.ndarray
+    windows: np.ndarray
+    log_e: np.ndarray
+    log_max: np.ndarray
 
     def __init__(self, hypothesis, levels, tolerance, streams=()):
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
@@ -100,46 +108,69 @@ class GapEvidence:
 
     For e-values e_t of batches, the e-process is their product E. A detector mixes starts:
     A_t = e_t (A_{t-1} + w_t) with w_t = 1 / (t (t + 1)), an e-process together with the weight
-    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + 1).
+    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + b_t), where b_t is 1
+    if there is a bet and else 0: R_t less the number of batches is a supermartingale.
 
     `n_levels` are levels of the e-process, `tolerance` is a position among them, and `streams` the
     shape of leading axes.
     """
 
+    n_starts: int
+    n_bets: int
+    tolerance: int
+    log_start: np.ndarray
+    log_e: np.ndarray
+    log_max: np.ndarray
+    log_mixture: np.ndarray
+    log_change: np.ndarray
+    log_best: np.ndarray
+    starts: np.ndarray
+
     def __init__(self, n_levels, tolerance, streams=()):
         shape = (*streams, len(WINDOWS))
-        self.n_batches, self.tolerance = 0, tolerance
+        self.n_starts, self.n_bets, self.tolerance = 0, 0, tolerance
         self.log_start = np.zeros((*streams, 1))  # log E at the tolerance, which never restarts
         self.log_e = np.zeros((*streams, n_levels))
         self.log_max = np.zeros((*streams, n_levels))
-        # log(A_t + w_{t+1}) and log(R_t + 1), by which the next batch is multiplied.
-        self.log_mixture_stake = np.full(shape, np.log(0.5))
-        self.log_change_stake = np.zeros(shape)
-        self.log_mixture = np.zeros(shape)  # log(A_t + 1 / (t + 1))
+        self.log_mixture = np.full(shape, -np.inf)  # log A
+        self.log_change = np.full(shape, -np.inf)  # log R
         self.log_best = np.zeros(shape)  # of the best start, a CUSUM
-        self.starts = np.zeros(shape, dtype=np.int64)
+        self.starts = np.zeros(shape, dtype=np.int64)  # bets before the best start
 
-    def update(self, log_e, log_e_windows):
-        """Multiply by the e-values of one batch, as `CellEvidence.update` returns them."""
+    def update(self, log_e, log_e_windows, is_start=True):
+        """Multiply by the e-values of a bet, as `CellEvidence.update` returns them.
+
+        An excess may have begun with it if `is_start`: with the first bet of each batch, so that
+        run lengths count batches.
+        """
         self.log_e = self.log_e + log_e
         self.log_max = np.maximum(self.log_max, self.log_e)
         self.log_start = self.log_start + log_e[..., self.tolerance, np.newaxis]
-        # The best start so far goes on, unless the batch before had used up its evidence.
+        if is_start:
+            self.n_starts = t = self.n_starts + 1
+            self.log_mixture = np.logaddexp(self.log_mixture, -np.log(t * (t + 1.0)))
+            # A start without a bet equals the next one; counted, it would add up to an alarm
+            # without evidence.
+            log_start = np.where(log_e_windows != 0.0, 0.0, -np.inf)
+            self.log_change = np.logaddexp(self.log_change, log_start)
+        self.log_mixture = self.log_mixture + log_e_windows
+        self.log_change = self.log_change + log_e_windows
+        # The best start so far goes on, unless the bet before had used up its evidence.
         restarts = self.log_best <= 0.0
-        self.starts = np.where(restarts, self.n_batches, self.starts)
+        self.starts = np.where(restarts, self.n_bets, self.starts)
         self.log_best = np.where(restarts, 0.0, self.log_best) + log_e_windows
-        self.n_batches = t = self.n_batches + 1
-        log_mixture = self.log_mixture_stake + log_e_windows
-        self.log_mixture_stake = np.logaddexp(log_mixture, -np.log((t + 1.0) * (t + 2.0)))
-        self.log_mixture = np.logaddexp(log_mixture, -np.log(t + 1.0))
-        self.log_change_stake = np.logaddexp(self.log_change_stake + log_e_windows, 0.0)
+        self.n_bets += 1
 
-    def restart(self, is_detector):
-        """Forget the e-process from the start, and the starts of the detector if it restarts."""
+    def restart(self):
+        """Forget the levels and the detector of R; what never restarts is `log_start` and A."""
         self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
-        if is_detector:
-            self.log_change_stake = np.zeros_like(self.log_change_stake)
-            self.log_best = np.zeros_like(self.log_best)
+        self.log_change = np.full_like(self.log_change, -np.inf)
+        self.log_best = np.zeros_like(self.log_best)
+
+    @property
+    def log_mixture_value(self):
+        """Logarithm of A_t + 1 / (t + 1), an e-process."""
+        return np.logaddexp(self.log_mixture, -np.log(self.n_starts + 1.0))
 
 
 def log_mean(logs):
@@ -156,7 +187,7 @@ def log_evidence_against(gaps):
     """
     log_start, log_mixture = (
         log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
-        for name in ("log_start", "log_mixture")
+        for name in ("log_start", "log_mixture_value")
     )
     logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
     return np.logaddexp(*logs)
@@ -164,8 +195,8 @@ def log_evidence_against(gaps):
 
 def change_evidence(gaps):
     """Shiryaev and Roberts' statistic R of a gap above the tolerance since some batch."""
-    stakes = log_mean(np.concatenate([one.log_change_stake for one in gaps], axis=-1))
-    return np.expm1(np.minimum(stakes, 700.0))
+    logs = np.concatenate([np.logaddexp(one.log_change, 0.0) for one in gaps], axis=-1)
+    return np.expm1(np.minimum(log_mean(logs), 700.0))
 
 
 def gap_limits(levels, log_for, log_against, threshold):

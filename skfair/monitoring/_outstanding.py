@@ -1,6 +1,10 @@
 """Samples whose outcome is not known yet, or whose cohort is not complete."""
 
+from __future__ import annotations
+
 from collections import Counter
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,7 +13,16 @@ from skfair.groups import Groups, Samples, check_groups
 from skfair.monitoring._times import end_of_delay, to_point
 from skfair.utils._messages import join_names, warn
 
-_COLUMNS = ("id", "time", "score", "weight", "target", "labels")
+_TIME, _TARGET = 0, 3
+"""Positions in the record of a sample: time, score, weight, target (None: not known) and labels."""
+
+
+class Cohort(NamedTuple):
+    """Samples that were decided on at one time and are counted together."""
+
+    time: Any
+    samples: Samples
+    scores: np.ndarray
 
 
 def check_column(values, name):
@@ -24,114 +37,110 @@ def check_column(values, name):
 
 
 class Outstanding:
-    """A table of samples that are counted later; one list per column.
+    """Records of samples that are counted later, by id, in the order of their times.
 
-    A target of None is an outcome that has not come.
+    Changes make a new table, which shares the records.
     """
 
-    def __init__(self, columns=None):
-        self.columns = columns or {name: [] for name in _COLUMNS}
+    records: dict
+
+    def __init__(self, records=None):
+        self.records = records or {}
 
     def __len__(self):
-        return len(self.columns["id"])
+        return len(self.records)
 
-    @property
-    def n_unknown(self):
-        """Number of samples whose outcome has not come."""
-        return sum(target is None for target in self.columns["target"])
-
-    def check_new(self, ids):
-        """Refuse ids that occur twice or are outstanding already."""
-        counts = Counter(ids) + Counter(set(ids).intersection(self.columns["id"]))
-        repeated = [one for one, count in counts.items() if count > 1]
+    def add_samples(self, ids, cohort, is_known):
+        """The table with a cohort; raise if an id occurs twice or is outstanding already."""
+        counts = Counter(ids)
+        repeated = [one for one, count in counts.items() if count > 1 or one in self.records]
         if repeated:
             raise ValueError(
                 "ids must be different for all samples whose outcome is outstanding, but "
                 f"{join_names(map(repr, repeated))} came twice. Nothing of this "
                 "batch was counted."
             )
+        samples = cohort.samples
+        targets = samples.target.tolist() if is_known else [None] * len(ids)
+        labels = samples.groups.labels[samples.groups.codes].tolist()
+        columns = cohort.scores.tolist(), samples.weights.tolist(), targets, labels
+        added = {one: [cohort.time, *record] for one, *record in zip(ids, *columns, strict=True)}
+        return Outstanding(self.records | added)
 
-    def add_samples(self, ids, time, samples, scores, target):
-        """The table with samples of one batch; `target` is None or has one entry per sample."""
-        labels = samples.groups.labels[samples.groups.codes]
-        added = (
-            ids,
-            [time] * len(ids),
-            scores.tolist(),
-            samples.weights.tolist(),
-            [None] * len(ids) if target is None else target.tolist(),
-            [list(row) for row in labels],
-        )
-        return Outstanding(
-            {name: self.columns[name] + one for name, one in zip(_COLUMNS, added, strict=True)}
-        )
+    def add_outcomes(self, ids, target):
+        """The table with outcomes of samples that it holds."""
+        records = dict(self.records)
+        for one, value in zip(ids, target, strict=True):
+            records[one] = [*records[one]]
+            records[one][_TARGET] = value
+        return Outstanding(records)
 
-    def positions(self, ids):
-        """Positions of samples whose outcome has not come, by id; others are refused."""
-        known = dict(zip(self.columns["id"], range(len(self)), strict=True))
-        unknown = [one for one in ids if one not in known]
+    def check_ids(self, ids):
+        """Raise unless these are different samples whose outcome has not come."""
+        unknown = [one for one in ids if one not in self.records]
         if unknown:
             raise ValueError(
                 f"ids must be of samples whose outcome is outstanding, but "
                 f"{join_names(map(repr, unknown))} are not: they were never passed, or their "
                 "outcome has come before. Nothing was counted; leave them out."
             )
-        is_set = [self.columns["target"][known[one]] is not None for one in ids]
         counts = Counter(ids)
-        repeated = [one for one, again in zip(ids, is_set, strict=True) if again or counts[one] > 1]
+        repeated = [
+            one
+            for one, count in counts.items()
+            if count > 1 or self.records[one][_TARGET] is not None
+        ]
         if repeated:
-            names = join_names(map(repr, dict.fromkeys(repeated)))
             raise ValueError(
-                f"Each outcome must come once, but that of {names} came twice. Nothing was "
-                "counted; leave the repetition out."
+                f"Each outcome must come once, but that of {join_names(map(repr, repeated))} came "
+                "twice. Nothing was counted; leave the repetition out."
             )
-        return [known[one] for one in ids]
 
-    def add_targets(self, positions, target):
-        """The table with outcomes of samples that stay in it."""
-        targets = list(self.columns["target"])
-        for position, value in zip(positions, target, strict=True):
-            targets[position] = value
-        return Outstanding(self.columns | {"target": targets})
+    def cohorts(self, ids, attributes):
+        """Samples whose outcome has come, as cohorts by the time of their decisions."""
+        records = [self.records[one] for one in ids]
+        if records and records[0][_TIME] is not None:
+            records.sort(key=lambda one: to_point(one[_TIME]))
+        for time, of_time in groupby(records, key=lambda one: one[_TIME]):
+            _, scores, weights, target, rows = zip(*of_time, strict=True)
+            labels = np.empty((len(rows), len(attributes)), dtype=object)
+            for label, row in zip(labels, rows, strict=True):
+                label[:] = row
+            groups = check_groups(labels, len(rows))
+            groups = Groups.disjoint(groups.codes, groups.labels, attributes)
+            yield Cohort(
+                time, Samples(np.array(target), groups, np.array(weights)), np.array(scores)
+            )
 
-    def remove(self, positions):
-        """The table without the samples at these positions."""
-        gone = set(positions)
-        return Outstanding(
-            {
-                name: [value for i, value in enumerate(column) if i not in gone]
-                for name, column in self.columns.items()
-            }
-        )
+    def without(self, ids):
+        """The table without some samples."""
+        records = dict(self.records)
+        for one in ids:
+            del records[one]
+        return Outstanding(records)
 
-    def samples(self, positions, attributes):
-        """Samples and scores at these positions, of which the outcome has come."""
-        taken = {name: [column[i] for i in positions] for name, column in self.columns.items()}
-        labels = np.empty((len(positions), len(attributes)), dtype=object)
-        for row, values in zip(labels, taken["labels"], strict=True):
-            row[:] = values
-        groups = check_groups(labels, len(positions))
-        groups = Groups.disjoint(groups.codes, groups.labels, attributes)
-        target, weights, scores = (
-            np.array(taken[name], dtype=np.float64) for name in ("target", "weight", "score")
-        )
-        return Samples(target, groups, weights), scores
+    def ids_over(self, delay, now):
+        """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
+        ids = []
+        for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME]):
+            cohort, end = dict(items), end_of_delay(time, delay)
+            is_complete = all(one[_TARGET] is not None for one in cohort.values())
+            if end > to_point(now) or (end == to_point(now) and not is_complete):
+                break
+            ids += cohort
+        return ids
 
-    def cohorts_over(self, delay, now):
-        """Pairs of a time and the positions of its samples, where the delay is over."""
-        times = self.columns["time"]
-        for time in dict.fromkeys(times):
-            if end_of_delay(time, delay) <= to_point(now):
-                yield time, [i for i, other in enumerate(times) if other == time]
+    def ids_without_outcome(self):
+        """Ids of the samples whose outcome has not come."""
+        return [one for one, record in self.records.items() if record[_TARGET] is None]
 
-
-def known_outcomes(outstanding, positions):
-    """Those positions whose outcome has come, with a warning that counts the others."""
-    known = [i for i in positions if outstanding.columns["target"][i] is not None]
-    if len(known) < len(positions):
-        warn(
-            f"{len(positions) - len(known)} samples have no outcome although the longest delay has "
-            "passed. They are left out. If that depends on the decision, as with applicants who "
-            "were refused, the rates of the others are not those of all."
-        )
-    return known
+    def known_ids(self, ids):
+        """Those of the samples whose outcome has come; warn that the others are left out."""
+        known = [one for one in ids if self.records[one][_TARGET] is not None]
+        if len(known) < len(ids):
+            warn(
+                f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
+                "passed. They are left out. If that depends on the decision, as with applicants "
+                "who were refused, the rates of the others are not those of all."
+            )
+        return known

@@ -1,8 +1,19 @@
 """Times of batches: numbers, or points in time that are stored as text."""
 
-from numbers import Real
+from math import isfinite
+from numbers import Integral, Real
 
 import pandas as pd
+
+
+def check_time(time, state, delay):
+    """The time of a batch as it is stored; raise if it runs backwards or cannot have a delay."""
+    time = normalize_time(time)
+    if state.rows:
+        check_order(time, state.time)
+    if delay is not None:
+        check_delay(delay, time)
+    return time
 
 
 def normalize_time(time):
@@ -10,8 +21,8 @@ def normalize_time(time):
     if time is None:
         return None
     if isinstance(time, Real) and not isinstance(time, bool):
-        number = time.item() if hasattr(time, "item") else time
-        if number == number:  # not nan
+        number = int(time) if isinstance(time, Integral) else float(time)
+        if isfinite(number):
             return number
     try:
         point = pd.Timestamp(str(time) if isinstance(time, pd.Period) else time)

@@ -14,9 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLORS[4]}
+"""Colours of the band by status."""
+
+
 @display_docs
 class GapMonitorDisplay:
-    """Gap of each batch, interval of the gap so far, tolerance, certificate and alarms.
+    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
+
+    Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
+    band shows the statement on all batches so far: its height is the interval, its colour the
+    status (green: certified, orange: alarm, blue: monitoring).
 
     Parameters
     ----------
@@ -85,22 +93,31 @@ class GapMonitorDisplay:
         summary = self.summary
         has_time = summary["time"].notna().all()
         x = summary["time" if has_time else "batch"].to_numpy()
-        limits = summary["low"].to_numpy(), summary["high"].to_numpy()
-        ax.fill_between(
-            x, *limits, step="mid", color=COLORS[0], alpha=0.2, linewidth=0, label="interval so far"
-        )
+        # The band is the statement after each batch: interval and status.
+        low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
+        edges = _edges(x).repeat(2)[1:-1]
+        for status, color in _STATUS_COLORS.items():
+            for number, (start, stop) in enumerate(_runs(summary["status"] == status)):
+                steps = slice(2 * start, 2 * stop)
+                band = low.repeat(2)[steps], high.repeat(2)[steps]
+                label = f"interval: {status}" if number == 0 else None
+                ax.fill_between(
+                    edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
+                )
         ax.plot(x, summary["estimate"], color=COLORS[0], linewidth=1.4, label="gap so far")
+        # The markers are the batches alone, whatever the statement is.
+        gaps = summary["gap"].to_numpy()
         (self.line_,) = ax.plot(  # type: ignore[var-annotated]
-            x, summary["gap"], ".", color=INK, markersize=4, label="gap of the batch"
+            x, gaps, ".", color=INK, markersize=5, label="gap of the batch"
         )
+        if (is_above := gaps > self.tolerance).any():
+            above = "gap above the tolerance"
+            ax.plot(x[is_above], gaps[is_above], "^", color=_STATUS_COLORS["alarm"], label=above)
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
-        for status, color, marker in (("certified", COLORS[2], "o"), ("alarm", COLORS[4], "v")):
-            at = np.flatnonzero(first_of_runs(summary["status"] == status))
-            if len(at):
-                y = np.full(len(at), self.tolerance)
-                ax.plot(x[at], y, marker, color=color, markersize=8, label=status)
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
-        ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *limits[0]])))
+        # Interval limits far above all gaps leave the axes.
+        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["estimate"]])
+        ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)
         strip_frame(ax, "top", "right")
@@ -108,7 +125,16 @@ class GapMonitorDisplay:
         return self
 
 
-def first_of_runs(mask):
-    """Whether each True is the first of consecutive ones."""
-    mask = np.asarray(mask)
-    return mask & ~np.concatenate(([False], mask[:-1]))
+def _runs(mask):
+    """Start and end of each run of consecutive True."""
+    steps = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
+    return steps.reshape(-1, 2).tolist()
+
+
+def _edges(x):
+    """Ends of the steps around ascending positions: their middles, and half a step outside."""
+    if len(x) == 1:
+        half = np.timedelta64(12, "h") if x.dtype.kind == "M" else 0.5
+        return np.array([x[0] - half, x[0] + half])
+    middles = x[:-1] + (x[1:] - x[:-1]) / 2
+    return np.concatenate(([x[0] - (middles[0] - x[0])], middles, [x[-1] + (x[-1] - middles[-1])]))

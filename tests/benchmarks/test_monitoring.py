@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import records
-from benchmarks.guarantees import monitoring
+from benchmarks.guarantees import monitored_streams, monitoring
 from benchmarks.timing import QUICK
 from skfair.monitoring import GapMonitor
 
@@ -64,6 +64,10 @@ def test_the_figures_of_few_streams(monkeypatch):
     monkeypatch.setattr(monitoring, "cost", lambda: {"figure": "cost", "seconds": 1.0, "MB": 1.0})
     monkeypatch.setattr(monitoring, "NULL_CASES", monitoring.NULL_CASES[1:3])
     monkeypatch.setattr(monitoring, "ALARM_CASES", monitoring.ALARM_CASES[:1])
+    cases = ((0.5, 0.4), 1), ((0.45, 0.45), 1)
+    monkeypatch.setattr(monitored_streams, "SIZE_CASES", cases)
+    cases = ((0.5, 0.4), 10.0, 100), ((0.6, 0.4), None, 30)
+    monkeypatch.setattr(monitored_streams, "RESTART_CASES", cases)
     report = monitoring.monitor_benchmark(QUICK)
     figures = [one["figure"] for one in report.records]
     assert figures[:2] == ["null", "null"] and figures.count("until alarm") >= 2
@@ -72,6 +76,12 @@ def test_the_figures_of_few_streams(monkeypatch):
     assert checks["null: rate of alarms at any look"].worst <= 0.14
     assert checks["null: rate of certificates at any look"].worst <= 0.14
     assert checks["interval: coverage"].worst >= 0.86
+    assert figures.count("equal sizes") == figures.count("restarts") == 2
+    sizes = next(one for one in report.records if "median size" in one)
+    assert 300 <= sizes["median size"] <= 2500 and sizes["draws"] == 1
+    assert checks["equal sizes: rate of certificates"].worst <= 0.15  # 3 of 20
+    assert checks["restarts: wrong intervals at any look"].worst <= 0.5  # 1 of 2
+    assert checks["restarts: run length / requested"].worst > 0.5
     assert min(checks["run length / requested"].values) > 0.5
 
     def fail(*args):
@@ -79,5 +89,72 @@ def test_the_figures_of_few_streams(monkeypatch):
 
     monkeypatch.setattr(monitoring, "false_statements", fail)
     monkeypatch.setattr(monitoring, "samples_until_alarm", fail)
+    monkeypatch.setattr(monitored_streams, "count_statements", fail)
+    monkeypatch.setattr(monitored_streams, "count_restarts", fail)
+    assert len(list(monitoring.update_records(QUICK))) == 4
     assert len(list(monitoring.null_records(QUICK))) == 2
     assert len(list(monitoring.alarm_records(QUICK))) == figures.count("until alarm")
+
+
+def test_sizes_of_groups_are_those_at_which_one_order_for_all_data_errs_and_others():
+    sizes = monitored_streams.ALL_SIZES
+    assert len(sizes) == 400 and sizes[0] == 50 and sizes[-1] == 6000
+    assert {*range(2098, 2101), *range(5050, 5108)} <= set(sizes.tolist())
+
+
+def test_sizes_are_summarised_by_hand():
+    counts = [
+        {"sizes": [100, 200, 300], "draws": 2, "certificates": [0, 1, 2], "alarms": [0, 0, 1]},
+        {"sizes": [100, 200, 300], "draws": 2, "certificates": [1, 1, 2], "alarms": [0, 0, 1]},
+    ]
+    record = monitored_streams.summarize_sizes(((0.45, 0.45), 1), counts)
+    assert record["draws"] == 4 and record["sizes"] == 3
+    assert record["certificates"] == pytest.approx(7 / 12)
+    assert record["most certificates of a size"] == 4 and record["most alarms of a size"] == 2
+    assert record["median size"] == 200
+    # P(more than 10 of 50) = 3.0e-5 < .05 / 400 < P(more than 9) = 1.6e-4.
+    assert monitored_streams.size_limit(400, 50) == 10
+
+
+def test_restarts_are_summarised_by_hand():
+    counts = [{"streams": 2, "alarms": 5, "certificates": 1, "intervals": 0}] * 2
+    record = monitored_streams.summarize_restarts(((0.5, 0.4), 10.0, 50), counts)
+    assert record["certificates"] == 0.5 and record["intervals"] == 0.0
+    assert record["mean run length"] == pytest.approx(4 * 50 / 10)
+
+
+def test_streams_of_a_mask_restart_and_others_go_on():
+    levels, rng = np.array([0.05, 0.1]), np.random.default_rng(0)
+    streams, twin = (monitoring.Streams(3, 2, levels, 1, np.random.default_rng(1)) for _ in "ab")
+    for _ in range(5):
+        n, x = np.full((3, 2), 20), rng.binomial(20, 0.5, size=(3, 2))
+        streams.count(n, x)
+        twin.count(n, x)
+    streams.restart(np.array([False, True, False]))
+    twin.cell.restart()
+    twin.gap.restart()
+    for restarted, zero, names in (
+        (streams.cell, twin.cell, ("log_e", "log_max")),
+        (streams.gap, twin.gap, ("log_e", "log_max", "log_change", "log_best")),
+    ):
+        for name in names:
+            values = getattr(restarted, name)
+            np.testing.assert_array_equal(values[1], getattr(zero, name)[1])
+    assert streams.cell.counts[:, 1].sum() == 0 and (streams.cell.counts[:, ::2] > 0).all()
+    # What never restarts is equal.
+    np.testing.assert_array_equal(streams.cell.windows, twin.cell.windows)
+    np.testing.assert_array_equal(streams.gap.log_start, twin.gap.log_start)
+    np.testing.assert_array_equal(streams.gap.log_mixture, twin.gap.log_mixture)
+    assert (streams.cell.log_max[::2] > 0).any()
+
+
+def test_many_restarts_are_counted_as_those_of_monitors():
+    case, n_streams = ((0.5, 0.4), 10.0, 150), 40
+    many = monitoring.restart_errors(case, n_streams)
+    rng = np.random.default_rng(0)
+    counts = [monitored_streams.count_restarts(case, 600, rng)]  # six streams
+    summary = monitored_streams.summarize_restarts(case, counts)
+    assert many["streams"] == n_streams and summary["streams"] == 6
+    assert many["certificates"] <= 0.2 and many["intervals"] <= 0.2
+    # Run lengths are means of some 40 and 280 alarms.
+    assert summary["mean run length"] == pytest.approx(many["mean run length"], rel=0.5)

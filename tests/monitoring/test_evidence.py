@@ -25,10 +25,34 @@ def test_detectors_follow_their_recursions():
         assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
         assert change_evidence([gap]) == pytest.approx(change)
     assert np.exp(gap.log_e[0]) == pytest.approx(np.prod(e_values))
-    assert gap.starts.tolist() == [2, 2, 2]  # after the batch that lost
-    gap.restart(is_detector=True)
+    assert gap.starts.tolist() == [2, 2, 2]  # after the bet that lost
+    gap.restart()
     assert change_evidence([gap]) == 0.0
     assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
+
+
+def test_bets_of_one_batch_have_one_start():
+    # 1.5 and .4 are bets of the first batch, 3 of the second.
+    gap = GapEvidence(1, 0)
+    for e, is_start in ((1.5, True), (0.4, False), (3.0, True)):
+        gap.update(np.log([e]), np.log(np.full(3, e)), is_start)
+    assert change_evidence([gap]) == pytest.approx(3.0 * (1.5 * 0.4 + 1))
+    mixture = 3.0 * (1.5 * 0.4 / 2 + 1 / 6)
+    against = 0.75 * 1.5 * 0.4 * 3.0 + 0.25 * (mixture + 1 / 3)
+    assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
+    assert gap.n_starts == 2 and gap.n_bets == 3
+
+
+def test_a_batch_without_a_bet_is_no_start_of_a_change():
+    # Counted as starts, a hundred batches that say nothing would be an alarm.
+    gap = GapEvidence(1, 0)
+    for e in (1.0, 1.0, 1.5, 1.0, 3.0):
+        gap.update(np.log([e]), np.log(np.full(3, e)))
+    assert change_evidence([gap]) == pytest.approx(3.0 * (1.5 + 1))
+    # Windows that do not bet have no start, though others bet.
+    gap = GapEvidence(1, 0)
+    gap.update(np.zeros(1), np.log([2.0, 1.0, 1.0]))
+    assert change_evidence([gap]) == pytest.approx(2.0 / 3)
 
 
 def test_a_mean_of_logarithms_does_not_overflow():

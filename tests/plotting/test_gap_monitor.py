@@ -1,7 +1,9 @@
 """GapMonitorDisplay: what is drawn is what the monitor reports."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.dates import date2num
 
 from skfair.monitoring import GapMonitor
 from skfair.plotting import GapMonitorDisplay
@@ -24,10 +26,47 @@ def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
     np.testing.assert_array_equal(display.line_.get_ydata(), summary["gap"])
     lines = {line.get_label(): line for line in display.ax_.lines}
     assert lines["tolerance"].get_ydata()[0] == 0.1
-    for status in ("certified", "alarm"):
-        first = summary.loc[summary["status"] == status, "time"].iloc[0]
-        assert lines[status].get_xdata()[0] == np.datetime64(first)
-        assert len(lines[status].get_xdata()) == 1
+    above = summary[summary["gap"] > 0.1]
+    triangles = lines["gap above the tolerance"]
+    np.testing.assert_array_equal(triangles.get_xdata(), above["time"].to_numpy())
+    np.testing.assert_array_equal(triangles.get_ydata(), above["gap"])
+    # The bands of the three statuses cover the months that have them.
+    bands = {band.get_label(): band for band in display.ax_.collections}
+    assert set(bands) == {f"interval: {status}" for status in summary["status"]}
+    days = pd.date_range("2026-01-01", "2026-12-01", freq="MS")
+    for status in ("monitoring", "certified", "alarm"):
+        box = bands[f"interval: {status}"].get_paths()[0].get_extents()
+        first, last = (date2num(days[summary["status"] == status][end]) for end in (0, -1))
+        assert box.x0 < first and last < box.x1 and box.x1 - last <= 16
+        assert box.y1 == summary.loc[summary["status"] == status, "high"].max()
+
+
+def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
+    summary = pd.DataFrame(
+        {
+            "batch": [1, 2, 3],
+            "time": [None] * 3,
+            "gap": [0.02, 0.3, 0.04],
+            "estimate": [0.02, 0.05, 0.04],
+            "low": 0.0,
+            "high": [0.3, 0.09, 0.09],
+            "status": ["monitoring", "certified", "certified"],
+        }
+    )
+    ax = GapMonitorDisplay(summary, tolerance=0.1).plot().ax_
+    marked = {
+        (line.get_label(), float(x))
+        for line in ax.lines
+        for x in np.atleast_1d(line.get_xdata())
+        if line.get_linestyle() == "None"
+    }
+    assert marked == {
+        ("gap of the batch", 1.0),
+        ("gap of the batch", 2.0),
+        ("gap of the batch", 3.0),
+        ("gap above the tolerance", 2.0),
+    }
+    assert not any("certified" in line.get_label() for line in ax.lines)
 
 
 def test_without_times_batches_are_numbered():

@@ -1,0 +1,156 @@
+"""Monitors as JSON: round trips, and texts that are damaged."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.constraints import BoundedGroupLoss, DemographicParity, LossParity
+from skfair.monitoring import GapMonitor
+
+
+def stored_monitor():
+    """A monitor with alarms, late outcomes, dates and several attributes, as parsed JSON."""
+    constraint = DemographicParity(attributes="each")
+    monitor = GapMonitor(constraint, 0.1, run_length=5, max_weight=2.0)
+    rng = np.random.default_rng(0)
+    for month in range(1, 4):
+        table = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "age": rng.integers(2, size=300)})
+        decisions = (table["sex"] == "f").astype(int)
+        monitor.update(decisions, sensitive_features=table, time=f"2026-{month:02d}-01")
+    assert len(monitor.alarms_)
+    return json.loads(monitor.to_json())
+
+
+def outstanding_monitor():
+    """A monitor of cohorts with and without outcomes, as parsed JSON."""
+    monitor = GapMonitor("equalized_odds", 0.1, delay=pd.Timedelta("90 days"))
+    call = {"sensitive_features": list("ab"), "time": pd.Timestamp("2026-01-01")}
+    monitor.update([1, 0], ids=["u", "v"], **call)
+    monitor.update([1, 0], [1, 1], **call)
+    return json.loads(monitor.to_json())
+
+
+def objects(node):
+    """All objects of parsed JSON with fields by name."""
+    if isinstance(node, list):
+        for one in node:
+            yield from objects(one)
+    elif isinstance(node, dict):
+        if isinstance(node.get("value"), dict):
+            yield node["value"]
+        for one in node.values():
+            yield from objects(one)
+
+
+STORED = stored_monitor()
+N_FIELDS = sum(len(one) for one in objects(STORED))
+
+
+def test_a_monitor_before_its_first_batch_has_json_too():
+    monitor = GapMonitor("demographic_parity", 0.1, delay="3 days", value_range=(0, 2))
+    again = GapMonitor.from_json(monitor.to_json())
+    assert again.get_params() == monitor.get_params() and not hasattr(again, "status_")
+
+
+@pytest.mark.parametrize("stored", [STORED, outstanding_monitor()])
+def test_json_is_read_and_written_to_the_same_text(stored):
+    text = json.dumps(stored)
+    monitor = GapMonitor.from_json(text)
+    assert monitor.to_json() == text
+    json.loads(text, parse_constant=pytest.fail)  # no Infinity or NaN, which are not JSON
+
+
+@pytest.mark.parametrize("number", range(N_FIELDS))
+def test_a_missing_field_is_named_at_any_depth(number):
+    damaged = json.loads(json.dumps(STORED))
+    fields = [(one, name) for one in objects(damaged) for name in one]
+    content, name = fields[number]
+    del content[name]
+    if content.keys() <= DemographicParity().get_params().keys():
+        return  # parameters of a constraint have defaults
+    with pytest.raises(ValueError, match=f"must have the fields .*{name}"):
+        GapMonitor.from_json(json.dumps(damaged))
+
+
+@pytest.mark.parametrize("name", STORED["content"])
+def test_a_missing_field_of_the_content_is_named(name):
+    damaged = json.loads(json.dumps(STORED))
+    del damaged["content"][name]
+    with pytest.raises(ValueError, match=f"fields {name} in content"):
+        GapMonitor.from_json(json.dumps(damaged))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ('"shape": [2, 3, 2]', '"shape": [2, 3, 3]', "windows .*damaged"),
+        ('"dtype": "float64"', '"dtype": "no"', "damaged"),
+        ('"type": "State"', '"type": "Stat"', "must name classes of skfair.constraints"),
+        ('"type": "array"', '"kind": "array"', "damaged"),
+        ('"constraint": {', '"constraint": 5, "other": {', None),
+    ],
+)
+def test_a_damaged_field_is_named(old, new, match):
+    text = json.dumps(STORED)
+    assert old in text
+    if match is None:
+        monitor = GapMonitor.from_json(text.replace(old, new, 1))
+        with pytest.raises(ValueError, match="constraint must be"):
+            monitor.update([1, 0], sensitive_features=[["f", 0], ["m", 1]])
+        return
+    with pytest.raises(ValueError, match=match):
+        GapMonitor.from_json(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("[]", '"format": "skfair.GapMonitor", as GapMonitor.to_json returns it'),
+        ("{", "it is not JSON"),
+        ("monitor.json", "read_text"),
+        ('{"format": "skfair.FairnessReport", "version": 1}', "this is other JSON"),
+        ('{"format": "skfair.GapMonitor"}', "version None"),
+        ('{"format": "skfair.GapMonitor", "version": 1, "content": {}}', "version 1"),
+        ('{"format": "skfair.GapMonitor", "version": 2, "content": {}}', "constraint, delay"),
+        ('{"format": "skfair.GapMonitor", "version": 2}', "must have the fields"),
+    ],
+)
+def test_json_of_something_else_is_refused(text, match):
+    with pytest.raises(ValueError, match=match):
+        GapMonitor.from_json(text)
+
+
+@pytest.mark.parametrize("state", [3, [], {"type": "State", "value": 3}])
+def test_a_state_that_is_none_is_refused(state):
+    damaged = json.loads(json.dumps(STORED))
+    damaged["content"]["state"] = state
+    with pytest.raises(ValueError, match="state"):
+        GapMonitor.from_json(json.dumps(damaged))
+
+
+def test_a_callable_has_no_json():
+    with pytest.raises(ValueError, match="pickle"):
+        GapMonitor(LossParity(loss=lambda scores, target: None), 0.1).to_json()
+
+
+@pytest.mark.parametrize("unit", [pd.Timedelta, np.timedelta64])
+def test_json_keeps_a_delay_that_is_a_time_span(unit):
+    monitor = GapMonitor("error_rate_parity", 0.2, delay=unit(90, "D"))
+    monitor.update([1, 0], [1, 1], sensitive_features=list("ab"), time="2026-01-01")
+    monitor = GapMonitor.from_json(monitor.to_json())
+    assert monitor.delay == unit(90, "D")
+    assert monitor.update([], sensitive_features=[], time="2026-04-01").n_outstanding_ == 0
+
+
+def test_objects_have_the_fields_that_are_written():
+    # Attributes that were added without a field would be lost.
+    monitor = GapMonitor(BoundedGroupLoss(0.5, loss="absolute"), 0.5)
+    rng = np.random.default_rng(0)
+    monitor.update(
+        rng.random(100), rng.integers(2, size=100), sensitive_features=rng.integers(2, size=100)
+    )
+    comparison = monitor._state.comparisons["group"]
+    for one in (comparison, comparison.gap, comparison.cells["all"], monitor._state.outstanding):
+        assert list(vars(one)) and set(vars(one)) == set(type(one).__annotations__)
