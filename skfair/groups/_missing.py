@@ -4,7 +4,7 @@ from scipy import sparse
 
 from skfair.groups._groups import attribute_names
 from skfair.groups._labels import attribute_columns, check_one_label_type
-from skfair.partitions import load_rows
+from skfair.partitions import load_columns
 
 MISSING = "(missing)"
 """Name of the group of samples whose group is not recorded."""
@@ -17,7 +17,7 @@ def fill_missing(sensitive_features):
     """
     import pandas as pd
 
-    sensitive_features = load_rows(sensitive_features)
+    (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
     if sparse.issparse(sensitive_features):
         return sensitive_features
     columns = attribute_columns(sensitive_features)

@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._groups import Groups, check_groups, refuse_continuous_attributes
-from skfair.partitions import is_lazy, load_rows
+from skfair.partitions import check_alignment, load_columns
 from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import check_sample_weight
@@ -237,8 +237,10 @@ def check_columns(sensitive_features, sample_weight, **columns):
     may overlap. `columns` are such as y_true and y_pred by name, of shape (n_samples,); partitioned
     ones are gathered.
     """
-    sensitive_features, sample_weight = load_rows(sensitive_features), load_rows(sample_weight)
-    columns = {name: load_rows(column) for name, column in columns.items()}
+    columns = load_columns(
+        **columns, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    sensitive_features, sample_weight = map(columns.pop, ("sensitive_features", "sample_weight"))
     arrays = [
         column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
         for name, column in columns.items()
@@ -320,30 +322,6 @@ def _check_weights(sensitive_features, sample_weight, data):
         )
     # Kernels would be compiled once more for a read-only array.
     return np.require(weights, requirements="W")
-
-
-def check_alignment(**named):
-    """Refuse inputs whose pandas indexes differ: their rows would be other samples.
-
-    Inputs without a pandas index count as being in order.
-    """
-    indexed = {
-        name: value.index
-        for name, value in named.items()
-        if hasattr(value, "iloc") and not is_lazy(value)
-    }
-    if len(indexed) < 2:
-        return
-    (reference, index), *others = indexed.items()
-    for name, other in others:
-        if not index.equals(other):
-            raise ValueError(
-                f"{reference} and {name} must have the same pandas index, but the index of "
-                f"{reference} starts {index[:3].tolist()} (length {len(index)}) and that of {name} "
-                f"{other[:3].tolist()} (length {len(other)}). Align them, as in "
-                f"{name}.loc[{reference}.index], or pass {name}.to_numpy() if the rows already "
-                "are in the same order."
-            )
 
 
 def check_partition(partition, name):
