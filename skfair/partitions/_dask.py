@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import sys
 from functools import partial
+from itertools import chain
 from time import monotonic
 
 import numpy as np
@@ -134,8 +135,7 @@ class DaskWorkers:
         Partitions in the memory of workers stay there. If a worker is lost, others take its calls.
         """
         addresses = sorted(_worker_addresses(self.client))
-        is_persisted = any(key in self.client.futures for key in self.partitions[0].dask)
-        if is_persisted or len(addresses) < 2:
+        if _is_persisted(self.client, self.partitions[0]) or len(addresses) < 2:
             return self.client.compute(calls)
         # Neighbours are on the same worker, which adds their results.
         futures, n_workers = [], len(addresses)
@@ -183,7 +183,9 @@ def gather(client, futures, what="Result"):
     """
     with _explained(client):
         try:
-            return _await_results(client, futures, what)
+            results = _await_results(client, futures)
+            _raise_failure(futures, what)
+            return results
         except BaseException:
             with contextlib.suppress(Exception):  # of a closed client, which would hide the error
                 client.cancel(futures)
@@ -222,8 +224,7 @@ def _explanation(client, error):
     if client.status in ("closing", "closed"):
         return RuntimeError(
             "The Dask client was closed during a fit or a computation, by the program or because "
-            f"its scheduler at {_address(client)} did not answer. Keep it open until the call has "
-            "returned."
+            "its scheduler did not answer. Keep both running until the call has returned."
         )
     if is_cancelled and reason == "lost dependencies":
         return RuntimeError(
@@ -239,15 +240,15 @@ def _address(client):
     return getattr(client.scheduler, "address", "its address")
 
 
-def _await_results(client, futures, what):
-    """Results of tasks, unless workers cannot run them for too long."""
+def _await_results(client, futures):
+    """Results of tasks, unless one fails, or workers cannot run them for too long."""
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin, client, futures)
     last_time, has_warned, n_done = monotonic(), False, 0
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
-            break
+            return None
         # The clock runs only while no worker can run tasks, and starts again once one can.
         stall, n_before = client.sync(_find_stall, client), n_done
         n_done = sum(future.done() for future in futures)
@@ -261,7 +262,6 @@ def _await_results(client, futures, what):
             _cancel(gathering)
             raise TimeoutError(_stall_message(client, futures, timeout, stall))
         client.sync(_wait, gathering)
-    _raise_failure(futures, what)
     return gathering.result()
 
 
@@ -336,8 +336,8 @@ async def _find_stall(client):
 
 
 def _describe_memory(worker):
-    used = worker.get("metrics", {}).get("memory", 0)
-    return f"{used / 1e9:.2f} of {worker['memory_limit'] / 1e9:.2f} GB"
+    used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
+    return f"{used / 1e9:.2f} of {limit / 1e9:.2f} GB"
 
 
 def _timeout():
@@ -355,6 +355,13 @@ def _stall_message(client, futures, seconds, stall):
         f"{_address(client)}, which {stall.format(seconds=seconds)}. Dask's setting {TIMEOUT!r} "
         f"(now {_timeout():g} s) says after how long a call gives up."
     )
+
+
+def _is_persisted(client, partition):
+    """Whether workers have what a delayed partition is made from in memory already."""
+    graph = partition.dask
+    tasks = [getattr(task, "dependencies", ()) for task in graph.values()]
+    return not client.futures.keys().isdisjoint({*graph, *chain.from_iterable(tasks)})
 
 
 def _worker_addresses(client):
