@@ -61,13 +61,13 @@ class DaskWorkers:
 
     def results(self, task, others):
         """Results of a task for each partition, in their order."""
-        with _explained(self.client):
+        with _explain_errors(self.client):
             self._latest = self._submit(task, others)
         return gather(self.client, self._latest, "Partition")
 
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
-        with _explained(self.client):
+        with _explain_errors(self.client):
             results = self._submit(task, others)
             # Add eight neighbouring results at a time, on the workers, until few are left.
             while len(results) > FAN_IN:
@@ -80,7 +80,7 @@ class DaskWorkers:
 
     def keep(self, task, others):
         """An engine whose workers store the results of a task."""
-        with _explained(self.client):
+        with _explain_errors(self.client):
             return DaskWorkers(self.client, self._submit(task, others))
 
     @property
@@ -181,7 +181,7 @@ def gather(client, futures, what="Result"):
     could run tasks, and raises TimeoutError after as long as Dask's setting
     ``skfair.no-workers-timeout``.
     """
-    with _explained(client):
+    with _explain_errors(client):
         try:
             results = _await_results(client, futures)
             _raise_failure(futures, what)
@@ -193,7 +193,7 @@ def gather(client, futures, what="Result"):
 
 
 @contextlib.contextmanager
-def _explained(client):
+def _explain_errors(client):
     """Errors of Dask, raised again with what happened and what to do."""
     try:
         yield
@@ -371,7 +371,7 @@ def _worker_addresses(client):
 
 def check_workers(client):
     """Refuse workers without skfair, which would never end tasks that they cannot read."""
-    with _explained(client):
+    with _explain_errors(client):
         results = client.run(exec, "import skfair", on_error="return")
     for error in results.values():
         if isinstance(error, ModuleNotFoundError):

@@ -143,7 +143,7 @@ def assert_refused_or_equal(function, data, expected, named):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def in_memory():
     return {name: call(function, DATA) for name, function in CALLS.items()}
 
 
@@ -151,12 +151,12 @@ def expected():
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("which", ["X", "groups"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_columns_of_one_partition(expected, name, which, damage):
+def test_columns_of_one_partition(in_memory, name, which, damage):
     data = {key: make_lazy(table) for key, table in DATA.items()}
     data[which] = make_lazy(DATA[which], DAMAGES[damage])
     changed = DATA[which].columns[1]
     names = [f"Partition {WRONG}", "'other'" if damage == "added" else repr(changed)]
-    assert_refused_or_equal(CALLS[name], data, expected[name], names)
+    assert_refused_or_equal(CALLS[name], data, in_memory[name], names)
 
 
 @pytest.mark.parametrize("name", ["classifier", "clusters", "rate"])
@@ -170,10 +170,10 @@ def test_other_columns_of_features_are_refused(name, damage):
 
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
 @pytest.mark.parametrize("which", ["y", "groups", "weights"])
-def test_other_indexes_are_refused(expected, name, which):
+def test_other_indexes_are_refused(in_memory, name, which):
     shifted = DATA[which].set_axis(DATA[which].index + 7)
     data = {key: make_lazy(table) for key, table in (DATA | {which: shifted}).items()}
-    assert_refused_or_equal(CALLS[name], data, expected[name], ["same pandas index", which[0]])
+    assert_refused_or_equal(CALLS[name], data, in_memory[name], ["same pandas index", which[0]])
 
 
 @pytest.mark.parametrize("name", ["classifier", "k-means", "postprocessor", "rate", "balance"])
@@ -199,11 +199,11 @@ def test_empty_partitions_have_empty_answers(name):
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
 def test_empty_chunks_of_arrays_have_empty_answers(method):
     X = da.from_array(FEATURES.to_numpy(), chunks=(SIZE, 3))
-    kept = X[da.arange(N, chunks=SIZE) >= SIZE]
+    late_X = X[da.arange(N, chunks=SIZE) >= SIZE]
     model = ConstrainedERMClassifier(None).fit(FEATURES.to_numpy(), DATA["y"])
     answer = getattr(model, method)
     late = answer(FEATURES.to_numpy()[SIZE:])
-    np.testing.assert_allclose(answer(kept).compute(), late, rtol=1e-12)
+    np.testing.assert_allclose(answer(late_X).compute(), late, rtol=1e-12)
 
 
 def test_chunks_with_other_numbers_of_columns_are_refused():

@@ -371,7 +371,7 @@ def test_a_scheduler_that_dies_is_named():
     for error in (Lost(), OSError("in <TCP (closed)>: Stream is closed")):
         with (
             pytest.raises(ConnectionError, match="connection to the Dask scheduler .* was lost"),
-            _dask._explained(client),
+            _dask._explain_errors(client),
         ):
             raise error
 
