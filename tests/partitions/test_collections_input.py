@@ -168,6 +168,7 @@ def test_other_columns_of_features_are_refused(name, damage):
         call(CALLS[name], data)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
 @pytest.mark.parametrize("which", ["y", "groups", "weights"])
 def test_other_indexes_are_refused(in_memory, name, which):
