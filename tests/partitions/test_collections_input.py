@@ -210,10 +210,10 @@ def test_empty_chunks_of_arrays_have_empty_answers(method):
 def test_chunks_with_other_numbers_of_columns_are_refused():
     X = da.from_array(FEATURES.to_numpy(), chunks=(SIZE, 3))
     narrow = X.map_blocks(lambda chunk, block_id: chunk[:, block_id[0] // WRONG :], dtype=float)
-    with pytest.raises(ValueError, match=r"Partition 2: .*X must have shape \(3,\).*shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"Partition [23]: .*X must have shape \(3,\).* \(2,\)"):
         partitions_of(X=narrow).gather(len)
     model = ConstrainedERMClassifier(None).fit(FEATURES.to_numpy(), DATA["y"])
-    with pytest.raises(ValueError, match=r"Partition 2: .*X must have shape \(3,\).*shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"Partition [23]: .*X must have shape \(3,\).* \(2,\)"):
         model.predict(narrow).compute()
     with pytest.raises(ValueError, match="X must have a known number of columns"):
         partitions_of(X=X[:, X[0] > -10])
