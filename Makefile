@@ -35,7 +35,7 @@ demo: $(VENV)/.has-plot
 	$(BIN)/python examples/demo.py
 
 demo-dask: $(VENV)/.has-dask
-	$(BIN)/python examples/demo_dask.py
+	$(BIN)/python examples/demo_dask.py $(SAMPLES)
 
 # One worker per core, each with one thread of its own: libraries that start threads in every
 # worker would get in one another's way.

@@ -3,11 +3,13 @@ Fair models of larger-than-memory data
 ======================================
 
 ``make demo-dask`` runs this script: it writes ten million samples to Parquet files and fits fair
-models on a cluster of two workers. ``python examples/demo_dask.py 1000000`` takes one million.
+models on a cluster of two workers. ``make demo-dask SAMPLES=1000000`` takes one million, and
+``python examples/demo_dask.py --worker-memory 1.5`` gives each worker 1.5 GB.
 """
 
+import argparse
 import logging
-import resource
+import os
 import sys
 import time
 from pathlib import Path
@@ -16,7 +18,9 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 from distributed import Client, LocalCluster
+from distributed.system import MEMORY_LIMIT
 
 import skfair
 from skfair.classification import ConstrainedERMClassifier
@@ -28,24 +32,30 @@ ROWS = 250_000  # of a file
 N_FEATURES = 20
 FEATURES = [f"x{j}" for j in range(N_FEATURES)]
 BYTES = 4 * N_FEATURES + 1 + 4  # of a sample: features, decision, sex
-MEMORY = 1.2e9  # of a worker, in bytes
+MAX_MEMORY = 2.0  # of a worker, in GB, by default; on small machines a quarter of their memory
 
-# Let workers reuse memory of the size of blocks: with Dask's default every temporary array of NumPy
-# is allocated from the system and freed. Memory of the size of a file is freed.
-KEEP_MEMORY = {
+SETTINGS = {
+    # Let workers reuse memory of the size of blocks: with Dask's default every temporary array of
+    # NumPy is allocated from the system and freed. Memory of the size of a file is freed.
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(1 << 26),
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": str(1 << 24),
+    # Each worker keeps the partitions that it was given: half of the data.
+    "distributed.scheduler.work-stealing": False,
 }
 
 
-def main(n_samples):
+def main(n_samples, worker_memory):
     """Write the data, fit the models, print the table."""
     # Workers on other machines would need `client.run(skfair.warm_up)`: they find no files here.
     skfair.warm_up(verbose=1)
     folder = write_samples(n_samples)
     print(f"{n_samples:,} samples in {folder}, {n_samples * BYTES / 1e9:.1f} GB in memory;")
-    print(f"2 workers of {MEMORY / 1e9:.1f} GB and one thread.\n")
-    with dask.config.set(KEEP_MEMORY), start_cluster() as cluster, Client(cluster) as client:
+    print(f"2 workers of {worker_memory:.1f} GB and one thread.\n")
+    with (
+        dask.config.set(SETTINGS),
+        start_cluster(worker_memory) as cluster,
+        Client(cluster) as client,
+    ):
         table = dd.read_parquet(folder)
         rows = {
             "plain classifier": fit_classifier(client, table, constraint=None),
@@ -54,7 +64,7 @@ def main(n_samples):
         }
     print(pd.DataFrame(rows).T.to_string(na_rep="", float_format="{:.3f}".format), end="\n\n")
     print("gap: of the selection rates of the sexes, on all data; balance: smallest over largest")
-    print("sex in the least balanced cluster; GB: peak memory of a worker.")
+    print("sex in the least balanced cluster; GB: peak memory of each worker so far.")
 
 
 def write_samples(n_samples):
@@ -64,7 +74,10 @@ def write_samples(n_samples):
     for number, first in enumerate(range(0, n_samples, ROWS)):
         file = folder / f"{number:04}.parquet"
         if not file.exists():
-            draw_samples(min(ROWS, n_samples - first), seed=number).to_parquet(file)
+            # Written beside and renamed: an interrupted run leaves no half of a file.
+            unfinished = file.with_suffix(".unfinished")
+            draw_samples(min(ROWS, n_samples - first), seed=number).to_parquet(unfinished)
+            os.replace(unfinished, file)
     return folder
 
 
@@ -80,12 +93,12 @@ def draw_samples(n_samples, seed):
     return pd.DataFrame(X, columns=FEATURES).assign(success=success, sex=sex)
 
 
-def start_cluster():
+def start_cluster(worker_memory):
     """Two workers, each a process with one thread."""
     return LocalCluster(
         n_workers=2,
         threads_per_worker=1,
-        memory_limit=int(MEMORY),
+        memory_limit=int(1e9 * worker_memory),
         dashboard_address=":0",
         # Errors are raised here; the logs are about memory, and about workers that leave.
         silence_logs=logging.CRITICAL,
@@ -107,7 +120,7 @@ def fit_classifier(client, table, **settings):
         "seconds": seconds,
         "accuracy": report.loc["overall", "accuracy"],
         "gap": gap,
-        "GB": peak_gigabytes(client),
+        **peak_gigabytes(client),
     }
 
 
@@ -120,18 +133,40 @@ def fit_clusters(client, table):
     # An array is gathered partition by partition. A column would be concatenated by one worker.
     sex = table["sex"].to_dask_array().compute()
     balance = balance_score(model.labels_.compute(), sensitive_features=sex)
-    return {"seconds": seconds, "balance": balance, "GB": peak_gigabytes(client)}
+    return {"seconds": seconds, "balance": balance, **peak_gigabytes(client)}
 
 
 def peak_gigabytes(client):
-    """Largest peak memory of a worker, in GB."""
-    return max(client.run(peak_memory).values()) / 1e6
+    """Peak memory of each worker, in GB."""
+    peaks = client.run(peak_memory)
+    return {f"GB, {number}": peaks[address] / 1e9 for number, address in enumerate(sorted(peaks))}
 
 
 def peak_memory():
-    """Peak memory of this process, in kB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Peak memory of this process, in bytes."""
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return memory.peak_wset
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak  # macOS counts bytes, Linux kB
+
+
+def parse_arguments():
+    """Number of samples, and memory of a worker in GB."""
+    parser = argparse.ArgumentParser(description="Fair models of larger-than-memory data.")
+    parser.add_argument("n_samples", type=int, nargs="?", default=10_000_000)
+    parser.add_argument(
+        "--worker-memory",
+        type=float,
+        metavar="GB",
+        default=min(MAX_MEMORY, MEMORY_LIMIT / 4e9),
+        help="memory of each worker; by default a quarter of this machine's, at most 2",
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000)
+    arguments = parse_arguments()
+    main(arguments.n_samples, arguments.worker_memory)

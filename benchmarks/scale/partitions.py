@@ -157,8 +157,8 @@ def count_traffic(client, lost_at=None):
     traffic = {"received": [], "sent": []}
     gather, submit = _dask.gather, DaskWorkers._submit
 
-    def gather_and_count(client, futures):
-        results = gather(client, futures)
+    def gather_and_count(client, futures, *what):
+        results = gather(client, futures, *what)
         traffic["received"].append(len(pickle.dumps(results)))
         if len(traffic["received"]) == lost_at:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)

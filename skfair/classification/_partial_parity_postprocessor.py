@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import check_alignment, encode_groups_to_predict
-from skfair.partitions import is_partitioned, load_rows, row_by_row
+from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     N_TRIES,
@@ -300,10 +300,9 @@ class PartialParityPostprocessor(
         """
         validate_params(self)
         # Scores, classes and groups are gathered; X stays where it is stored.
-        y, sensitive_features, sample_weight, groups = map(
-            load_rows, (y, sensitive_features, sample_weight, groups)
-        )
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
+        y, groups = metadata.pop("y"), metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         training, rows = self._check(X, y, metadata | {"groups": groups})
         check_held_out(self._base, self.cv, X, X_fit, rows)

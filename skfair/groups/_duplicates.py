@@ -236,8 +236,8 @@ def _merge_partition(names, partition):
     weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
     if not (weights >= 0.0).all():
         raise ValueError(
-            "Sample weights must be non-negative numbers, but one of them is "
-            f"{weights[~(weights >= 0.0)][0]}."
+            f"Partition {partition.number}: sample weights must be non-negative numbers, but one "
+            f"of them is {weights[~(weights >= 0.0)][0]}."
         )
     try:
         arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair.groups._groups import attribute_names
 from skfair.groups._labels import attribute_columns, check_one_label_type
-from skfair.partitions import load_rows
+from skfair.partitions import load_columns
 from skfair.utils._messages import join_names, warn
 
 MISSING = "(missing)"
@@ -35,7 +35,7 @@ def fill_missing(sensitive_features, unknown=()):
     """
     import pandas as pd
 
-    sensitive_features = load_rows(sensitive_features)
+    (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
     if sparse.issparse(sensitive_features):
         _refuse_unknown(unknown)
         return sensitive_features

@@ -15,7 +15,7 @@ from skfair.groups._groups import (
     refuse_continuous_attributes,
     warn_of_continuous_attributes,
 )
-from skfair.partitions import is_lazy, load_rows
+from skfair.partitions import check_alignment, load_columns
 from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import check_sample_weight
@@ -266,8 +266,10 @@ def check_columns(sensitive_features, sample_weight, **columns):
     may overlap. `columns` are such as y_true and y_pred by name, of shape (n_samples,); partitioned
     ones are gathered.
     """
-    sensitive_features, sample_weight = load_rows(sensitive_features), load_rows(sample_weight)
-    columns = {name: load_rows(column) for name, column in columns.items()}
+    columns = load_columns(
+        **columns, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    sensitive_features, sample_weight = map(columns.pop, ("sensitive_features", "sample_weight"))
     arrays = [
         column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
         for name, column in columns.items()
@@ -350,37 +352,6 @@ def _check_weights(sensitive_features, sample_weight, data):
         )
     # Kernels would be compiled once more for a read-only array.
     return np.require(weights, requirements="W")
-
-
-def check_alignment(**named):
-    """Refuse inputs whose pandas indexes differ: their rows would be other samples.
-
-    Inputs without a pandas index count as being in order. A name in place of a column is refused.
-    """
-    for name, value in named.items():
-        if isinstance(value, str):
-            raise ValueError(
-                f"{name} must hold one value per sample, but it is the string {value!r}. If this "
-                f"is a column of X, pass the column, as in {name}=X[{value!r}]. Leave it out of X, "
-                f"as in X.drop(columns={value!r}), unless decisions may depend on it."
-            )
-    indexed = {
-        name: value.index
-        for name, value in named.items()
-        if hasattr(value, "iloc") and not is_lazy(value)
-    }
-    if len(indexed) < 2:
-        return
-    (reference, index), *others = indexed.items()
-    for name, other in others:
-        if not index.equals(other):
-            raise ValueError(
-                f"{reference} and {name} must have the same pandas index, but the index of "
-                f"{reference} starts {index[:3].tolist()} (length {len(index)}) and that of {name} "
-                f"{other[:3].tolist()} (length {len(other)}). Align them, as in "
-                f"{name}.loc[{reference}.index], or pass {name}.to_numpy() if the rows already "
-                "are in the same order."
-            )
 
 
 def check_partition(partition, name):

@@ -1,11 +1,13 @@
 """Summary of partitioned samples: counts, weights and moments, from one pass over the data."""
 
+import zlib
 from copy import copy
 
 import numpy as np
 
 from skfair.groups._labels import check_equal_label_types
 from skfair.groups._samples import check_partition, partition_error
+from skfair.partitions import changed_partition_message, warn_of_small_partitions
 
 
 class EncodedBlock:
@@ -89,10 +91,12 @@ class Summary:
             raise error
         places, cells, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
         partitions, lengths, attributes = zip(*places, strict=True)
+        self._checksums = [_checksum(one) for one in counted]
         self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
         self.lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
+        warn_of_small_partitions(blocks, self.lengths)
         # Before cells are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
         check([cell for of_block in cells for cell in of_block])
         self.cells = sorted({cell for of_block in cells for cell in of_block}, key=key)
@@ -108,6 +112,17 @@ class Summary:
         self.scatter = float(totals.sum() * self.variance.sum())
         smallest, largest = zip(*ranges, strict=True)
         self.weight_range = min(smallest), max(largest)
+
+    def check_unchanged(self, blocks):
+        """Refuse blocks whose samples changed when they were computed again after a lost worker."""
+        if not blocks.may_have_changed():
+            return
+        again = blocks.gather(_count_block)
+        for counted, checksum in zip(again, self._checksums, strict=True):
+            if isinstance(counted, Exception):
+                raise counted
+            if _checksum(counted) != checksum:
+                raise ValueError(changed_partition_message(counted[0][0]))
 
     def replace_moments(self, mean, scatter):
         """The same samples with features of another mean and scatter."""
@@ -134,6 +149,14 @@ def _count_block(block):
     range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
     place = block.place[0], len(X), block.attributes
     return place, cells, counts[occupied], by_cell[occupied], sums, squares, range_
+
+
+def _checksum(counted):
+    """A number that differs where cells, weights or moments of a block do."""
+    _, cells, *arrays = counted
+    return zlib.crc32(
+        b"".join([repr(cells).encode(), *(np.array(one).tobytes() for one in arrays)])
+    )
 
 
 def _sum_moments(X, weights):

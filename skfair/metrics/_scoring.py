@@ -280,7 +280,9 @@ def _probabilities(estimator, X, sensitive_features, position):
     """Probability of a class; of a single class that of this one."""
     probabilities = _respond(estimator, "predict_proba", X, sensitive_features)
     # A classifier that was fitted to one class has a single column.
-    return probabilities[:, min(position, probabilities.shape[1] - 1)]
+    position = min(position, probabilities.shape[1] - 1)
+    columns = getattr(probabilities, "iloc", probabilities)  # dataframes of lazy predictions
+    return columns[:, position]
 
 
 def _margins(estimator, X, sensitive_features, position):

@@ -5,8 +5,17 @@ and some small arguments. The sum is taken in one order, so that the same partit
 bits on any number of threads and workers.
 """
 
+from skfair.partitions._alignment import check_alignment
 from skfair.partitions._blocks import Blocks, open_blocks
-from skfair.partitions._collections import is_lazy, is_partitioned, load_rows, partitions_of
+from skfair.partitions._collections import (
+    changed_partition_message,
+    is_lazy,
+    is_partitioned,
+    load_columns,
+    load_columns_beside,
+    load_rows,
+    partitions_of,
+)
 from skfair.partitions._dask import DaskWorkers
 from skfair.partitions._lazy import row_by_row
 from skfair.partitions._partitions import (
@@ -17,6 +26,7 @@ from skfair.partitions._partitions import (
     blocks,
     make_partitions,
     n_threads_of,
+    warn_of_small_partitions,
 )
 from skfair.partitions._subsample import SUBSAMPLE_SIZES, random_keys, sampling_rates
 
@@ -29,8 +39,12 @@ __all__ = [
     "Reader",
     "Threads",
     "blocks",
+    "changed_partition_message",
+    "check_alignment",
     "is_lazy",
     "is_partitioned",
+    "load_columns",
+    "load_columns_beside",
     "load_rows",
     "make_partitions",
     "n_threads_of",
@@ -39,4 +53,5 @@ __all__ = [
     "random_keys",
     "row_by_row",
     "sampling_rates",
+    "warn_of_small_partitions",
 ]

@@ -1,9 +1,16 @@
 """From collections of Dask, or of files, to partitions with the rows of all of them."""
 
+import zlib
 from functools import partial
 
 import numpy as np
 
+from skfair.partitions._alignment import (
+    arrange_columns,
+    check_dense,
+    check_partition_alignment,
+    expected_columns,
+)
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, active_client, check_workers, gather
 from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
@@ -22,18 +29,72 @@ def is_partitioned(*data):
 
 def load_rows(rows):
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
-    if is_lazy(rows):
-        client = active_client()
-        # Within a task of a worker the wait must not block its thread pool, see `active_client`.
-        return rows.compute() if client is None else gather(client, [client.compute(rows)])[0]
-    if not isinstance(rows, Blocks):
+    return load_columns(rows=rows)["rows"]
+
+
+def load_columns(**columns):
+    """Columns by name, those of Dask and of files in memory; others as they are.
+
+    Collections of Dask are computed together, so that what they have in common is computed once.
+    """
+    lazy = {
+        name: _check_columns_lazily(name, rows) for name, rows in columns.items() if is_lazy(rows)
+    }
+    loaded = dict(zip(lazy, _compute_together([*lazy.values()]), strict=True)) if lazy else {}
+    files = {name: rows for name, rows in columns.items() if isinstance(rows, Blocks)}
+    files = {name: _concatenate(list(rows), ignore_index=True) for name, rows in files.items()}
+    return columns | loaded | files
+
+
+def load_columns_beside(X, **columns):
+    """As `load_columns`, where a collection X of the same rows stays where it is.
+
+    Each partition of the columns is checked beside that of X: its index and its number of rows.
+    """
+    lazy = {name: rows for name, rows in columns.items() if is_partitioned(rows)}
+    if not is_partitioned(X) or not lazy:
+        return load_columns(**columns)
+    blocks = partitions_of(X=X, **lazy).gather(_drop_features)
+    return columns | {name: _concatenate([block[name] for block in blocks]) for name in lazy}
+
+
+def _drop_features(block):
+    return {name: column for name, column in block.items() if name != "X"}
+
+
+def _compute_together(collections):
+    client = active_client()
+    if client is None:
+        import dask
+
+        return dask.compute(*collections)
+    # Within a task of a worker the wait must not block its thread pool, see `active_client`.
+    return gather(client, client.compute(collections))
+
+
+def _check_columns_lazily(name, rows):
+    """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
+    if not (hasattr(rows, "map_partitions") and rows.ndim == 2):
         return rows
-    blocks = list(rows)
-    if not hasattr(blocks[0], "iloc"):
-        return np.concatenate(blocks)
+    check = partial(_arrange_frame, name, expected_columns(rows, name))
+    return rows.map_partitions(check, meta=rows._meta)
+
+
+def _arrange_frame(name, expected, frame, partition_info=None):
+    return arrange_columns(partition_number(partition_info), name, frame, expected)
+
+
+def partition_number(partition_info):
+    """The number of a partition, from what Dask says of it."""
+    return "?" if partition_info is None else partition_info["number"]
+
+
+def _concatenate(chunks, ignore_index=False):
+    if not hasattr(chunks[0], "iloc"):
+        return np.concatenate(chunks)
     import pandas as pd
 
-    return pd.concat(blocks, ignore_index=True)
+    return pd.concat(chunks, ignore_index=ignore_index)
 
 
 def partitions_of(n_jobs=None, **columns):
@@ -115,11 +176,18 @@ class Block(dict):
 
 
 def _read(columns, number):
-    return _divide(number, {name: rows.read(number) for name, rows in columns.items()})
+    chunks = {name: rows.read(number) for name, rows in columns.items()}
+    return _divide(number, chunks, {name: rows.shape[1:] for name, rows in columns.items()})
 
 
-def _divide(number, columns):
+def _divide(number, columns, expected):
     """The blocks of a partition, of which there is at least one; all columns have the same rows."""
+    for name, column in columns.items():
+        check_dense(number, name, column)
+    columns = {
+        name: arrange_columns(number, name, column, expected[name])
+        for name, column in columns.items()
+    }
     # Lengths of Dask's chunks may be unknown until they are read, so that this is checked here.
     lengths = {name: len(rows) for name, rows in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -128,6 +196,7 @@ def _divide(number, columns):
             f"All collections must be divided at the same rows, but in partition {number} {shown}. "
             "Make them columns of one dataframe, or give arrays the same chunks of rows."
         )
+    check_partition_alignment(number, columns)
     (n_rows,) = set(lengths.values())
     # Slices of positions, of dataframes as of arrays.
     sliced = {name: getattr(column, "iloc", column) for name, column in columns.items()}
@@ -147,16 +216,7 @@ def _check_same_number(numbers, what):
 
 
 def _partitions_of_dask(columns, n_jobs):
-    from dask import delayed
-
-    # One delayed list of blocks per partition: chunks of all collections, side by side.
-    chunks = _chunks(columns)
-    _check_same_number({name: len(column) for name, column in chunks.items()}, "partitions")
-    n_partitions = len(next(iter(chunks.values())))
-    partitions = [
-        delayed(_divide)(number, {name: column[number] for name, column in chunks.items()})
-        for number in range(n_partitions)
-    ]
+    partitions = _delayed_partitions(columns)
     client = active_client()
     if client is not None:
         check_workers(client)
@@ -165,20 +225,61 @@ def _partitions_of_dask(columns, n_jobs):
         "There is no Dask client, so that threads of this process read the collections, again for "
         "each pass over the data. Start one, as in distributed.Client(), or persist the data first."
     )
-    return Partitions(Threads(Reader(partial(_compute, partitions), n_partitions), n_jobs))
+    return Partitions(Threads(Reader(_ComputedPartitions(partitions), len(partitions)), n_jobs))
 
 
-def _compute(partitions, number):
-    return partitions[number].compute(scheduler="synchronous")
+class _ComputedPartitions:
+    """Delayed partitions, which this process computes again in every pass, and compares."""
+
+    def __init__(self, partitions):
+        self._partitions, self._checksums = partitions, {}
+
+    def __call__(self, number):
+        blocks = self._partitions[number].compute(scheduler="synchronous")
+        checksum = [_checksum(column) for block in blocks for column in block.values()]
+        if self._checksums.setdefault(number, checksum) != checksum:
+            raise ValueError(changed_partition_message(number))
+        return blocks
 
 
-def _chunks(columns):
-    """Delayed chunks of rows of every collection."""
+def changed_partition_message(number):
+    """What is wrong where a partition is computed again and has other values."""
+    return (
+        f"Partition {number} must have the same rows whenever it is computed, but it was computed "
+        "again and has others. Persist the data first, as in table = table.persist() with a "
+        "Client, or give the function that makes the partition a seed."
+    )
+
+
+def _checksum(column):
+    values = np.ascontiguousarray(column)
+    if values.dtype.kind == "O":
+        values = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")
+    return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
+
+
+def _delayed_partitions(columns):
+    """Delayed lists of blocks, one per partition, in which all collections are side by side."""
+    from dask import delayed
+
+    expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
     frames = {name: rows for name, rows in columns.items() if hasattr(rows, "map_partitions")}
-    chunks = _chunks_of_frames(frames) if frames else {}
     arrays = _align({name: rows for name, rows in columns.items() if name not in frames})
-    chunks.update({name: rows.to_delayed().ravel().tolist() for name, rows in arrays.items()})
-    return {name: chunks[name] for name in columns}
+    chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
+    numbers = {name: rows.npartitions for name, rows in frames.items()}
+    numbers |= {name: len(of_array) for name, of_array in zip(arrays, chunks, strict=True)}
+    _check_same_number({name: numbers[name] for name in columns}, "partitions")
+    if frames:
+        chunks.insert(0, _bundles(frames))
+    assemble = delayed(partial(_assemble, expected, tuple(frames), tuple(arrays)), pure=False)
+    return [assemble(number, *row) for number, row in enumerate(zip(*chunks, strict=True))]
+
+
+def _assemble(expected, frames, arrays, number, *chunks):
+    """The blocks of a partition, from its bundle of frames, if any, and its chunks of arrays."""
+    bundled = chunks[0].iloc[0] if frames else ()
+    columns = dict(zip(frames + arrays, (*bundled, *chunks[bool(frames) :]), strict=True))
+    return _divide(number, {name: columns[name] for name in expected}, expected)
 
 
 def _align(arrays):
@@ -200,26 +301,19 @@ def _align(arrays):
     return arrays
 
 
-def _chunks_of_frames(frames):
-    """Delayed partitions of dataframes and series.
+def _bundles(frames):
+    """Delayed partitions of dataframes and series, those of equal number as one object.
 
     They are taken from one expression: two that read the same files may be given other partitions
     when each is optimised on its own.
     """
     import pandas as pd
-    from dask import delayed
 
-    _check_same_number({name: rows.npartitions for name, rows in frames.items()}, "partitions")
     first, *others = frames.values()
-    # Bundle the partitions of all frames in one object, as one frame, and take them apart again.
     bundles = first.map_partitions(
         _bundle, *others, meta=pd.Series(dtype=object), align_dataframes=False
     )
-    chunks = bundles.to_delayed()
-    return {
-        name: [delayed(_unbundle)(chunk, position) for chunk in chunks]
-        for position, name in enumerate(frames)
-    }
+    return bundles.to_delayed()
 
 
 def _bundle(*partitions):
@@ -228,7 +322,3 @@ def _bundle(*partitions):
     bundle = pd.Series([None], dtype=object)
     bundle.iloc[0] = partitions  # a list would be taken for several rows
     return bundle
-
-
-def _unbundle(bundle, position):
-    return bundle.iloc[0][position]

@@ -2,16 +2,20 @@
 
 import asyncio
 import contextlib
+import ctypes
 import sys
+from functools import partial
+from itertools import chain
 from time import monotonic
 
 import numpy as np
 
 from skfair.partitions._partitions import FAN_IN, sum_all
-from skfair.utils._messages import warn
+from skfair.utils._messages import join_names, warn
+from skfair.utils._threads import single_threaded_blas
 
-CHECK_EVERY = 5.0  # seconds between two checks whether there are workers
-WARN_AFTER = 30.0  # seconds without any worker
+CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
+WARN_AFTER = 30.0  # seconds in which no worker could
 TIMEOUT = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
 _MAX_DIRECT = 32  # partitions up to which a task is sent with each of its calls
@@ -49,33 +53,50 @@ class DaskWorkers:
     def __init__(self, client, partitions):
         self.client, self.partitions, self._latest = client, list(partitions), None
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
+        # Partitions of a worker that is lost later are computed again.
+        self._workers = _worker_addresses(client) if self.is_stored else set()
 
     def __len__(self):
         return len(self.partitions)
 
     def results(self, task, others):
         """Results of a task for each partition, in their order."""
-        return self._gather(self._submit(task, others))
+        with _explain_errors(self.client):
+            self._latest = self._submit(task, others)
+        return gather(self.client, self._latest, "Partition")
 
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
-        results = self._submit(task, others)
-        # Add eight neighbouring results at a time, on the workers, until few are left.
-        while len(results) > FAN_IN:
-            groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
-            results = self.client.map(sum_all, groups, pure=False)
-        # The last of the tree: no worker waits for another.
-        return sum_all(self._gather(results))
-
-    def _gather(self, results):
-        """Results of futures, brought to this process."""
+        with _explain_errors(self.client):
+            results = self._submit(task, others)
+            # Add eight neighbouring results at a time, on the workers, until few are left.
+            while len(results) > FAN_IN:
+                groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
+                results = self.client.map(sum_all, groups, pure=False)
         # They are released once the next pass has begun, which that message would delay by 10 ms.
         self._latest = results
-        return gather(self.client, results)
+        # The last of the tree: no worker waits for another.
+        return sum_all(gather(self.client, results))
 
     def keep(self, task, others):
         """An engine whose workers store the results of a task."""
-        return DaskWorkers(self.client, self._submit(task, others))
+        with _explain_errors(self.client):
+            return DaskWorkers(self.client, self._submit(task, others))
+
+    @property
+    def n_workers(self):
+        """How many workers there are."""
+        return len(_worker_addresses(self.client))
+
+    def release(self):
+        """Let workers forget the stored partitions, also those that a reference cycle holds."""
+        for future in self.partitions if self.is_stored else ():
+            future.release()
+        self._latest = None
+
+    def has_lost_workers(self):
+        """Whether stored partitions may have been computed again."""
+        return not self._workers <= _worker_addresses(self.client)
 
     def concatenate(self, task, others, lengths, empty):
         """One array of Dask of the results of a task."""
@@ -94,7 +115,7 @@ class DaskWorkers:
         # To few partitions it is sent with every call, as workers wait for messages of one another.
         if self.is_stored and len(self) <= _MAX_DIRECT:
             columns = self.partitions, *(other.partitions for other in others)
-            return self.client.map(task, *columns, pure=False)
+            return self.client.map(partial(_call, task), *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
         # lost. An object that was scattered would be gone.
         task = self.client.submit(_identity, task, pure=False)
@@ -105,8 +126,25 @@ class DaskWorkers:
         from dask import delayed
 
         # In one graph, in which a partition's result is computed before the next one is read.
-        call = delayed(_call, pure=False)
-        return self.client.compute([call(*row) for row in zip(*columns, strict=True)])
+        call = delayed(_call_and_free, pure=False)
+        return self._compute_evenly([call(*row) for row in zip(*columns, strict=True)])
+
+    def _compute_evenly(self, calls):
+        """Futures of delayed calls, as many on each worker: those that store results need memory.
+
+        Partitions in the memory of workers stay there. If a worker is lost, others take its calls.
+        """
+        addresses = sorted(_worker_addresses(self.client))
+        if _is_persisted(self.client, self.partitions[0]) or len(addresses) < 2:
+            return self.client.compute(calls)
+        # Neighbours are on the same worker, which adds their results.
+        futures, n_workers = [], len(addresses)
+        for i, address in enumerate(addresses):
+            share = slice(len(calls) * i // n_workers, len(calls) * (i + 1) // n_workers)
+            futures += self.client.compute(
+                calls[share], workers=[address], allow_other_workers=True
+            )
+        return futures
 
 
 def active_client():
@@ -124,67 +162,148 @@ def active_client():
         client = get_client()
     except ValueError:
         return None
+    if client.asynchronous:
+        raise RuntimeError(
+            "The Dask client is asynchronous, and a call in its event loop would block it. Use "
+            "another client, as in Client(address), or call in a thread, as in "
+            "await asyncio.to_thread(model.fit, X, y)."
+        )
     if hasattr(thread_state, "start_time"):  # in a task
         with contextlib.suppress(KeyError):  # it has seceded before
             secede()
     return client
 
 
-def gather(client, futures):
+def gather(client, futures, what="Result"):
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
-    Warns after 30 s without any worker, and raises TimeoutError after as long as Dask's setting
+    A note of the error says which one it is of, by its number. Warns after 30 s in which no worker
+    could run tasks, and raises TimeoutError after as long as Dask's setting
     ``skfair.no-workers-timeout``.
     """
+    with _explain_errors(client):
+        try:
+            results = _await_results(client, futures)
+            _raise_failure(futures, what)
+            return results
+        except BaseException:
+            with contextlib.suppress(Exception):  # of a closed client, which would hide the error
+                client.cancel(futures)
+            raise
+
+
+@contextlib.contextmanager
+def _explain_errors(client):
+    """Errors of Dask, raised again with what happened and what to do."""
     try:
-        return _await_results(client, futures)
-    except BaseException as error:
-        was_closed = client.status in ("closing", "closed") and isinstance(error, Exception)
-        with contextlib.suppress(Exception):  # of a closed client, which would hide the error
-            client.cancel(futures)
-        if was_closed:
-            raise RuntimeError(
-                "The Dask client was closed during a fit or a computation. Keep it open until the "
-                "call has returned."
-            ) from error
-        if type(error).__name__ == "KilledWorker":
-            raise MemoryError(
-                "Workers of the Dask cluster died repeatedly at one partition. A worker needs "
-                "memory for a partition and half as much again. Make more and smaller partitions, "
-                "or give workers more memory."
-            ) from error
-        raise
+        yield
+    except Exception as error:
+        explanation = _explanation(client, error)
+        if explanation is None:
+            raise
+        raise explanation from error
+
+
+def _explanation(client, error):
+    """The error to raise in place of one of Dask; None for other errors."""
+    name, reason = type(error).__name__, getattr(error, "reason", None)
+    is_cancelled = name == "FutureCancelledError"
+    if name == "KilledWorker":
+        return MemoryError(
+            "Workers of the Dask cluster died repeatedly at one partition. A worker needs memory "
+            "for a partition and half as much again. Make more and smaller partitions, or give "
+            "workers more memory."
+        )
+    if reason == "scheduler-connection-lost" or (
+        client.status == "connecting" and (is_cancelled or isinstance(error, OSError))
+    ):
+        return ConnectionError(
+            f"The connection to the Dask scheduler at {_address(client)} was lost during a fit or "
+            "a computation. Start the cluster and a new client, and call again."
+        )
+    if client.status in ("closing", "closed"):
+        return RuntimeError(
+            "The Dask client was closed during a fit or a computation, by the program or because "
+            "its scheduler did not answer. Keep both running until the call has returned."
+        )
+    if is_cancelled and reason == "lost dependencies":
+        return RuntimeError(
+            "Data that were scattered to a worker of the Dask cluster were lost with it: Dask can "
+            "compute partitions again, but not what was put into memory by client.scatter. "
+            "Scatter the data again, with broadcast=True for a copy on each worker, or make "
+            "partitions from files or by functions."
+        )
+    return None
+
+
+def _address(client):
+    return getattr(client.scheduler, "address", "its address")
 
 
 def _await_results(client, futures):
-    """Results of tasks, unless there is no worker for too long."""
+    """Results of tasks, unless one fails, or workers cannot run them for too long."""
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin, client, futures)
-    last_time, has_warned = monotonic(), False
+    last_time, has_warned, n_done = monotonic(), False, 0
     while not gathering.done():
-        # The clock runs only while there is no worker, and starts again once there is one.
-        if client.sync(_has_workers, client):
+        if any(future.status == "error" for future in futures):
+            _cancel(gathering)
+            return None
+        # The clock runs only while no worker can run tasks, and starts again once one can.
+        stall, n_before = client.sync(_find_stall, client), n_done
+        n_done = sum(future.done() for future in futures)
+        if stall is None or n_done > n_before:
             last_time, has_warned = monotonic(), False
         elif monotonic() - last_time >= WARN_AFTER and not has_warned:
-            warn(_no_workers_message(client, futures, WARN_AFTER))
+            warn(_stall_message(client, futures, WARN_AFTER, stall))
             has_warned = True
         timeout = _timeout()
         if monotonic() - last_time >= timeout:
-            gathering.get_loop().call_soon_threadsafe(gathering.cancel)
-            raise TimeoutError(_no_workers_message(client, futures, timeout))
+            _cancel(gathering)
+            raise TimeoutError(_stall_message(client, futures, timeout, stall))
         client.sync(_wait, gathering)
     return gathering.result()
 
 
+def _cancel(gathering):
+    gathering.get_loop().call_soon_threadsafe(gathering.cancel)
+
+
+def _raise_failure(futures, what):
+    """Raise the error of the first task that failed, with its number."""
+    statuses = [future.status for future in futures]
+    failed = [
+        number
+        for status in ("error", "cancelled", "lost")
+        for number, one in enumerate(statuses)
+        if one == status
+    ]
+    if not failed:
+        return
+    try:
+        futures[failed[0]].result()
+    except KeyError as error:  # says no more than the key
+        raise ValueError(
+            f"{what} {failed[0]} could not be computed: KeyError {error}. All partitions of a "
+            "dataframe must have the columns that it declares."
+        ) from error
+    except Exception as error:
+        error.add_note(f"{what} {failed[0]} of {len(futures)} could not be computed.")
+        raise
+
+
 async def _begin(client, futures):
     """A task of the client's event loop that gathers the futures; mostly it is done."""
-    gathering = asyncio.ensure_future(client.gather(futures, asynchronous=True))
+    # Errors are raised by `_raise_failure`. Dask would report all but the first one of several as
+    # "never retrieved".
+    gathering = client.gather(futures, errors="skip", asynchronous=True)
+    gathering = asyncio.ensure_future(gathering)
     await _wait(gathering)
     return gathering
 
 
 async def _wait(gathering):
-    """Wait until results are there, or until it is time to see whether there are workers."""
+    """Wait until results are there, or until it is time to see whether workers can run tasks."""
     try:
         await asyncio.wait({gathering}, timeout=CHECK_EVERY)
     except asyncio.CancelledError:  # the wait was interrupted
@@ -192,33 +311,68 @@ async def _wait(gathering):
         raise
 
 
-async def _has_workers(client):
+async def _find_stall(client):
+    """Why no worker can run tasks, as the end of a sentence; None if one can."""
     try:
-        return bool(await client.scheduler.ncores())
+        workers = (await client.scheduler.identity())["workers"]
     except OSError:  # the scheduler does not answer
-        return False
+        workers = {}
+    if not workers:
+        return "has had no worker for {seconds:g} s. Start workers"
+    paused = {address: one for address, one in workers.items() if one["status"] == "paused"}
+    counts = [one.get("metrics", {}).get("task_counts", {}) for one in workers.values()]
+    if not paused or any(count.get("executing") for count in counts):
+        return None
+    # Memory that libraries keep for later may be what a worker lacks.
+    with contextlib.suppress(Exception):
+        freeing = client.run(free_memory, workers=[*paused], on_error="ignore")
+        await asyncio.wait_for(freeing, CHECK_EVERY)
+    return (
+        f"has had no progress for {{seconds:g}} s: Dask has paused {len(paused)} of its "
+        f"{len(workers)} workers, whose memory is nearly full "
+        f"({join_names(map(_describe_memory, paused.values()), 3)}). Give workers more memory, "
+        "release persisted data that is no longer needed, or make more and smaller partitions"
+    )
+
+
+def _describe_memory(worker):
+    used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
+    return f"{used / 1e9:.2f} of {limit / 1e9:.2f} GB"
 
 
 def _timeout():
-    """Seconds without any worker after which a wait ends."""
+    """Seconds in which no worker can run tasks, after which a wait ends."""
     import dask
 
     timeout = dask.utils.parse_timedelta(dask.config.get(TIMEOUT, DEFAULT_TIMEOUT))
     return float("inf") if timeout is None else timeout
 
 
-def _no_workers_message(client, futures, seconds):
+def _stall_message(client, futures, seconds, stall):
     n_missing = sum(not future.done() for future in futures)
     return (
         f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
-        f"{client.scheduler.address}, which has had no worker for {seconds:g} s. Start workers. "
-        f"Dask's setting {TIMEOUT!r} (now {_timeout():g} s) says after how long a call gives up."
+        f"{_address(client)}, which {stall.format(seconds=seconds)}. Dask's setting {TIMEOUT!r} "
+        f"(now {_timeout():g} s) says after how long a call gives up."
     )
+
+
+def _is_persisted(client, partition):
+    """Whether workers have what a delayed partition is made from in memory already."""
+    graph = partition.dask
+    tasks = [getattr(task, "dependencies", ()) for task in graph.values()]
+    return not client.futures.keys().isdisjoint({*graph, *chain.from_iterable(tasks)})
+
+
+def _worker_addresses(client):
+    """Addresses of the workers that there are."""
+    return set(client.nthreads())
 
 
 def check_workers(client):
     """Refuse workers without skfair, which would never end tasks that they cannot read."""
-    results = client.run(exec, "import skfair", on_error="return")
+    with _explain_errors(client):
+        results = client.run(exec, "import skfair", on_error="return")
     for error in results.values():
         if isinstance(error, ModuleNotFoundError):
             raise ModuleNotFoundError(
@@ -233,4 +387,22 @@ def _identity(task):
 
 
 def _call(task, *columns):
-    return task(*columns)
+    """Call a task on a worker, with sums of BLAS that do not depend on its number of threads."""
+    with single_threaded_blas():
+        return task(*columns)
+
+
+def _call_and_free(task, *columns):
+    """Call a task with a partition that was read for it."""
+    result = _call(task, *columns)
+    free_memory()
+    return result
+
+
+def free_memory():
+    """Return memory that libraries keep for later to the system, where they offer it."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # other C libraries have no malloc_trim
+            ctypes.CDLL(None).malloc_trim(0)

@@ -3,7 +3,12 @@
 from collections.abc import Callable
 from functools import partial, wraps
 
-from skfair.partitions._collections import is_lazy
+from skfair.partitions._alignment import (
+    arrange_columns,
+    check_partition_alignment,
+    expected_columns,
+)
+from skfair.partitions._collections import is_lazy, partition_number
 from skfair.utils._types import Decorated
 
 
@@ -43,20 +48,26 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
                 return method(self, X, **others)
             # Compute chunk by chunk: the method is called again, with chunks that are in memory.
             others = {name: rows for name, rows in others.items() if rows is not None}
-            at_once = partial(_call_on_chunk, getattr(self, method.__name__), tuple(others))
-            return _chunk_by_chunk(at_once, X, others, empty(self))
+            return _chunk_by_chunk(getattr(self, method.__name__), X, others, empty(self))
 
         return answer
 
     return decorate
 
 
-def _call_on_chunk(method, names, X, *others):
-    return method(X, **dict(zip(names, others, strict=True)))
+def _call_on_chunk(method, expected, empty, number, *chunks):
+    """What a method answers about a chunk of each collection, after they are checked."""
+    arranged = {
+        name: arrange_columns(number, name, chunk, columns)
+        for (name, columns), chunk in zip(expected.items(), chunks, strict=True)
+    }
+    check_partition_alignment(number, arranged)
+    X = arranged.pop("X")
+    return method(X, **arranged) if X.shape[0] else empty
 
 
-def _chunk_by_chunk(function, X, others, empty):
-    """A function of chunks of X and of other arrays with the same rows, as an array of Dask."""
+def _chunk_by_chunk(method, X, others, empty):
+    """A method of chunks of X and of other collections with the same rows, as one of Dask."""
     is_frame = hasattr(X, "map_partitions")
     for name, rows in others.items():
         if not is_lazy(rows) or hasattr(rows, "map_partitions") != is_frame:
@@ -66,24 +77,40 @@ def _chunk_by_chunk(function, X, others, empty):
                 "chunks of rows, or both from one dataframe of Dask, so that a chunk holds the "
                 f"same samples; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
+    columns = {"X": X, **others}
+    expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
+    answer = partial(_call_on_chunk, method, expected, empty)
     if is_frame:
-        framed = partial(_call_to_frame, function)
         return X.map_partitions(
-            framed, *others.values(), meta=_as_frame(empty, None), align_dataframes=False
+            partial(_answer_as_frame, answer),
+            *others.values(),
+            meta=_as_frame(empty, None),
+            align_dataframes=False,
         )
     inner = range(1, X.ndim)
     X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut
     # Arrays of fewer dimensions would be matched by their last ones.
-    others = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
+    wide = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
     # Answers have one axis, or a second one of a known length.
     shape = {"drop_axis": [*inner]}
     if empty.ndim > 1:
         shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
-    return X.map_blocks(function, *others, meta=empty, **shape)
+    n_axes = [rows.ndim for rows in columns.values()]
+    return X.map_blocks(partial(_answer_as_array, answer, n_axes), *wide, meta=empty, **shape)
 
 
-def _call_to_frame(function, X, *others):
-    return _as_frame(function(X, *others), X.index)
+def _answer_as_array(answer, n_axes, *chunks, block_id=None):
+    number = "?" if block_id is None else block_id[0]
+    # Undo the reshape to the dimensions of X.
+    chunks = [
+        chunk if chunk.ndim == n_axis else chunk.reshape(chunk.shape[:n_axis])
+        for chunk, n_axis in zip(chunks, n_axes, strict=True)
+    ]
+    return answer(number, *chunks)
+
+
+def _answer_as_frame(answer, *chunks, partition_info=None):
+    return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
 
 
 def _as_frame(answers, index):

@@ -14,6 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from skfair.utils._messages import warn
 from skfair.utils._threads import single_threaded_blas
 
 BLOCK = 1 << 16
@@ -139,6 +140,15 @@ class Partitions:
             return self
         return Partitions(self.engine.keep(*self._task()))
 
+    def may_have_changed(self):
+        """Whether partitions stored on a cluster were computed again, as a worker was lost."""
+        return self.engine.is_cluster and self.engine.has_lost_workers()
+
+    def release(self):
+        """Free what `persist` stored on a cluster; there are no further passes."""
+        if self.engine.is_cluster:
+            self.engine.release()
+
     def concatenate(self, lengths, empty):
         """Blocks that are arrays, as one array.
 
@@ -198,6 +208,34 @@ def evaluate_partition(steps, combine, blocks, *others):
         # Lazy: a block goes through all steps before the next one, so that few results are held.
         results = starmap(function, zip(results, *columns, strict=True))
     return combine(results)
+
+
+SMALL_PARTITIONS = 64, 1 << 12
+"""More partitions than these, of fewer rows on average, take more time than their rows."""
+
+
+def warn_of_small_partitions(partitions, lengths):
+    """Warn of many small partitions, with the number of partitions that would serve.
+
+    Parameters
+    ----------
+    partitions : Partitions
+        On a cluster or in files.
+    lengths : list of int
+        Rows of every partition.
+    """
+    in_memory = partitions.engine.is_stored and not partitions.engine.is_cluster
+    number, n_rows = len(lengths), sum(lengths)
+    max_number, min_rows = SMALL_PARTITIONS
+    if in_memory or number <= max_number or n_rows >= min_rows * number:
+        return
+    enough = max(-(-n_rows // BLOCK), partitions.engine.n_workers)
+    warn(
+        f"The data has {number} partitions of {n_rows / number:.0f} rows on average, and each pass "
+        "over the data takes some milliseconds for each of them, whatever its size. Merge them to "
+        f"{enough} partitions, as in table.repartition(npartitions={enough}) of a dataframe of "
+        f"Dask, X.rechunk(({-(-n_rows // enough)}, -1)) of an array, or larger row groups of files."
+    )
 
 
 def _only_block(argument):
@@ -297,6 +335,7 @@ class Threads:
     """
 
     is_cluster = False
+    n_workers = 1
 
     def __init__(self, partitions, n_jobs=None):
         self.partitions, self.n_jobs = partitions, n_jobs

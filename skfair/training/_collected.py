@@ -58,16 +58,21 @@ def fit_collected(estimator, X, y, columns, constraints):
     rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
     is_real = is_regressor(estimator)
     blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
-    summary = Summary(blocks, check_cells, sort_key)
-    training = represent(summary, estimator, is_real, bool(constraints))
-    frame = _problem_of_representatives(estimator, constraints, training, summary)
-    # The problem on a subsample, which is everything if there are few samples.
-    problem = _draw_subsample(blocks, frame, training, summary)
-    if summary.counts.sum() > _SMALL:
-        make_block = partial(_make_problem, frame, training, summary.positions)
-        # Made again in every pass: stored, it would need more memory than the samples.
-        problem = make_partitioned(frame, blocks.map(make_block), problem)
-    return estimator._fit(X, y, training, constraints, problem=problem)
+    try:
+        summary = Summary(blocks, check_cells, sort_key)
+        training = represent(summary, estimator, is_real, bool(constraints))
+        frame = _problem_of_representatives(estimator, constraints, training, summary)
+        # The problem on a subsample, which is everything if there are few samples.
+        problem = _draw_subsample(blocks, frame, training, summary)
+        if summary.counts.sum() > _SMALL:
+            make_block = partial(_make_problem, frame, training, summary.positions)
+            # Made again in every pass: stored, it would need more memory than the samples.
+            problem = make_partitioned(frame, blocks.map(make_block), problem)
+        fitted = estimator._fit(X, y, training, constraints, problem=problem)
+        summary.check_unchanged(blocks)
+        return fitted
+    finally:
+        blocks.release()
 
 
 def _check_is_sum(estimator, constraints, solver, columns):

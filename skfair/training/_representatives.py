@@ -92,7 +92,7 @@ def represent(summary, estimator, is_real, is_compared):
     if len(classes) != 2:
         raise ValueError(
             f"{type(estimator).__name__} needs 2 classes among samples of positive sample_weight, "
-            f"but partitions have {len(classes)}: {join_names(classes.tolist())}."
+            f"but partitions have {len(classes)}: {join_names(map(repr, classes.tolist()))}."
         )
     positive = find_positive(classes, estimator.pos_label, is_compared)
     target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)

@@ -1,6 +1,10 @@
 """Partitions on a cluster: the same bits as in memory, also where a worker is lost."""
 
+import asyncio
+import contextlib
+import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -139,13 +143,12 @@ def during_a_wait(monkeypatch, action):
     """Do something once, as soon as results are awaited that are not there yet."""
     actions = [action]
 
-    async def has_workers(client):
+    async def find_stall(client):
         if actions:
             actions.pop()()
-        return True
 
     monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_dask, "_has_workers", has_workers)
+    monkeypatch.setattr(_dask, "_find_stall", find_stall)
 
 
 def test_an_interruption_cancels_what_was_submitted(client, monkeypatch):
@@ -173,6 +176,9 @@ def test_errors_at_a_partition_are_raised(client):
     partitions = on_workers(client, 3)
     with pytest.raises(RuntimeError, match="partition without an end"):
         partitions.reduce(ends)
+    with pytest.raises(RuntimeError, match="partition without an end") as caught:
+        partitions.gather(ends)
+    assert re.fullmatch(r"Partition \d of 3 could not be computed\.", caught.value.__notes__[-1])
 
 
 def test_workers_need_skfair(client):
@@ -203,9 +209,9 @@ def run_with_timeout(function, *arguments, seconds=20):
 
 @pytest.fixture
 def small_cluster():
-    """A cluster of one thread of this process. Its worker can be removed at once."""
+    """A cluster of one thread of this process. Its worker can be removed or paused at once."""
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "memory_limit": 0}
     with (
         distributed.LocalCluster(dashboard_address=None, **settings) as cluster,
         distributed.Client(cluster) as client,
@@ -245,6 +251,61 @@ def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, im
     assert "no worker for 0.2 s" in said[0]
 
 
+def set_status(cluster, status):
+    """Pause or resume all workers, as Dask does by their memory; waits until it is known."""
+    from distributed.core import Status
+
+    for worker in cluster.workers.values():
+        cluster.loop.add_callback(setattr, worker, "status", Status[status])
+    deadline = time.monotonic() + 10
+    workers = cluster.scheduler.workers.values()
+    while {one.status.name for one in workers} != {status} and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert {one.status.name for one in workers} == {status}
+
+
+def test_paused_workers_end_a_wait_after_a_warning(small_cluster, impatient):
+    cluster, client = small_cluster
+    partitions = on_workers(client, 3).keep()
+    partitions.gather(len)
+    set_status(cluster, "paused")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        error = run_with_timeout(partitions.gather, len)
+    assert isinstance(error, TimeoutError)
+    said = [str(one.message) for one in caught if "no progress" in str(one.message)]
+    assert len(said) == 1
+    for message in (said[0], str(error)):
+        assert "3 of 3 results" in message
+        assert "paused 1 of its 1 workers" in message
+        assert "Give workers more memory" in message
+    set_status(cluster, "running")
+    assert run_with_timeout(partitions.gather, len) == [200, 200, 200]
+
+
+def test_a_paused_worker_stalls_nothing_while_another_task_runs(small_cluster, impatient):
+    cluster, client = small_cluster
+    stored = client.submit(draw_list, 0, pure=False)
+    running = client.submit(await_release, pure=False)
+    client.gather(stored)
+    heartbeat = {"status": "paused", "metrics": {"task_counts": {"executing": 1}}}
+    RELEASED.clear()
+
+    async def identity():
+        RELEASED.set()
+        return {"workers": {"paused": heartbeat, "other": {"status": "running"}}}
+
+    assert client.sync(find_stall_of, identity) is None
+    assert run_with_timeout(client.gather, running)
+    heartbeat["metrics"]["task_counts"] = {}
+    assert "paused 1 of its 2 workers" in client.sync(find_stall_of, identity)
+
+
+async def find_stall_of(identity):
+    scheduler = type("Scheduler", (), {"identity": staticmethod(identity)})
+    return await _dask._find_stall(type("Client", (), {"scheduler": scheduler}))
+
+
 def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
     cluster, client = small_cluster
     rows = da.ones((6, 2), chunks=(3, 2))
@@ -264,13 +325,14 @@ def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, 
     _, client = small_cluster
     states, clock = [False, False, True, False, False], [0.0]
 
-    async def has_workers(client):
+    async def find_stall(client):
         clock[0] += 1.0
         if len(states) == 1:
             RELEASED.set()
-        return states.pop(0) if states else True
+        has_workers = states.pop(0) if states else True
+        return None if has_workers else "has had no worker"
 
-    monkeypatch.setattr(_dask, "_has_workers", has_workers)
+    monkeypatch.setattr(_dask, "_find_stall", find_stall)
     monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
     monkeypatch.setattr(_dask, "_timeout", lambda: 2.5)
     RELEASED.clear()
@@ -294,6 +356,120 @@ def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
     error = run_with_timeout(partitions.gather, slowest)
     assert isinstance(error, RuntimeError)
     assert "client was closed" in str(error)
+
+
+def test_a_client_that_is_closed_between_passes_is_named(small_cluster):
+    _, client = small_cluster
+    partitions = on_workers(client, 3)
+    assert partitions.gather(len) == [200] * 3
+    client.close()
+    with pytest.raises(RuntimeError, match="client was closed during a fit"):
+        partitions.gather(len)
+
+
+def test_a_scheduler_that_dies_is_named():
+    class Lost(Exception):
+        reason = "scheduler-connection-lost"
+
+    client = type("Client", (), {"status": "connecting", "scheduler": None})
+    for error in (Lost(), OSError("in <TCP (closed)>: Stream is closed")):
+        with (
+            pytest.raises(ConnectionError, match="connection to the Dask scheduler .* was lost"),
+            _dask._explain_errors(client),
+        ):
+            raise error
+
+
+def test_scattered_data_that_are_lost_are_named(small_cluster):
+    cluster, client = small_cluster
+    partitions = Partitions(DaskWorkers(client, client.scatter([[draw(0)], [draw(1)]])))
+    assert partitions.gather(len) == [200] * 2
+    remove_workers(cluster)
+    error = run_with_timeout(partitions.gather, len)
+    assert isinstance(error, RuntimeError)
+    assert "scattered to a worker" in str(error)
+
+
+def test_an_asynchronous_client_is_refused():
+    distributed = pytest.importorskip("distributed")
+
+    async def ask_in_the_event_loop():
+        settings = {"n_workers": 1, "processes": False, "dashboard_address": None}
+        async with distributed.Client(asynchronous=True, **settings):
+            with pytest.raises(RuntimeError, match=r"client is asynchronous.*asyncio\.to_thread"):
+                ask(60)
+            return await asyncio.to_thread(ask, 60)
+
+    assert asyncio.run(ask_in_the_event_loop()) == 120
+
+
+def test_errors_of_several_tasks_are_all_retrieved(client, caplog):
+    bad = client.submit(ends, None, pure=False)
+    for _ in range(3):
+        results = client.map(product, [bad] * 6, range(6), pure=False)
+        with pytest.raises(RuntimeError, match="partition without an end"):
+            _dask.gather(client, results)
+    del results
+    gc.collect()
+    time.sleep(0.2)
+    assert "never retrieved" not in caplog.text
+
+
+def test_partitions_are_divided_evenly_among_workers(client, monkeypatch):
+    X, shares, compute = da.ones((70, 2), chunks=(10, 2)), [], client.compute
+
+    def compute_and_count(calls, workers=None, allow_other_workers=None):
+        shares.append((len(calls), workers, allow_other_workers))
+        return compute(calls, workers=workers, allow_other_workers=allow_other_workers)
+
+    monkeypatch.setattr(client, "compute", compute_and_count)
+    assert partitions_of(X=X).keep().reduce(sum_of_rows) == 140
+    addresses = sorted(client.nthreads())
+    assert shares == [(3, addresses[:1], True), (4, addresses[1:], True)]
+    # Persisted partitions stay where they are.
+    shares.clear()
+    assert partitions_of(X=X.persist()).keep().reduce(sum_of_rows) == 140
+    assert shares == [(7, None, None)]
+
+
+def test_released_partitions_leave_the_cluster(small_cluster):
+    cluster, client = small_cluster
+    partitions = on_workers(client, 3).map(np.square).keep()
+    partitions.gather(len)
+    cycle = [partitions]
+    cycle.append(cycle)
+    partitions.release()
+    deadline = time.monotonic() + 10
+    while client.futures and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not client.futures
+
+
+def is_limited(rows):
+    return LIMITED[-1:] == [True]
+
+
+LIMITED = []
+
+
+@contextlib.contextmanager
+def limit_recorded():
+    LIMITED.append(True)
+    yield
+    LIMITED.append(False)
+
+
+@pytest.mark.parametrize("n_partitions", [2, 33])
+def test_sums_of_blas_have_one_thread_on_workers(small_cluster, monkeypatch, n_partitions):
+    _, client = small_cluster
+    monkeypatch.setattr(_dask, "single_threaded_blas", limit_recorded)
+    LIMITED.clear()
+    partitions = on_workers(client, n_partitions)
+    assert partitions.gather(is_limited) == [True] * n_partitions
+    LIMITED.clear()
+    lazy = partitions_of(X=da.ones((20, 2), chunks=(10, 2)))
+    assert lazy.gather(is_limited) == [True] * 2
+    assert LIMITED == [True, False] * 2
 
 
 def slowest(rows):

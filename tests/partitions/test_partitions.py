@@ -1,6 +1,7 @@
 """Blocks of partitions: the results of all on any engine, in one order of addition."""
 
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from skfair.partitions import (
     Threads,
     make_partitions,
     partitions_of,
+    warn_of_small_partitions,
 )
 
 
@@ -93,3 +95,26 @@ def test_partitions_become_blocks_that_know_their_places(monkeypatch):
         (1, 0, BLOCK, BLOCK + 5),
         (1, BLOCK, 5, 2 * BLOCK + 5),
     ]
+
+
+@pytest.mark.parametrize(
+    ("n_partitions", "n_rows", "expected"),
+    [(65, 40, 1), (65, 4095, 5), (65, 4096, None), (64, 40, None), (1000, 40, 1)],
+)
+def test_many_small_partitions_give_a_warning_with_the_number_that_serves(
+    n_partitions, n_rows, expected
+):
+    partitions = Partitions(Threads(Reader(lambda number: [number], n_partitions)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_small_partitions(partitions, [n_rows] * n_partitions)
+    messages = [str(one.message) for one in caught]
+    assert len(messages) == (expected is not None)
+    for message in messages:
+        assert f"{n_partitions} partitions of {n_rows} rows" in message
+        assert f"npartitions={expected})" in message
+    # In memory blocks cost no messages.
+    in_memory = make_partitions(range(n_partitions))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_small_partitions(in_memory, [n_rows] * n_partitions)

@@ -1,7 +1,10 @@
 """Fits to partitioned samples: on a cluster of processes, and read block by block."""
 
+import gc
 import os
 import signal
+import sys
+import time
 import warnings
 
 import numpy as np
@@ -9,6 +12,7 @@ import pandas as pd
 import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
@@ -52,6 +56,10 @@ def fit_ranks(X, y, sex):
     """A fit that compares shares of the groups above all thresholds of an interval."""
     model = PartialParityClassifier(interval=(0.1, 0.4), tolerance=0.05)
     return model.fit(X, y == "yes", sensitive_features=sex)
+
+
+def fit_clusters(X, y, sex):
+    return FairKMeans(3, min_balance=0.5, random_state=0).fit(X, sensitive_features=sex)
 
 
 def assert_same_bits(one, other):
@@ -204,3 +212,62 @@ def test_a_failed_fit_leaves_the_earlier_one(client):
     with pytest.raises(ValueError, match="Partition 0"):
         model.fit(*make_chunks(X * np.nan, y), sensitive_features=make_chunks(sex)[0])
     assert model.coef_ is earlier
+
+
+def test_partitions_leave_the_cluster_when_a_fit_returns(client):
+    X, y, sex, _ = draw()
+    gc.collect()
+    before = set(client.futures)
+    gc.disable()  # reference cycles must not keep them
+    try:
+        fit_model(*make_chunks(X, y, sex))
+        with pytest.raises(ValueError, match="Partition 0"):
+            fit_model(*make_chunks(X * np.nan, y, sex))
+        deadline = time.monotonic() + 10
+        while client.futures.keys() - before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert client.futures.keys() <= before
+    finally:
+        gc.enable()
+
+
+def draw_again(chunk):
+    return chunk + np.random.default_rng().normal(size=chunk.shape)
+
+
+def test_data_that_differ_at_every_pass_are_refused_without_a_client(monkeypatch):
+    monkeypatch.delitem(sys.modules, "distributed", raising=False)
+    X, y, sex, _ = draw()
+    X, y, sex = make_chunks(X, y, sex)
+    with pytest.raises(ValueError, match=r"Partition \d must have the same rows whenever"):
+        fit_model(X.map_blocks(draw_again, dtype=float), y, sex)
+
+
+@pytest.mark.parametrize("fit", [fit_model, fit_ranks, fit_clusters])
+def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fit):
+    distributed = pytest.importorskip("distributed")
+    columns, lost = make_chunks(*draw()[:3]), []
+    submit = DaskWorkers._submit
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(dashboard_address=None, **settings) as cluster,
+        distributed.Client(cluster),
+    ):
+
+        def submit_or_lose(self, task, others):
+            lost.append(task)
+            if len(lost) == 4:
+                cluster.scale(0)
+                deadline = time.monotonic() + 10
+                while cluster.scheduler.workers and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                cluster.scale(1)
+            return submit(self, task, others)
+
+        expected = fit(*columns)
+        monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
+        again = fit(*columns)
+        np.testing.assert_array_equal(again.objective_, expected.objective_)
+        lost.clear()
+        with pytest.raises(ValueError, match=r"Partition \d must have the same rows whenever"):
+            fit(columns[0].map_blocks(draw_again, dtype=float), *columns[1:])

@@ -182,6 +182,7 @@ class PartitionedClustering(BaseClusteringProblem):
 
     def complete(self, labels, centers):
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
+        self.summary.check_unchanged(self.blocks)
         if sum(self.summary.lengths) > self.n_samples:
             mean = self.summary.mean
             labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)

@@ -101,6 +101,7 @@ class LandmarkProblem:
         labels = point.clustering.labels.keep()
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
         H = coordinates.map(_scale_by_degree)
+        self.summary.check_unchanged(self.blocks)
         return {
             "labels_": labels.concatenate(summary.lengths, np.empty(0, np.int32)),
             "embedding_": H.concatenate(summary.lengths, embedding.extension[:0]),
