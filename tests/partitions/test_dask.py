@@ -412,7 +412,7 @@ def test_errors_of_several_tasks_are_all_retrieved(client, caplog):
     del results
     gc.collect()
     time.sleep(0.2)
-    assert "never retrieved" not in caplog.text
+    assert "Task exception was never retrieved" not in caplog.text
 
 
 def test_partitions_are_divided_evenly_among_workers(client, monkeypatch):
