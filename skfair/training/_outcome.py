@@ -35,6 +35,7 @@ def guarantee_attributes(estimator, guarantee, status):
     is_short = confidence is not None and guarantee.probability < confidence
     return {
         "tightened_tolerances_": guarantee.tolerances,
+        "guaranteed_tolerances_": guarantee.limits,
         "guarantee_probability_": guarantee.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
     }
@@ -45,6 +46,7 @@ def unconstrained_attributes(report):
     return {
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
+        "guaranteed_tolerances_": np.empty(0),
         "constraint_violation_": np.nan,
         "constraint_report_": report[:0],
     }
@@ -90,7 +92,7 @@ def _decide(candidate, estimator):
 
 
 def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
-    """Message for a bound that cannot be guaranteed, with the smallest compared group."""
+    """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
@@ -104,11 +106,22 @@ def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
     )
     return (
         "The population keeps the bound with a probability of "
-        f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}: "
-        f"the smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
+        f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}. "
+        f"What this model keeps at this level: {_describe_limits(report, guarantee)}. "
+        f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advice}, lower confidence_level, or merge or leave out small groups "
         "(min_group_size)."
     )
+
+
+def _describe_limits(report, guarantee):
+    """The smallest tolerance that each constraint of a report keeps at the requested level."""
+    limits = np.ceil(1e3 * guarantee.limits) / 1e3
+    names = report["constraint"].unique().tolist()
+    stated = [f"a tolerance of {limit:g}" for limit in limits]
+    if len(names) == 1:
+        return stated[0]
+    return ", ".join(f"{name} {limit}" for name, limit in zip(names, stated, strict=True))
 
 
 def _describe_violation(constraint, candidate):
