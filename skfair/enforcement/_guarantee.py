@@ -64,6 +64,9 @@ by more violate it."""
 _MAX_MULTIPLE = 1e6
 """Multiple of the sample size beyond which no required size is named."""
 
+_SIZE_PRECISION = 1.1
+"""Ratio to which required sample sizes are found."""
+
 _PRECISION = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
 
@@ -151,16 +154,20 @@ def _slopes(rounds):
 class _Evidence:
     """Posteriors of the population's gaps, from out-of-fold decisions at some tolerances.
 
-    `training` are the mean gaps of the fits on their own training data. Apart from sampling noise,
-    which the posteriors have, the population's gaps are taken to be those of the decisions.
+    `training` are the mean gaps of the fits on their own training data, and `hidden` by how much
+    pooling makes gaps smaller. Apart from sampling noise, which the posteriors have, the
+    population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
+    less than in training.
     """
 
-    def __init__(self, constraint, tolerances, scores, training, clusters):
+    def __init__(self, constraint, tolerances, scores, training, clusters, hidden=0.0):
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.tolerances = tolerances
-        self.gaps = constraint.gaps(scores)
+        self.pooled = constraint.gaps(scores)
+        self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
         self.is_ratio = [one.is_ratio for one in constraint]
+        self.is_smooth = np.array([one.statistic == "values" for one in constraint], dtype=bool)
         self.first_slopes = np.array([_FIRST_SLOPES[one.statistic] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
@@ -171,8 +178,8 @@ class _Evidence:
 
         It is -inf where the gap itself is certain enough.
         """
-        pairs = zip(self.posteriors, self.gaps, strict=True)
-        return self.gaps - np.array([_largest_certain(*pair, level) for pair in pairs])
+        rows = zip(self.posteriors, self.pooled, self._factors(self.training), strict=True)
+        return self.gaps - np.array([_largest_certain(*row, level) for row in rows])
 
     def lower(self, excess, slopes=1.0):
         """Tolerances at which gaps are expected to fall by their excess.
@@ -188,8 +195,11 @@ class _Evidence:
         return np.where(is_violated, self.tolerances, np.minimum(self.tolerances, lowest))
 
     def is_out_of_reach(self, excess):
-        """Whether an excess would remain if a gap fell by as much as the training gap can."""
-        return bool((excess > self.training - self.floors).any())
+        """Whether an excess would remain if a gap fell by as much as the training gap can.
+
+        Nothing is out of reach of decisions and ranks: their gaps do not fall smoothly.
+        """
+        return bool((excess > self.training - self.floors)[self.is_smooth].any())
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -203,13 +213,13 @@ class _Evidence:
         return np.array([_smallest_kept(*row, level) for row in rows])
 
     def _factors(self, training):
-        """Gaps of a fit of these training gaps, relative to out-of-fold ones, (n_constraints,).
+        """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
 
-        Smaller training gaps promise nothing. Those of a fit that violates tolerances add up.
+        Smaller training gaps promise nothing. The excess of a fit that violates tolerances counts.
         """
         excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
-        ones = np.ones(len(self.gaps))
-        return np.divide(self.gaps + excess, self.gaps, out=ones, where=self.gaps > 0)
+        expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
+        return np.divide(expected, self.pooled, out=ones, where=self.pooled > 0)
 
     def required_size_factor(self, training, level):
         """Multiple of the sample size at which the gap of such a fit is certain enough.
@@ -224,28 +234,33 @@ class _Evidence:
                 for posterior, factor in pairs
             )
 
-        multiple = 1.0
-        while not are_certain(multiple) and multiple < _MAX_MULTIPLE:
-            multiple *= 1.1
-        return multiple if multiple < _MAX_MULTIPLE else np.inf
+        too_small, enough = 1.0, 2.0
+        while not are_certain(enough):
+            too_small, enough = enough, 2.0 * enough
+            if enough > _MAX_MULTIPLE:
+                return np.inf
+        while enough > _SIZE_PRECISION * too_small:
+            middle = np.sqrt(too_small * enough)
+            too_small, enough = (too_small, middle) if are_certain(middle) else (middle, enough)
+        return float(enough)
 
 
-def _largest_certain(posterior, gap, level):
+def _largest_certain(posterior, pooled, expected, level):
     """The largest gap that keeps the tolerance with a probability; negative if there is none.
 
-    It is infinite where the gap itself is certain enough: no limit is needed.
+    It is infinite where the expected multiple of the pooled gap is certain enough.
     """
 
     @cache  # the search begins at its ends once more
     def excess(factor):
         return posterior.probability(factor, _MULTIPLE) - level
 
-    if excess(1.0) >= 0.0:
+    if excess(expected) >= 0.0:
         return np.inf
     if excess(0.0) < 0.0:
         return -1.0
     # The root, less its error: each evaluation costs an integral or thousands of draws.
-    return max(0.0, brentq(excess, 0.0, 1.0, xtol=_PRECISION) - _PRECISION) * gap
+    return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
 
 
 def _smallest_kept(posterior, factor, is_ratio, level):
@@ -273,6 +288,7 @@ class _Folds:
 
     def __init__(self, constraint, make_fit, first, clusters):
         self.constraint, self.first = constraint, first
+        self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
         self.fold = _assign_folds(constraint, len(first.scores), clusters)
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
@@ -281,23 +297,30 @@ class _Folds:
         self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
 
     def evaluate(self, tolerances, clusters):
-        """The evidence of fits without a fold at given tolerances, as `_Evidence`."""
-        return _Evidence(self.constraint, tolerances, *self.predict(tolerances), clusters)
+        """The evidence of fits without a fold at given tolerances, as `_Evidence`.
 
-    def predict(self, tolerances):
-        """Out-of-fold scores of fits at given tolerances, and their mean training gaps.
-
-        Those of the first fit if there are no fits without a fold.
+        That of the first fit if there are no fits without a fold.
         """
-        scores = np.array(self.first.scores)
-        if not self.fits:
-            return scores, self.constraint.gaps(scores)
-        gaps = []
+        outside = np.array(self.first.scores)
+        inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
+        if self.fits:
+            outside, inside, gaps = self._predict(tolerances)
+        training = np.mean(gaps, axis=0)
+        # The scores of several models have fewer ties and smoother ranks than those of one. The
+        # gap that this hides is measured on scores that the same models give training samples.
+        pooled = self.constraint.gaps(inside)
+        hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
+        return _Evidence(self.constraint, tolerances, outside, training, clusters, hidden)
+
+    def _predict(self, tolerances):
+        """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
+        outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            candidate, is_outside = fit(tolerances), self.fold == number
-            scores[is_outside] = candidate.scores[is_outside]
-            gaps.append(constraint.gaps(candidate.scores[rows]))
-        return scores, np.mean(gaps, axis=0)
+            scores = fit(tolerances).scores
+            is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
+            outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
+            gaps.append(constraint.gaps(scores[rows]))
+        return outside, inside, gaps
 
 
 def _smallest_tolerance(constraint, posterior):

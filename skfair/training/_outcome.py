@@ -33,9 +33,10 @@ def guarantee_attributes(estimator, guarantee, status):
     """
     confidence = estimator.confidence_level
     is_short = confidence is not None and guarantee.probability < confidence
+    limits, n_constraints = guarantee.limits, len(guarantee.tolerances)
     return {
         "tightened_tolerances_": guarantee.tolerances,
-        "guaranteed_tolerances_": guarantee.limits,
+        "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
     }
@@ -60,8 +61,7 @@ def warn_of_outcome(estimator, constraint, guarantee):
         describe = _describe_violation if is_enforced else _describe_smooth_violation
         warn(describe(constraint, candidate), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
-        advice = how_to_relax(constraint)
-        warn(describe_uncertainty(estimator, guarantee, advice), InfeasibleConstraintWarning)
+        warn(describe_uncertainty(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
@@ -91,7 +91,7 @@ def _decide(candidate, estimator):
     return label_positive(candidate.decisions, estimator.classes_, estimator.pos_label_)
 
 
-def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
+def describe_uncertainty(estimator, guarantee, constraints):
     """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
@@ -107,21 +107,22 @@ def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
     return (
         "The population keeps the bound with a probability of "
         f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}. "
-        f"What this model keeps at this level: {_describe_limits(report, guarantee)}. "
+        f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
-        f"{advice}, lower confidence_level, or merge or leave out small groups "
+        f"{how_to_relax(constraints)}, lower confidence_level, or merge or leave out small groups "
         "(min_group_size)."
     )
 
 
-def _describe_limits(report, guarantee):
-    """The smallest tolerance that each constraint of a report keeps at the requested level."""
-    limits = np.ceil(1e3 * guarantee.limits) / 1e3
-    names = report["constraint"].unique().tolist()
-    stated = [f"a tolerance of {limit:g}" for limit in limits]
-    if len(names) == 1:
-        return stated[0]
-    return ", ".join(f"{name} {limit}" for name, limit in zip(names, stated, strict=True))
+def _describe_limits(constraints, limits):
+    """The smallest tolerance of each constraint that the population keeps."""
+    rounded = np.ceil(1e3 * limits) / 1e3
+    return ", ".join(
+        f"a ratio of {1.0 - limit:.3g} ({one.name})"
+        if one.is_ratio
+        else f"a tolerance of {limit:.3g} ({one.name})"
+        for one, limit in zip(constraints, rounded, strict=True)
+    )
 
 
 def _describe_violation(constraint, candidate):
