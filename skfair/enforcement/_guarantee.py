@@ -18,7 +18,7 @@ The choice of the tolerance hardly biases its own check. Write e for the error o
 data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
 first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
 tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. The
-difference between the models of the folds is an error of second order: `_ERROR_FACTOR` allows for
+difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
 it.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
@@ -36,11 +36,8 @@ N_FOLDS = 5
 _MAX_ROUNDS = 3
 """Rounds of folds at most."""
 
-_ERROR_FACTOR = 1.05
+_ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
-
-_MULTIPLE = _ERROR_FACTOR**-2
-"""Sample size that has these errors, in multiples of the effective size."""
 
 _AIM = 0.8
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
@@ -168,6 +165,8 @@ class _Evidence:
         self.training = training
         self.is_ratio = [one.is_ratio for one in constraint]
         self.is_smooth = np.array([one.statistic == "values" for one in constraint], dtype=bool)
+        # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
+        self.multiples = [_ERROR_FACTORS[one.statistic] ** -2 for one in constraint]
         self.first_slopes = np.array([_FIRST_SLOPES[one.statistic] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
@@ -178,7 +177,8 @@ class _Evidence:
 
         It is -inf where the gap itself is certain enough.
         """
-        rows = zip(self.posteriors, self.pooled, self._factors(self.training), strict=True)
+        factors = self._factors(self.training)
+        rows = zip(self.posteriors, self.pooled, factors, self.multiples, strict=True)
         return self.gaps - np.array([_largest_certain(*row, level) for row in rows])
 
     def lower(self, excess, slopes=1.0):
@@ -203,13 +203,14 @@ class _Evidence:
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
-        pairs = zip(self.posteriors, self._factors(training), strict=True)
-        kept = [one.probability(factor, _MULTIPLE) for one, factor in pairs]
+        rows = zip(self.posteriors, self._factors(training), self.multiples, strict=True)
+        kept = [one.probability(factor, multiple) for one, factor, multiple in rows]
         return max(0.0, 1.0 - sum(1.0 - probability for probability in kept))
 
     def limits(self, training, level):
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
-        rows = zip(self.posteriors, self._factors(training), self.is_ratio, strict=True)
+        factors = self._factors(training)
+        rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
         return np.array([_smallest_kept(*row, level) for row in rows])
 
     def _factors(self, training):
@@ -226,12 +227,12 @@ class _Evidence:
 
         The gap is assumed to be optimism, which is inversely proportional to the size.
         """
-        pairs = list(zip(self.posteriors, self._factors(training), strict=True))
+        rows = list(zip(self.posteriors, self._factors(training), self.multiples, strict=True))
 
         def are_certain(multiple):
             return all(
-                posterior.probability(factor / multiple, multiple * _MULTIPLE) >= level
-                for posterior, factor in pairs
+                posterior.probability(factor / multiple, multiple * effective) >= level
+                for posterior, factor, effective in rows
             )
 
         too_small, enough = 1.0, 2.0
@@ -245,7 +246,7 @@ class _Evidence:
         return float(enough)
 
 
-def _largest_certain(posterior, pooled, expected, level):
+def _largest_certain(posterior, pooled, expected, multiple, level):
     """The largest gap that keeps the tolerance with a probability; negative if there is none.
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
@@ -253,7 +254,7 @@ def _largest_certain(posterior, pooled, expected, level):
 
     @cache  # the search begins at its ends once more
     def excess(factor):
-        return posterior.probability(factor, _MULTIPLE) - level
+        return posterior.probability(factor, multiple) - level
 
     if excess(expected) >= 0.0:
         return np.inf
@@ -263,12 +264,12 @@ def _largest_certain(posterior, pooled, expected, level):
     return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
 
 
-def _smallest_kept(posterior, factor, is_ratio, level):
+def _smallest_kept(posterior, factor, multiple, is_ratio, level):
     """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
 
     @cache
     def excess(tolerance):
-        return posterior.probability(factor, _MULTIPLE, tolerance) - level
+        return posterior.probability(factor, multiple, tolerance) - level
 
     # A ratio cannot be less than 0, the tolerance 1.
     highest = 1.0 - _PRECISION if is_ratio else np.inf

@@ -16,7 +16,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.enforcement import fit_with_guarantee
-from skfair.enforcement._guarantee import _AIM, _ERROR_FACTOR, N_FOLDS, _assign_folds
+from skfair.enforcement._guarantee import _AIM, _ERROR_FACTORS, N_FOLDS, _assign_folds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -46,7 +46,7 @@ def decisions(groups, gap, rate=0.4):
 
 def margin(error, level=0.95):
     """Distance from a tolerance that the search aims at, of a standard error."""
-    return norm.ppf(1.0 - _AIM * (1.0 - level)) * _ERROR_FACTOR * error
+    return norm.ppf(1.0 - _AIM * (1.0 - level)) * _ERROR_FACTORS["decisions"] * error
 
 
 def make_exact_fit(groups, optimism=0.0):
@@ -175,7 +175,7 @@ def test_a_guarantee_is_given_only_where_out_of_fold_gaps_are_certain(slope):
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
     make_fit = make_slow_fit(groups, slope, 0.097, calls)
     result = fit_with_guarantee(constraint, 0.95, make_fit)
-    certain = 0.1 - norm.ppf(0.95) * _ERROR_FACTOR * 0.0049
+    certain = 0.1 - norm.ppf(0.95) * _ERROR_FACTORS["decisions"] * 0.0049
     assert result.probability >= 0.95
     assert calls[-1][2] <= certain + 2e-4  # a posterior is not quite normal
     assert calls[-1][2] >= certain - 0.005
@@ -187,7 +187,7 @@ def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_st
     result = fit_with_guarantee(constraint, 0.95, make_slow_fit(groups, 0.1, 0.16, calls))
     outside = calls[-1][2]
     assert result.probability < 0.2
-    stated = outside + norm.ppf(0.95) * _ERROR_FACTOR * 0.0049
+    stated = outside + norm.ppf(0.95) * _ERROR_FACTORS["decisions"] * 0.0049
     np.testing.assert_allclose(result.limits, [stated], atol=0.001)
     rounds = [tolerance for is_full, tolerance, _ in calls if not is_full]
     assert len(rounds) == 3 * N_FOLDS
@@ -227,7 +227,9 @@ def test_the_smallest_tolerance_that_is_kept_is_the_requested_one_if_that_is_jus
         DemographicParity(), target=np.ones(4000), groups=groups, tolerance=result.limits[0]
     )
     posterior = stated.constraints[0].posterior(decisions(groups, result.tolerances[0]))
-    assert posterior.probability(1.0, _ERROR_FACTOR**-2) == pytest.approx(0.95, abs=0.01)
+    assert posterior.probability(1.0, _ERROR_FACTORS["decisions"] ** -2) == pytest.approx(
+        0.95, abs=0.01
+    )
 
 
 def test_the_gap_of_ranks_that_pooled_scores_of_several_models_hide_is_added():
@@ -257,7 +259,7 @@ def test_the_smallest_ratio_that_is_kept():
     result = fit_with_guarantee(constraint, 0.95, lambda *_: lambda tolerances: scores)
     assert result.probability < 1e-6
     # The logarithm of the ratio has the variance of the delta method.
-    error = _ERROR_FACTOR * np.sqrt(0.7 / 0.3 / 2000 + 0.5 / 0.5 / 2000)
+    error = _ERROR_FACTORS["decisions"] * np.sqrt(0.7 / 0.3 / 2000 + 0.5 / 0.5 / 2000)
     assert 1.0 - result.limits[0] == pytest.approx(0.6 * np.exp(-1.645 * error), abs=0.005)
 
 
