@@ -220,7 +220,7 @@ def _enforce_briefly(fitter, start):
     counts_any = "decisions" in fitter.constraint.statistics
     if not counts_any and start.result.status == "infeasible":
         return start  # mean losses are the public metric: no correction changes them
-    return _enforce_auto(fitter, start, partial(polish, max_rounds=2, max_breadth=1))
+    return _enforce_auto(fitter, start, partial(polish, max_rounds=1, max_breadth=1))
 
 
 def _correct(fitter, start):

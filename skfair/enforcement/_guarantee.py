@@ -4,8 +4,8 @@ The training data says little about the population's gap, because the fit has mo
 to the tolerance. Out-of-fold decisions say more. Folds are fitted at the tolerance that is
 returned, and their evidence is the probability that is reported:
 
-1. Fit at the requested tolerance. Where the constraint is active, the posterior of the population's
-   gap, as far as sampling noise alone goes, gives a first, smaller tolerance.
+1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
+   alone goes, says whether a smaller tolerance is needed, and which.
 2. Fit at this tolerance without each of five folds in turn. The posterior of the gap of the pooled
    out-of-fold decisions gives the probability that the population keeps the requested tolerance.
    If it is large enough, the search ends.
@@ -99,21 +99,18 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
     of tolerances, which fits these rows, or all samples where rows are None. It may start from its
     own last fit, the first time from ``start``, and returns a candidate with the ``scores`` of all
-    samples, which ``is_plain`` where no constraint has moved it. Samples of equal code in
-    `clusters` are in one fold, and their errors are correlated. Where the training data is too
-    small, the guarantee is that of the most certain fit.
+    samples. Samples of equal code in `clusters` are in one fold, and their errors are correlated.
+    Where the training data is too small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIM * risk
-    # Step 1: fit at the requested tolerances. Sampling noise lowers those of active constraints.
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers.
     fit = make_fit(None, None)
     first = fit(requested)
-    tolerances = requested
-    if not first.is_plain:
-        training = constraint.gaps(first.scores)
-        noise = _Evidence(constraint, requested, first.scores, training, clusters)
-        tolerances = noise.lower(noise.excess(aim))
+    training = constraint.gaps(first.scores)
+    noise = _Evidence(constraint, requested, first.scores, training, clusters)
+    tolerances = noise.lower(noise.excess(aim))
     # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
     folds = _Folds(constraint, make_fit, first, clusters)
     rounds = [folds.evaluate(tolerances, clusters)]
@@ -134,6 +131,8 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     size_factor = 1.0
     if probability < confidence:
         size_factor = best.required_size_factor(training, 1.0 - risk)
+    elif (limits > requested).any():  # one constraint needs more than its share of the risk
+        limits = requested
     return Guarantee(candidate, best.tolerances, probability, size_factor, limits)
 
 
