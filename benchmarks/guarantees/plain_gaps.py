@@ -73,7 +73,7 @@ def pool(kind, tolerance, level, cells):
         chosen = [fit[what] for fit in (fits if among is None else among)]
         return float(np.mean(chosen)) if chosen else np.nan
 
-    given = [fit for fit in fits if fit["guaranteed"]]
+    guaranteed = [fit for fit in fits if fit["guaranteed"]]
     refused = [fit for fit in fits if not fit["guaranteed"]]
     ratios = [
         np.median([one[str(level)]["seconds"] for one in records])
@@ -87,10 +87,10 @@ def pool(kind, tolerance, level, cells):
         "level": level,
         "redraws": len(fits),
         "guaranteed": mean("guaranteed"),
-        "broken / all": sum(not fit["kept"] for fit in given) / max(1, len(fits)),
-        "broken / guaranteed": 1.0 - mean("kept", given),
+        "broken / all": sum(not fit["kept"] for fit in guaranteed) / max(1, len(fits)),
+        "broken / guaranteed": 1.0 - mean("kept", guaranteed),
         "2 s.e.": 2.0 * np.sqrt((1.0 - level) * level / max(1, len(fits))),
-        "stated": mean("probability", given),
+        "stated": mean("probability", guaranteed),
         "limit exceeded": 1.0 - mean("limit kept"),
         "of refused": 1.0 - mean("limit kept", refused),
         "accuracy lost": mean("accuracy", plain) - mean("accuracy"),

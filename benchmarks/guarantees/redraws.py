@@ -220,7 +220,7 @@ def _population_of(case):
 
 
 @cache
-def requested(name):
+def requirements(name):
     """The constraints and the tolerance of a case: of a cell, from its plain gap or its noise."""
     case = CASES[name]
     tolerance, constraint = case.tolerance, case.constraint
@@ -240,13 +240,13 @@ def _measure_plain_fits(case):
     The samples are others than those of the redraws.
     """
     samples = population(case.population)
-    (whole,) = _bind(case.constraint, 1.0, samples)
+    (constraint,) = _bind(case.constraint, 1.0, samples)
     gaps = []
     for seed in range(_N_PLAIN):
         rows = _draw_rows(case, len(samples.target), [8, seed])
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
         scores = model.decision_function(samples.X)
-        gaps.append((whole.gap(scores), whole.take(rows).gap(scores[rows])))
+        gaps.append((constraint.gap(scores), constraint.take(rows).gap(scores[rows])))
     gaps = np.array(gaps)
     noise = 1.645 * np.std(gaps[:, 1] - gaps[:, 0], ddof=1)
     return {"plain gap": float(gaps[:, 0].mean()), "noise": float(noise)}
@@ -262,7 +262,7 @@ def _bind(constraint, tolerance, samples):
 @cache
 def bound(name):
     """The constraints of a case, on its population."""
-    return _bind(*requested(name), _population_of(CASES[name]))
+    return _bind(*requirements(name), _population_of(CASES[name]))
 
 
 def _draw_rows(case, n_rows, seed):
@@ -298,7 +298,7 @@ def _classifier(case):
 
 
 def _fit(name, samples, rows, level):
-    case, (constraint, tolerance) = CASES[name], requested(name)
+    case, (constraint, tolerance) = CASES[name], requirements(name)
     model = _classifier(case).set_params(
         constraint=constraint, tolerance=tolerance, confidence_level=level
     )

@@ -203,19 +203,19 @@ class _Evidence:
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
         rows = zip(self.posteriors, self._factors(training), self.multiples, strict=True)
-        kept = [one.probability(factor, multiple) for one, factor, multiple in rows]
-        return max(0.0, 1.0 - sum(1.0 - probability for probability in kept))
+        probabilities = [one.probability(factor, multiple) for one, factor, multiple in rows]
+        return max(0.0, 1.0 - sum(1.0 - probability for probability in probabilities))
 
     def limits(self, training, level):
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
         factors = self._factors(training)
         rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
-        return np.array([_smallest_kept(*row, level) for row in rows])
+        return np.array([_find_limit(*row, level) for row in rows])
 
     def _factors(self, training):
         """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
 
-        Smaller training gaps promise nothing. The excess of a fit that violates tolerances counts.
+        Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
         """
         excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
         expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
@@ -263,7 +263,7 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
     return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
 
 
-def _smallest_kept(posterior, factor, multiple, is_ratio, level):
+def _find_limit(posterior, factor, multiple, is_ratio, level):
     """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
 
     @cache

@@ -11,11 +11,11 @@ from benchmarks.timing import FULL, QUICK
 from skfair.constraints import BoundedGroupLoss, DemographicParity
 
 
-def fit(guaranteed=True, kept=True, limit_kept=True, probability=0.96, seconds=3.0):
+def fit(guaranteed=True, holds=True, limit_holds=True, probability=0.96, seconds=3.0):
     return {
         "guaranteed": guaranteed,
-        "kept": kept,
-        "limit kept": limit_kept,
+        "kept": holds,
+        "limit kept": limit_holds,
         "probability": probability,
         "accuracy": 0.8,
         "seconds": seconds,
@@ -28,7 +28,7 @@ def record(seconds=3.0, **values):
 
 
 def test_shares_are_pooled_over_populations_and_times_are_not():
-    first = [record(), record(kept=False), record(guaranteed=False, limit_kept=False)]
+    first = [record(), record(holds=False), record(guaranteed=False, limit_holds=False)]
     second = [record(seconds=7.0)]
     row = plain_gaps.pool("losses", "0.95", 0.95, [first, second])
     assert row["redraws"] == 4
@@ -43,11 +43,11 @@ def test_shares_are_pooled_over_populations_and_times_are_not():
 
 
 def test_a_false_guarantee_among_few_is_checked_among_all_alone():
-    row = plain_gaps.pool("losses", "0.95", 0.95, [[record(kept=False)] * 9 + [record()]])
+    row = plain_gaps.pool("losses", "0.95", 0.95, [[record(holds=False)] * 9 + [record()]])
     checks = {check.what.split(",")[0]: check for check in plain_gaps._check(row)}
     assert checks["broken / all"].outcome == checks["broken / guaranteed"].outcome == "no"
     refused = [record(guaranteed=False)] * 99
-    row = plain_gaps.pool("losses", "0.95", 0.95, [[record(kept=False), *refused]])
+    row = plain_gaps.pool("losses", "0.95", 0.95, [[record(holds=False), *refused]])
     checks = {check.what.split(",")[0]: check for check in plain_gaps._check(row)}
     assert checks["broken / all"].outcome == checks["limit of refused exceeded"].outcome == "yes"
     assert "broken / guaranteed" not in checks
@@ -106,7 +106,7 @@ def small(monkeypatch):
     X = rng.normal(size=(300, 2)) + groups[:, np.newaxis]
     y = (X.sum(axis=1) + rng.logistic(size=300) > 1).astype(int)
     monkeypatch.setitem(REPORTING, "households", lambda: (X, y, groups))
-    caches = redraws.population, redraws.bound, redraws.requested, redraws._measure_plain_fits
+    caches = redraws.population, redraws.bound, redraws.requirements, redraws._measure_plain_fits
     for cached in caches:
         cached.cache_clear()
     yield "households"
@@ -125,13 +125,13 @@ def test_tolerances_are_multiples_of_the_plain_gap_and_of_the_noise(small, monke
     monkeypatch.setitem(CASES, "noise", noisy)
     plain = redraws._measure_plain_fits(parity)
     assert 0.2 < plain["plain gap"] < 0.8
-    assert redraws.requested("gap") == ("demographic_parity", 0.5 * plain["plain gap"])
-    assert redraws.requested("noise")[1] == 2.0 * plain["noise"]
+    assert redraws.requirements("gap") == ("demographic_parity", 0.5 * plain["plain gap"])
+    assert redraws.requirements("noise")[1] == 2.0 * plain["noise"]
     # 1.645 standard errors of a gap of two groups of 75 with rates of about .3 and .7.
     assert plain["noise"] == pytest.approx(1.645 * np.sqrt(2 * 0.21 / 75), rel=0.35)
-    constraint, tolerance = redraws.requested("ratio")
+    constraint, tolerance = redraws.requirements("ratio")
     assert constraint.ratio == 1.0 - tolerance
-    constraint, tolerance = redraws.requested("loss")
+    constraint, tolerance = redraws.requirements("loss")
     assert constraint.upper_bound == tolerance
     (one,) = redraws.bound("ratio")
     assert one.tolerance == pytest.approx(0.5 * redraws._measure_plain_fits(ratio)["plain gap"])
