@@ -121,7 +121,7 @@ class ConstrainedClassifierCV(
         each held to its own tolerance. None only calibrates the classifier.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
+        Level at which the tolerance is guaranteed for the population too, as in
         `ConstrainedERMClassifier`: the final linear model is then held to a smaller one.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With

@@ -47,7 +47,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         them.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population keeps the tolerance too, as in
+        Level at which the tolerance is guaranteed for the population too, as in
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence.
