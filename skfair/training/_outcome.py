@@ -104,9 +104,11 @@ def describe_uncertainty(estimator, guarantee, constraints):
         else f"about {times:.1f} times as many samples would be enough, "
         f"{np.ceil(times * n):.0f} of it"
     )
+    # Rounded down, so that it never seems to be enough.
+    probability = np.floor(1e3 * guarantee.probability) / 1e3
     return (
         "The population keeps the bound with a probability of "
-        f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}. "
+        f"{probability:.3g} only, but confidence_level={estimator.confidence_level:g}. "
         f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{how_to_relax(constraints)}, lower confidence_level, or merge or leave out small groups "

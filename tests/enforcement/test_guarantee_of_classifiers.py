@@ -149,6 +149,8 @@ def test_the_warning_about_a_small_sample_names_the_required_number():
         model.fit(X, y, sensitive_features=groups)
     (message,) = [str(one.message) for one in warned]
     assert re.search(r"group 'few', has n=12; about \d+", message)
+    probability = float(re.search(r"with a probability of ([.\d]+) only", message)[1])
+    assert 0.0 <= model.guarantee_probability_ - probability < 1e-3
     stated = float(re.search(r"keeps a tolerance of ([.\d]+) \(DemographicParity\)", message)[1])
     assert 0.05 < model.guaranteed_tolerances_[0] <= stated < 1.0
     assert stated == pytest.approx(model.guaranteed_tolerances_[0], abs=1.1e-3)
