@@ -45,8 +45,8 @@ _AIM = 0.8
 _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
 """Fall of an out-of-fold gap per unit of the training gap, before it is measured, by statistic."""
 
-_MIN_SLOPE = 0.1
-"""Smallest fall that is believed."""
+_MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
+"""Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
 
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
@@ -143,7 +143,7 @@ def _slopes(rounds):
         steps = before.training - after.training
         is_measured = steps > _MIN_STEP
         falls = (before.gaps - after.gaps) / np.where(is_measured, steps, 1.0)
-        slopes = np.where(is_measured, np.clip(falls, _MIN_SLOPE, 1.0), slopes)
+        slopes = np.where(is_measured, np.clip(falls, after.min_slopes, 1.0), slopes)
     return slopes
 
 
@@ -167,6 +167,7 @@ class _Evidence:
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
         self.multiples = [_ERROR_FACTORS[one.statistic] ** -2 for one in constraint]
         self.first_slopes = np.array([_FIRST_SLOPES[one.statistic] for one in constraint])
+        self.min_slopes = np.array([_MIN_SLOPES[one.statistic] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)

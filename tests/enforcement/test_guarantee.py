@@ -386,3 +386,28 @@ def test_declared_copies_do_not_add_certainty():
     clustered = fit_with_guarantee(thrice, 0.95, make_fit, copies)
     assert clustered.tolerances[0] == pytest.approx(single.tolerances[0], abs=0.002)
     assert fit_with_guarantee(thrice, 0.95, make_fit).tolerances[0] > single.tolerances[0] + 0.01
+
+
+def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance():
+    # The second round's gap is as large as the first one's, by chance; the third falls in full.
+    groups, calls = np.repeat([0, 1], 20_000), []
+    constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances):
+            if rows is not None and (not calls or calls[-1] != tolerances[0]):
+                calls.append(tolerances[0])
+            noise = 0.03 if len(calls) < 3 else 0.0
+            if len(calls) == 1:
+                noise = 0.01
+            return scores_at(groups, tolerances[0], rows, noise)
+
+        return fit
+
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    assert len(calls) == 3
+    assert result.tolerances == calls[-1:]
+    assert result.probability >= 0.95
+    # Two times the excess of the second round at most, and not a gap of a few samples.
+    excess = calls[1] + 0.03 - (0.1 - margin(0.0049))
+    assert calls[2] == pytest.approx(calls[1] - 2.0 * excess, abs=0.002)
