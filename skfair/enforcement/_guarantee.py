@@ -39,7 +39,7 @@ _MAX_ROUNDS = 3
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
 
-_AIM = 0.8
+_AIM = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
 _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
