@@ -223,8 +223,9 @@ def cluster_effects(events, values, clusters):
     samples, event, shares = events.memberships
     deviations = shares * (values[samples] - events.means(values)[event])
     # Sum the errors, and the shares, of each event and cluster.
-    keys, sums = np.unique((event, clusters[samples]), axis=1, return_inverse=True)
-    sums = sums.ravel()
+    n_codes = int(clusters.max()) + 1
+    keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
+    keys = np.divmod(keys, n_codes)
     errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
     # Compare their squares with those of independent samples.
@@ -237,8 +238,7 @@ def cluster_effects(events, values, clusters):
     correction = n_clusters / np.maximum(n_clusters - 1.0, 0.5)
     effects = np.maximum(1.0, correction * squares / independent)
     # Clusters that span events correlate their means.
-    shape = events.n_events, int(clusters.max()) + 1
-    shared = sparse.csr_array((errors, tuple(keys)), shape=shape)
+    shared = sparse.csr_array((errors, keys), shape=(events.n_events, n_codes))
     covariance = (shared @ shared.T).toarray()
     if not (covariance - np.diag(np.diag(covariance))).any():
         return effects, None
