@@ -11,8 +11,9 @@ from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
 from benchmarks.guarantees.overfitting import overfitted_forest
+from benchmarks.guarantees.plain_gaps import redraws
 from benchmarks.guarantees.rate_ratios import rate_ratios
-from benchmarks.guarantees.redraws import redraw_kinds, redraws
+from benchmarks.guarantees.redraws import redraw_kinds
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
@@ -146,7 +147,7 @@ def main(arguments):
     """Run benchmarks and print their tables. A failed check does not stop the run."""
     options = _parse(arguments)
     budget = QUICK if options.quick else FULL
-    budget = budget._replace(recorded_only=options.recorded)
+    budget = budget._replace(recorded_only=options.recorded, cells=tuple(options.cells))
     checks = []
     for name in options.names or BENCHMARKS:
         start = perf_counter()
@@ -181,6 +182,13 @@ def _parse(arguments):
         "--recorded",
         action="store_true",
         help="show the runs that are stored on disk and compute none",
+    )
+    parser.add_argument(
+        "--cells",
+        nargs="+",
+        default=(),
+        metavar="TEXT",
+        help="of redraws, only the cells whose name contains one of these texts",
     )
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(BENCHMARKS))

@@ -20,6 +20,7 @@ class Budget(NamedTuple):
     n_runs: int  # runs with the seeds 0, 1, ...; timings are their medians
     fraction: float  # of the iterations that a paper reports
     recorded_only: bool = False  # load stored records and make no runs
+    cells: tuple = ()  # texts in the names of the cells that are run; all of them by default
 
 
 FULL = Budget(n_runs=5, fraction=1.0)

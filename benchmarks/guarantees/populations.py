@@ -14,6 +14,9 @@ from skfair.groups import Samples, check_groups
 SIZE = 100_000
 """Number of samples that represent a generated population."""
 
+HOUSEHOLD = 3
+"""Number of consecutive samples of a household."""
+
 
 def population_of(X, y, groups, weights=None):
     """A population: features, labels 0 and 1, groups and weights, as `Samples`."""
@@ -82,11 +85,57 @@ def _two_attributes(seed):
     return X, (scores > np.median(scores)).astype(int), groups
 
 
+def _unequal_noise(seed, slopes, noises, shares=(0.3, 0.7)):
+    """One linear model of the labels, whose noise is larger in the first groups."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(len(shares), size=SIZE, p=shares)
+    X = rng.normal(size=(SIZE, len(slopes)))
+    scores = X @ np.asarray(slopes) + np.asarray(noises)[groups] * rng.logistic(size=SIZE)
+    return X, (scores > 0).astype(int), groups
+
+
+def _distinct_rows(seed, slopes, n_values=3):
+    """Columns of two values and one of three: few distinct rows, whose scores are tied."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(2, size=SIZE, p=[0.4, 0.6])
+    binary = rng.random((SIZE, len(slopes) - 1)) < np.array([0.4, 0.6])[groups][:, np.newaxis]
+    X = np.column_stack([binary, rng.integers(n_values, size=SIZE)]).astype(float)
+    scores = X @ np.asarray(slopes)
+    scores += rng.logistic(size=SIZE) - np.median(scores)
+    return X, (scores > 0).astype(int), groups
+
+
+def _rare_positives(seed):
+    """One of a hundred labels is positive, twice as often in one of two groups."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(2, size=SIZE, p=[0.5, 0.5])
+    X = rng.normal(size=(SIZE, 6)) + 0.3 * groups[:, np.newaxis]
+    scores = X.sum(axis=1) + rng.logistic(size=SIZE)
+    return X, (scores > np.quantile(scores, 0.99)).astype(int), groups
+
+
+def _households(seed):
+    """Consecutive triples of one group, whose features and labels are correlated."""
+    rng = np.random.default_rng(seed)
+    homes = np.arange(SIZE) // HOUSEHOLD
+    groups = rng.choice(2, size=homes[-1] + 1, p=[0.4, 0.6])[homes]
+    shared = rng.normal(size=(homes[-1] + 1, 8))[homes]
+    X = 0.8 * shared + 0.6 * rng.normal(size=(SIZE, 8))
+    X[:, :2] += 0.4 * groups[:, np.newaxis]
+    scores = X @ np.full(8, 0.4) + rng.logistic(size=homes[-1] + 1)[homes]
+    return X, (scores > np.median(scores)).astype(int), groups
+
+
 TUNING = {
     "tuning: 30 columns": lambda: _linear(101, [0.3, 0.7], 30, 0.5),
     "tuning: separable": lambda: _linear(102, [0.3, 0.7], 30, 0.5, noise=1e-9),
     "tuning: mislabelled": lambda: _label_noise(103, 30),
     "tuning: 4 groups": lambda: _linear(104, [0.25] * 4, 10, 0.4),
+    "tuning: unequal noise": lambda: _unequal_noise(
+        900, [1.0, 0.7, -0.5, *[0.0] * 27], [0.96, 0.6]
+    ),
+    "tuning: opportunity": lambda: _linear(201, [0.3, 0.7], 30, 0.5),
+    "tuning: 24 rows": lambda: _distinct_rows(77, [1.0, 0.7, -0.5, 0.4]),
 }
 
 REPORTING = {
@@ -104,6 +153,17 @@ REPORTING = {
     "30 columns": lambda: _linear(12, [0.35, 0.65], 30, 0.6),
     "40 columns": lambda: _linear(13, [0.3, 0.3, 0.4], 40, 0.6),
     "two attributes": lambda: _two_attributes(14),
+    "unequal noise": lambda: _unequal_noise(
+        15, [0.9, 0.6, 0.6, -0.4, *[0.0] * 26], [1.0, 0.5], [0.35, 0.65]
+    ),
+    "noise, 10 columns": lambda: _unequal_noise(16, np.full(10, 0.4), [0.8, 0.5], [0.4, 0.6]),
+    "36 rows": lambda: _distinct_rows(17, [0.8, 0.5, 0.3], 9),
+    "48 rows": lambda: _distinct_rows(18, [0.6, 0.5, -0.4, 0.3], 6),
+    "rare positives": lambda: _rare_positives(19),
+    "households": lambda: _households(20),
+    "6 groups": lambda: _linear(21, [0.3, 0.25, 0.2, 0.12, 0.08, 0.05], 10, 0.5),
+    "8 groups": lambda: _linear(22, np.full(8, 0.125), 12, 0.4),
+    "30 columns, opportunity": lambda: _linear(23, [0.4, 0.6], 30, 0.5, signal=0.3),
     "Adult": lambda: _data("Adult"),
     "COMPAS": lambda: _data("COMPAS"),
     "ACS": lambda: _data("ACSIncome"),
@@ -117,10 +177,15 @@ REAL = ("Adult", "COMPAS", "ACS", "bank", "law school")
 
 
 class Case(NamedTuple):
-    """A population, the sample size, and the requirements of the fit."""
+    """A population, the sample size, and the requirements of the fit.
+
+    Where a `unit` is named, the tolerance is a multiple of it: of the "plain gap", the mean gap of
+    plain fits in the population, or of the "noise", 1.645 standard errors of the sample's gap.
+    """
 
     population: str
     n_samples: int
     constraint: object
-    tolerance: float
+    tolerance: float = 0.0
     model: str = "linear"
+    unit: str | None = None

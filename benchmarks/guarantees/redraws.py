@@ -19,7 +19,14 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case, population_of
+from benchmarks.guarantees.populations import (
+    HOUSEHOLD,
+    REAL,
+    REPORTING,
+    TUNING,
+    Case,
+    population_of,
+)
 from benchmarks.tables import FOLDER as FIGURES
 from benchmarks.tables import Check, Report, record_table
 from skfair.classification import (
@@ -45,6 +52,9 @@ LEVELS = (0.95, 0.8)
 
 _N_REDRAWS, _MAX_OF_ANY_MODEL = 300, 200
 """Redraws of a case by default, and the maximum around any model."""
+
+_N_PLAIN = 40
+"""Plain fits from which the plain gap and the noise of a cell are measured."""
 
 _CHUNK = 10
 _N_BINS = 20
@@ -95,7 +105,83 @@ CASES = {
     "ratio: 5 columns": Case("5 columns", 4_000, DemographicParity(ratio=0.8), 0.0),
     "ratio: label shift": Case("label shift", 4_000, DemographicParity(ratio=0.8), 0.0),
 }
-"""Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``."""
+"""Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``; cells, at
+multiples of the plain gap, are added below."""
+
+CELLS = {
+    "demographic parity": {
+        "30 columns": Case("30 columns", 2_000, "demographic_parity"),
+        "6 groups": Case("6 groups", 5_000, "demographic_parity"),
+        "8 groups": Case("8 groups", 8_000, "demographic_parity"),
+        "rare positives": Case("rare positives", 20_000, "demographic_parity"),
+        "36 rows": Case("36 rows", 2_000, "demographic_parity"),
+    },
+    "equal opportunity": {
+        "30 columns": Case("30 columns, opportunity", 2_000, "equal_opportunity"),
+        "40 columns": Case("40 columns", 3_000, "equal_opportunity"),
+        "60 columns": Case("60 columns", 4_000, "equal_opportunity"),
+        "6 groups": Case("6 groups", 6_000, "equal_opportunity"),
+        "rare positives": Case("rare positives", 20_000, "equal_opportunity"),
+    },
+    "false positive rates": {
+        "30 columns": Case("30 columns", 2_000, "false_positive_rate_parity"),
+        "ties": Case("ties", 3_000, "false_positive_rate_parity"),
+    },
+    "equalized odds": {
+        "5 columns": Case("5 columns", 4_000, "equalized_odds"),
+        "misspecified": Case("misspecified", 4_000, "equalized_odds"),
+    },
+    "error rates": {
+        "30 columns": Case("unequal noise", 2_000, "error_rate_parity"),
+        "label shift": Case("label shift", 4_000, "error_rate_parity"),
+        "36 rows": Case("36 rows", 3_000, "error_rate_parity"),
+    },
+    "losses": {
+        "30 columns": Case("unequal noise", 2_000, "loss_parity"),
+        "10 columns": Case("noise, 10 columns", 2_000, "loss_parity"),
+        "mislabelled": Case("mislabelled", 2_000, "loss_parity"),
+        "6 groups": Case("6 groups", 5_000, "loss_parity"),
+    },
+    "largest loss": {"label shift": Case("label shift", 4_000, BoundedGroupLoss(1.0))},
+    "conditional parity": {
+        "ties": Case("ties", 4_000, ConditionalDemographicParity(0)),
+        "36 rows": Case("36 rows", 4_000, ConditionalDemographicParity(0)),
+    },
+    "partial parity": {
+        "36 rows": Case("36 rows", 4_000, PartialStatisticalParity((0.2, 0.7))),
+        "48 rows": Case("48 rows", 4_000, PartialStatisticalParity((0.2, 0.7))),
+        "label shift": Case("label shift", 4_000, PartialStatisticalParity((0.2, 0.7))),
+    },
+    "ratios": {
+        "5 columns": Case("5 columns", 4_000, DemographicParity(ratio=0.8)),
+        "label shift": Case("label shift", 4_000, DemographicParity(ratio=0.8)),
+    },
+    "households": {"groups": Case("households", 3_000, "demographic_parity")},
+}
+"""Samples of each kind, at tolerances `TOLERANCES`; pooled over populations at one tolerance."""
+
+TOLERANCES = {
+    "0.95": (0.95, "plain gap"),
+    "1.1": (1.1, "plain gap"),
+    "0.8": (0.8, "plain gap"),
+    "0.6": (0.6, "plain gap"),
+    "1.4": (1.4, "plain gap"),
+    "noise": (2.0, "noise"),
+}
+"""Tolerances of cells: multiples of the plain gap, the nearest first, and twice the noise."""
+
+
+def name_cell(kind, name, tolerance):
+    """The name of a cell among `CASES`."""
+    return f"cell: {kind}, {name} at {tolerance}"
+
+
+CASES |= {
+    name_cell(kind, name, tolerance): case._replace(tolerance=multiple, unit=unit)
+    for tolerance, (multiple, unit) in TOLERANCES.items()
+    for kind, cases in CELLS.items()
+    for name, case in cases.items()
+}
 
 KINDS = {
     "30 columns, FPR": 100,
@@ -109,7 +195,7 @@ KINDS = {
 }
 """Redraws of cases that ``python -m benchmarks redraw-kinds`` reports; networks take longer."""
 
-_APART = ("tuning", "ratio", *KINDS)
+_APART = ("tuning", "ratio", "cell", *KINDS)
 """Prefixes of the names of cases that ``python -m benchmarks redraws`` does not report."""
 
 _BASES = {
@@ -134,20 +220,65 @@ def _population_of(case):
 
 
 @cache
+def requirements(name):
+    """The constraints and the tolerance of a case: of a cell, from its plain gap or its noise."""
+    case = CASES[name]
+    tolerance, constraint = case.tolerance, case.constraint
+    if case.unit is not None:
+        tolerance *= _measure_plain_fits(case._replace(tolerance=0.0, unit=None))[case.unit]
+        if isinstance(constraint, BoundedGroupLoss):
+            constraint = BoundedGroupLoss(tolerance)
+        elif getattr(constraint, "ratio", None) is not None:
+            constraint = DemographicParity(ratio=max(0.0, 1.0 - tolerance))
+    return constraint, tolerance
+
+
+@cache
+def _measure_plain_fits(case):
+    """Mean gap of plain fits in the population, and 1.645 standard errors of a sample's gap.
+
+    The samples are others than those of the redraws.
+    """
+    samples = population(case.population)
+    (constraint,) = _bind(case.constraint, 1.0, samples)
+    gaps = []
+    for seed in range(_N_PLAIN):
+        rows = _draw_rows(case, len(samples.target), [8, seed])
+        model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
+        scores = model.decision_function(samples.X)
+        gaps.append((constraint.gap(scores), constraint.take(rows).gap(scores[rows])))
+    gaps = np.array(gaps)
+    noise = 1.645 * np.std(gaps[:, 1] - gaps[:, 0], ddof=1)
+    return {"plain gap": float(gaps[:, 0].mean()), "noise": float(noise)}
+
+
+def _bind(constraint, tolerance, samples):
+    """One or several constraints on a population."""
+    names = constraint if isinstance(constraint, list) else [constraint]
+    constraints = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in names]
+    return [one.bind(samples, Sigmoid(), LogisticLoss(), tolerance) for one in constraints]
+
+
+@cache
 def bound(name):
     """The constraints of a case, on its population."""
-    case = CASES[name]
-    names = case.constraint if isinstance(case.constraint, list) else [case.constraint]
-    constraints = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in names]
-    arguments = _population_of(case), Sigmoid(), LogisticLoss(), case.tolerance
-    return [one.bind(*arguments) for one in constraints]
+    return _bind(*requirements(name), _population_of(CASES[name]))
+
+
+def _draw_rows(case, n_rows, seed):
+    """Rows of a sample of the population's `n_rows`; households are drawn as a whole."""
+    rng = np.random.default_rng(seed)
+    if case.population != "households":
+        return rng.integers(n_rows, size=case.n_samples)
+    first = HOUSEHOLD * rng.integers(n_rows // HOUSEHOLD, size=case.n_samples // HOUSEHOLD)
+    return (first[:, np.newaxis] + np.arange(HOUSEHOLD)).ravel()
 
 
 def redraw(name, seed):
     """Fit one sample without a guarantee and at every level; evaluate fits in the population."""
     case = CASES[name]
     samples = _population_of(case)
-    rows = np.random.default_rng([7, seed]).integers(len(samples.target), size=case.n_samples)
+    rows = _draw_rows(case, len(samples.target), [7, seed])
     record = {"seed": seed, "plain": _fit(name, samples, rows, None)}
     return record | {str(level): _fit(name, samples, rows, level) for level in LEVELS}
 
@@ -167,10 +298,11 @@ def _classifier(case):
 
 
 def _fit(name, samples, rows, level):
-    case = CASES[name]
+    case, (constraint, tolerance) = CASES[name], requirements(name)
     model = _classifier(case).set_params(
-        constraint=case.constraint, tolerance=case.tolerance, confidence_level=level
+        constraint=constraint, tolerance=tolerance, confidence_level=level
     )
+    metadata = {"groups": rows // HOUSEHOLD} if case.population == "households" else {}
     labels = samples.groups.single_attribute_codes()[0][samples.groups.codes[rows]]
     start = process_time()
     with warnings.catch_warnings():
@@ -180,25 +312,30 @@ def _fit(name, samples, rows, level):
             samples.target[rows] > 0,
             sensitive_features=labels,
             sample_weight=samples.weights[rows],
+            **metadata,
         )
     seconds = process_time() - start
     scores = model.decision_function(samples.X)
     decisions = scores > 0
+    gaps = np.array([part.gap(scores) for part in bound(name)])
     return {
         "probability": model.guarantee_probability_,
         "guaranteed": model.status_ not in ("uncertain", "infeasible"),
-        "kept": all(part.gap(scores) <= part.tolerance for part in bound(name)),
+        "kept": bool((gaps <= [part.tolerance for part in bound(name)]).all()),
+        "limit kept": bool((gaps <= model.guaranteed_tolerances_).all()),
         "accuracy": float(np.average(decisions == (samples.target > 0), weights=samples.weights)),
         "is_constant": bool(decisions.all() or not decisions.any()),
         "seconds": seconds,
     }
 
 
-def records_of(name, n_redraws):
-    """The first redraws of a case; missing ones are made."""
+def records_of(name, n_redraws, recorded_only=False):
+    """The first redraws of a case; missing ones are made, unless only stored ones are wanted."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.jsonl"
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if recorded_only:
+        return known[:n_redraws]
     if len(known) < n_redraws and name not in _compiled:
         redraw(name, 0)  # compiles, so that no timing includes it
         _compiled.add(name)
@@ -300,8 +437,8 @@ def redraw_kinds(budget):
     return Report("Shares of redraws", rows, _check(rows))
 
 
-def redraws(budget):
-    """Violations of guaranteed tolerances in redraws of populations, with confidence_level."""
+def redraw_cases(budget):
+    """Violations of guaranteed tolerances in redraws of the cases that are reported."""
     n_redraws = max(1, round(_N_REDRAWS * budget.fraction))
     names = [name for name in CASES if not name.startswith(_APART)]
     rows, bins = table(names, n_redraws)

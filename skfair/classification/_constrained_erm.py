@@ -65,7 +65,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         ``decision_function``), its value and standard error, and gap and tolerance of the
         constraint; empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
-    {guarantee_probability_, tightened_tolerances_}
+    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but none were passed. Else "infeasible": the
         bound is not met. Else "uncertain": the population keeps it with a smaller probability than

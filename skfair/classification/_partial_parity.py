@@ -93,7 +93,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     ----------
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, thresholds_}
     {multipliers_, objective_, constraint_violation_, partial_report, guarantee_probability_}
-    {tightened_tolerances_}
+    {tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups were passed. Else "infeasible": the tolerance is not kept. Else
         "uncertain": the population keeps it with a smaller probability than ``confidence_level``.

@@ -152,6 +152,7 @@ class PartialParityPostprocessor(
     {guarantee_probability_}
     tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
+    {guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups were passed. "infeasible": the tolerance is exceeded.
         "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
@@ -346,7 +347,7 @@ class PartialParityPostprocessor(
             unconstrained_attributes(fitted["constraint_report_"]) if training.lacks_groups else {}
         )
         store_fit(self, fitted | feature_attributes(estimator))
-        self._warn(guarantee, bound.tolerance)
+        self._warn(guarantee, bound)
         if self.confidence_level is not None:
             fair_scores = guarantee.candidate.scores
             warn_of_rare_decisions(samples.weights, fair_scores, samples.y_score)
@@ -423,11 +424,11 @@ class PartialParityPostprocessor(
         outcome = {"constraint_report_": report, "constraint_violation_": excess}
         return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
 
-    def _warn(self, guarantee, tolerance):
+    def _warn(self, guarantee, bound):
         """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
         if self.status_ == "infeasible":
             warn(
-                f"The difference exceeds the tolerance of {tolerance:g} by at least "
+                f"The difference exceeds the tolerance of {bound.tolerance:g} by at least "
                 f"{self.constraint_violation_:.4f} on the training data. Tied scores "
                 "cannot be separated, and groups of different size never have quite the same "
                 "distribution: raise the tolerance, widen the interval, or use a classifier whose "
@@ -435,7 +436,7 @@ class PartialParityPostprocessor(
                 InfeasibleConstraintWarning,
             )
         elif self.status_ == "uncertain":
-            warn(describe_uncertainty(self, guarantee), InfeasibleConstraintWarning)
+            warn(describe_uncertainty(self, guarantee, [bound]), InfeasibleConstraintWarning)
         elif self.status_ == "max_iter":
             warn(
                 f"A callback stopped the search after {self.n_iter_} gaps: there may be rates that "

@@ -115,7 +115,7 @@ refined, and how the best of them is finished."""
 
 _INTERNAL = {
     # A shorter search: of many models one seems fairer by chance.
-    "brief": (corrections, partial(polish, max_rounds=2, max_breadth=1), _keep),
+    "brief": (corrections, partial(polish, max_rounds=1, max_breadth=1), _keep),
     "none": (_start_alone, _keep, _keep),
 }
 

@@ -1,23 +1,31 @@
 """Tolerances that hold for the population with a given probability, and not only in training.
 
 The training data says little about the population's gap, because the fit has moved the training gap
-to the tolerance. A margin is needed:
+to the tolerance. Out-of-fold decisions say more. Folds are fitted at the tolerance that is
+returned, and their evidence is the probability that is reported:
 
-1. Fit at the requested tolerance. Where the constraint is active, the posterior of the population's
-   gap, as far as sampling noise alone goes, gives a first, smaller tolerance.
-2. Fit at this tolerance without each of five folds in turn. The gap of the pooled out-of-fold
-   decisions exceeds that of the fits on their own training data by the optimism. This difference
-   does not shrink with the tolerance, so the next tolerance is the largest gap that is certain
-   enough, less the optimism.
-3. Where the constraint is active, repeat step 2 at the lower tolerance, unless nothing was lowered.
-   The mean probability by all rounds is reported.
-4. Fit all samples at the final tolerance, with exactly the search of the folds: a more thorough
-   search would find models that are fairer by chance.
+1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
+   alone goes, says whether a smaller tolerance is needed, and which.
+2. Fit at this tolerance without each of five folds in turn. The posterior of the gap of the pooled
+   out-of-fold decisions gives the probability that the population keeps the requested tolerance.
+   If it is large enough, the search ends.
+3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
+   of this gap per unit of the training gap is assumed once and then measured between two rounds.
+4. Fit all samples at the tolerance of the most certain round, with exactly the search of the folds:
+   a more thorough search would find models that are fairer by chance.
+
+The choice of the tolerance hardly biases its own check. Write e for the error of the training
+data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
+first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
+tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. The
+difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
+it.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +33,23 @@ from scipy.optimize import brentq
 
 N_FOLDS = 5
 
-_MAX_ROUNDS = 2
-"""Rounds of folds where the constraint is active."""
+_MAX_ROUNDS = 3
+"""Rounds of folds at most."""
+
+_ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
+"""Factor of standard errors, for the difference between the models of the folds and the last."""
+
+_AIM = 0.5
+"""Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
+
+_FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
+"""Fall of an out-of-fold gap per unit of the training gap, before it is measured, by statistic."""
+
+_MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
+"""Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
+
+_MIN_STEP = 1e-4
+"""Fall of a training gap below which no slope is measured."""
 
 _MIN_SHARE_OF_RANKS = 0.33
 """Share of a requested tolerance on ranks below which none is tried."""
@@ -37,6 +60,9 @@ by more violate it."""
 
 _MAX_MULTIPLE = 1e6
 """Multiple of the sample size beyond which no required size is named."""
+
+_SIZE_PRECISION = 1.1
+"""Ratio to which required sample sizes are found."""
 
 _PRECISION = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
@@ -55,12 +81,16 @@ class Guarantee(NamedTuple):
         That the population keeps all requested tolerances; nan where none was requested.
     size_factor : float
         Sample size that would be enough, in multiples of the training data's; 1 if it is enough.
+    limits : ndarray of shape (n_constraints,) or None
+        The smallest tolerances that this fit keeps with the requested probability; None where none
+        was requested.
     """
 
     candidate: object
     tolerances: np.ndarray
     probability: float = np.nan
     size_factor: float = 1.0
+    limits: np.ndarray | None = None
 
 
 def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
@@ -69,121 +99,189 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
     of tolerances, which fits these rows, or all samples where rows are None. It may start from its
     own last fit, the first time from ``start``, and returns a candidate with the ``scores`` of all
-    samples, which ``is_plain`` where no constraint has moved it. Samples of equal code in
-    `clusters` are in one fold, and their errors are correlated. Where the training data is too
-    small, the guarantee is that of the most certain fit.
+    samples. Samples of equal code in `clusters` are in one fold, and their errors are correlated.
+    Where the training data is too small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
-    level = 1.0 - (1.0 - confidence) / max(1, len(requested))
-    # Step 1: fit at the requested tolerances. An inactive constraint leaves the plain fit, whose
-    # training gap has little optimism: one round of folds at the requested tolerances is enough.
+    risk = (1.0 - confidence) / max(1, len(requested))
+    aim = 1.0 - _AIM * risk
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers.
     fit = make_fit(None, None)
     first = fit(requested)
     training = constraint.gaps(first.scores)
-    tolerances, max_rounds = requested, 1
-    if not first.is_plain:
-        noise = _Evidence(constraint, first.scores, training, clusters)
-        tolerances, max_rounds = noise.lower(requested, training, level), _MAX_ROUNDS
-    # Steps 2 and 3, rounds of folds: the optimism of training gaps lowers the tolerances further.
+    noise = _Evidence(constraint, requested, first.scores, training, clusters)
+    tolerances = noise.lower(noise.excess(aim))
+    # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
     folds = _Folds(constraint, make_fit, first, clusters)
-    rounds = []
-    while len(rounds) < max_rounds:
-        rounds.append(_Evidence(constraint, *folds.predict(tolerances), clusters))
-        reached = training if np.array_equal(tolerances, requested) else tolerances
-        last, tolerances = tolerances, rounds[-1].lower(tolerances, reached, level)
-        if np.array_equal(last, tolerances):
+    rounds = [folds.evaluate(tolerances, clusters)]
+    while rounds[-1].probability < confidence and len(rounds) < _MAX_ROUNDS:
+        latest = rounds[-1]
+        excess = latest.excess(aim)
+        tolerances = latest.lower(excess, _slopes(rounds))
+        is_lowest = np.array_equal(tolerances, latest.tolerances)
+        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
-    # Step 4: fit all samples. The tolerances are the smallest of all rounds, so the probability is
-    # the mean of all rounds: that of the last one alone would be too optimistic.
-    candidate = first if np.array_equal(tolerances, requested) else fit(tolerances)
+        rounds.append(folds.evaluate(tolerances, clusters))
+    # Step 4: fit all samples at a tolerance that had folds.
+    best = max(reversed(rounds), key=attrgetter("probability"))
+    is_first = np.array_equal(best.tolerances, requested)
+    candidate = first if is_first else fit(best.tolerances)
     training = constraint.gaps(candidate.scores)
-    probability = float(np.mean([one.joint_probability(training) for one in rounds]))
-    if probability >= confidence:
-        return Guarantee(candidate, tolerances, probability)
-    size_factor = rounds[-1].required_size_factor(training, level)
-    return Guarantee(candidate, tolerances, probability, size_factor)
+    probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
+    size_factor = 1.0
+    if probability < confidence:
+        size_factor = best.required_size_factor(training, 1.0 - risk)
+    elif (limits > requested).any():  # one constraint needs more than its share of the risk
+        limits = requested
+    return Guarantee(candidate, best.tolerances, probability, size_factor, limits)
+
+
+def _slopes(rounds):
+    """Fall of each out-of-fold gap per unit of the training gap, between the last two rounds."""
+    slopes = rounds[0].first_slopes
+    for before, after in zip(rounds[:-1], rounds[1:], strict=True):
+        steps = before.training - after.training
+        is_measured = steps > _MIN_STEP
+        falls = (before.gaps - after.gaps) / np.where(is_measured, steps, 1.0)
+        slopes = np.where(is_measured, np.clip(falls, after.min_slopes, 1.0), slopes)
+    return slopes
 
 
 class _Evidence:
-    """Posteriors of the population's gaps, from out-of-fold decisions.
+    """Posteriors of the population's gaps, from out-of-fold decisions at some tolerances.
 
-    With L the gap of the decisions and T that of the fits on their own training data, L - T is the
-    optimism of the training data. A fit of training gap t is assumed to have the gap t + L - T in
-    the population, apart from sampling noise, which the posterior has.
+    `training` are the mean gaps of the fits on their own training data, and `hidden` by how much
+    pooling makes gaps smaller. Apart from sampling noise, which the posteriors have, the
+    population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
+    less than in training.
     """
 
-    def __init__(self, constraint, scores, training, clusters):
+    def __init__(self, constraint, tolerances, scores, training, clusters, hidden=0.0):
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
-        self.gaps = constraint.gaps(scores)
+        self.tolerances = tolerances
+        self.pooled = constraint.gaps(scores)
+        self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
+        self.is_ratio = [one.is_ratio for one in constraint]
+        self.is_smooth = np.array([one.statistic == "values" for one in constraint], dtype=bool)
+        # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
+        self.multiples = [_ERROR_FACTORS[one.statistic] ** -2 for one in constraint]
+        self.first_slopes = np.array([_FIRST_SLOPES[one.statistic] for one in constraint])
+        self.min_slopes = np.array([_MIN_SLOPES[one.statistic] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
+        self.probability = self.probability_of_fit(training)
 
-    def lower(self, tolerances, reached, level):
-        """Tolerances lowered to training gaps at which each requested one is kept at the level.
+    def excess(self, level):
+        """By how much gaps exceed the largest that keep each tolerance with a probability.
 
-        They are unchanged where the gaps reached by the fit of all samples, or the largest that it
-        may reach, are certain enough, and where fits violate them: no fit has smaller gaps.
+        It is -inf where the gap itself is certain enough.
         """
-        # The largest certain gaps, less the optimism, which does not shrink with the training gap.
-        rows = zip(self.posteriors, self.gaps, self._factors(reached), strict=True)
-        certain = np.array([_largest_certain(*row, level) for row in rows])
-        limits = certain - (self.gaps - self.training)
-        lowest = np.maximum(self.floors, limits)
-        # Fits that exceed a tolerance by a good part of the way to the limit cannot reach it.
-        requested = np.array([one.tolerance for one in self.posteriors])
-        excess = np.maximum(self.floors, _VIOLATED * (requested - lowest))
-        is_final = (reached <= limits) | (self.training - tolerances > excess)
-        return np.where(is_final, tolerances, np.minimum(tolerances, lowest))
+        factors = self._factors(self.training)
+        rows = zip(self.posteriors, self.pooled, factors, self.multiples, strict=True)
+        return self.gaps - np.array([_largest_certain(*row, level) for row in rows])
 
-    def joint_probability(self, training):
+    def lower(self, excess, slopes=1.0):
+        """Tolerances at which gaps are expected to fall by their excess.
+
+        They are unchanged where there is no excess, and where fits violate them: no fit has smaller
+        gaps. `slopes` are the falls of out-of-fold gaps per unit of the training gaps.
+        """
+        lowest = np.maximum(self.floors, self.training - excess / slopes)
+        # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
+        requested = np.array([one.tolerance for one in self.posteriors])
+        margin = np.maximum(self.floors, _VIOLATED * (requested - lowest))
+        is_violated = self.training - self.tolerances > margin
+        return np.where(is_violated, self.tolerances, np.minimum(self.tolerances, lowest))
+
+    def is_out_of_reach(self, excess):
+        """Whether an excess would remain if a gap fell by as much as the training gap can.
+
+        Nothing is out of reach of decisions and ranks: their gaps do not fall smoothly.
+        """
+        return bool((excess > self.training - self.floors)[self.is_smooth].any())
+
+    def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
-        pairs = zip(self.posteriors, self._factors(training), strict=True)
-        return max(0.0, 1.0 - sum(1.0 - one.probability(factor) for one, factor in pairs))
+        rows = zip(self.posteriors, self._factors(training), self.multiples, strict=True)
+        probabilities = [one.probability(factor, multiple) for one, factor, multiple in rows]
+        return max(0.0, 1.0 - sum(1.0 - probability for probability in probabilities))
+
+    def limits(self, training, level):
+        """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
+        factors = self._factors(training)
+        rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
+        return np.array([_find_limit(*row, level) for row in rows])
 
     def _factors(self, training):
-        """Gaps of a fit of these training gaps, relative to out-of-fold ones, (n_constraints,)."""
-        expected = np.maximum(0.0, training + self.gaps - self.training)
-        return np.divide(expected, self.gaps, out=np.ones_like(expected), where=self.gaps > 0)
+        """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
+
+        Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
+        """
+        excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
+        expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
+        return np.divide(expected, self.pooled, out=ones, where=self.pooled > 0)
 
     def required_size_factor(self, training, level):
         """Multiple of the sample size at which the gap of such a fit is certain enough.
 
         The gap is assumed to be optimism, which is inversely proportional to the size.
         """
-        pairs = list(zip(self.posteriors, self._factors(training), strict=True))
+        rows = list(zip(self.posteriors, self._factors(training), self.multiples, strict=True))
 
         def are_certain(multiple):
             return all(
-                posterior.probability(factor / multiple, multiple) >= level
-                for posterior, factor in pairs
+                posterior.probability(factor / multiple, multiple * effective) >= level
+                for posterior, factor, effective in rows
             )
 
-        multiple = 1.0
-        while not are_certain(multiple) and multiple < _MAX_MULTIPLE:
-            multiple *= 1.1
-        return multiple if multiple < _MAX_MULTIPLE else np.inf
+        too_small, enough = 1.0, 2.0
+        while not are_certain(enough):
+            too_small, enough = enough, 2.0 * enough
+            if enough > _MAX_MULTIPLE:
+                return np.inf
+        while enough > _SIZE_PRECISION * too_small:
+            middle = np.sqrt(too_small * enough)
+            too_small, enough = (too_small, middle) if are_certain(middle) else (middle, enough)
+        return float(enough)
 
 
-def _largest_certain(posterior, gap, expected, level):
+def _largest_certain(posterior, pooled, expected, multiple, level):
     """The largest gap that keeps the tolerance with a probability; negative if there is none.
 
-    It is infinite where the expected multiple of the gap is certain enough: no limit is needed.
+    It is infinite where the expected multiple of the pooled gap is certain enough.
     """
-    largest = 2.0 * max(1.0, posterior.tolerance / gap) if gap > 0.0 else 1.0
-    precision = _PRECISION * largest
-    largest = max(largest, expected + precision)
 
     @cache  # the search begins at its ends once more
     def excess(factor):
-        return posterior.probability(factor) - level
+        return posterior.probability(factor, multiple) - level
 
-    if excess(expected + precision) >= 0.0:
+    if excess(expected) >= 0.0:
         return np.inf
     if excess(0.0) < 0.0:
         return -1.0
     # The root, less its error: each evaluation costs an integral or thousands of draws.
-    return max(0.0, brentq(excess, 0.0, largest, xtol=precision) - precision) * gap
+    return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
+
+
+def _find_limit(posterior, factor, multiple, is_ratio, level):
+    """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
+
+    @cache
+    def excess(tolerance):
+        return posterior.probability(factor, multiple, tolerance) - level
+
+    # A ratio cannot be less than 0, the tolerance 1.
+    highest = 1.0 - _PRECISION if is_ratio else np.inf
+    largest = min(highest, max(posterior.tolerance, _PRECISION))
+    while excess(largest) < 0.0 and largest < highest:
+        largest = min(highest, 2.0 * largest)
+    if excess(largest) < 0.0:
+        return 1.0
+    if excess(0.0) >= 0.0:
+        return 0.0
+    precision = _PRECISION * largest
+    return min(largest, brentq(excess, 0.0, largest, xtol=precision) + precision)
 
 
 class _Folds:
@@ -191,6 +289,7 @@ class _Folds:
 
     def __init__(self, constraint, make_fit, first, clusters):
         self.constraint, self.first = constraint, first
+        self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
         self.fold = _assign_folds(constraint, len(first.scores), clusters)
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
@@ -198,20 +297,31 @@ class _Folds:
             training = []
         self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
 
-    def predict(self, tolerances):
-        """Out-of-fold scores of fits at given tolerances, and their mean training gaps.
+    def evaluate(self, tolerances, clusters):
+        """The evidence of fits without a fold at given tolerances, as `_Evidence`.
 
-        Those of the first fit if there are no fits without a fold.
+        That of the first fit if there are no fits without a fold.
         """
-        scores = np.array(self.first.scores)
-        if not self.fits:
-            return scores, self.constraint.gaps(scores)
-        gaps = []
+        outside = np.array(self.first.scores)
+        inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
+        if self.fits:
+            outside, inside, gaps = self._predict(tolerances)
+        training = np.mean(gaps, axis=0)
+        # The scores of several models have fewer ties and smoother ranks than those of one. The
+        # gap that this hides is measured on scores that the same models give training samples.
+        pooled = self.constraint.gaps(inside)
+        hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
+        return _Evidence(self.constraint, tolerances, outside, training, clusters, hidden)
+
+    def _predict(self, tolerances):
+        """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
+        outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            candidate, is_outside = fit(tolerances), self.fold == number
-            scores[is_outside] = candidate.scores[is_outside]
-            gaps.append(constraint.gaps(candidate.scores[rows]))
-        return scores, np.mean(gaps, axis=0)
+            scores = fit(tolerances).scores
+            is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
+            outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
+            gaps.append(constraint.gaps(scores[rows]))
+        return outside, inside, gaps
 
 
 def _smallest_tolerance(constraint, posterior):

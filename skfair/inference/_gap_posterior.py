@@ -5,12 +5,12 @@ probability that their range is at most the tolerance, or their ratio at least a
 integral in one dimension. Everything else is drawn: overlapping events, sums of gaps, mean losses,
 shares at many thresholds.
 
-Each posterior has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's
-gap is at most the tolerance, if the measured gap were multiplied by ``factor`` and the sample size
-by ``multiple``.
+Each posterior has ``probability(factor=1.0, multiple=1.0, tolerance=None)``: the probability that
+the population's gap is at most the tolerance, None for that of the posterior, if the measured gap
+were multiplied by ``factor`` and the sample size by ``multiple``.
 """
 
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from scipy import sparse
@@ -90,13 +90,14 @@ class RatePosterior:
         self.aggregate = aggregate
         self.tolerance = tolerance
 
-    def probability(self, factor=1.0, multiple=1.0):
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance."""
         rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
         sizes = multiple * self.sizes
         blocks = map(list, self.aggregate.blocks)
         # Blocks are independent, so their probabilities multiply.
-        bounds = self.aggregate.width_and_scale(self.tolerance)
+        tolerance = self.tolerance if tolerance is None else tolerance
+        bounds = self.aggregate.width_and_scale(tolerance)
         within = [range_probability(rates[block], sizes[block], *bounds) for block in blocks]
         return float(np.prod(within))
 
@@ -117,20 +118,17 @@ class MeanPosterior:
         self.aggregate = aggregate
         self.tolerance = tolerance
         self.z = _correlate(_draw_normal(len(self.means)), correlation)
+        self._errors = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
 
-    def probability(self, factor=1.0, multiple=1.0):
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance."""
         means = self.aggregate.shrink(self.means, factor)[:, np.newaxis]
         if self.spread is None:
             drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
         else:
-            drawn = means + (self._errors if multiple == 1.0 else self._draw_errors(multiple))
-        return float(np.mean(self.aggregate(drawn) <= self.tolerance))
-
-    @cached_property
-    def _errors(self):
-        """Errors of mean losses at the present sample size, which are needed many times."""
-        return self._draw_errors(1.0)
+            drawn = means + self._errors(multiple)
+        tolerance = self.tolerance if tolerance is None else tolerance
+        return float(np.mean(self.aggregate(drawn) <= tolerance))
 
     def _draw_errors(self, multiple):
         """Errors of mean losses: Student's variable, by its expansion in normal ones."""
@@ -163,8 +161,9 @@ class CurvePosterior:
         n_draws = max(1024, min(_N_DRAWS, (1 << 18) // above.size))
         spread = np.sqrt(self.above * (1.0 - self.above))
         self.errors = spread[..., np.newaxis] * _draw_normal(len(above), n_draws)[:, np.newaxis]
+        self._positions = lru_cache(maxsize=1)(self._draw)  # needed many times
 
-    def probability(self, factor=1.0, multiple=1.0):
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance, at the worst threshold.
 
         The tolerance is broken if it is at one threshold, so a test of all thresholds needs no
@@ -172,21 +171,17 @@ class CurvePosterior:
         The largest of many measured gaps already exceeds the population's by chance. Requiring all
         thresholds at once would count this noise twice.
         """
+        tolerance = self.tolerance if tolerance is None else tolerance
         measured = self._place(self.above[..., np.newaxis])
-        drawn = self._positions if multiple == 1.0 else self._draw(multiple)
+        drawn = self._positions(multiple)
         probabilities = []
         for block in self.blocks:
             # Measured shares move toward the middle of their block; their errors stay.
             middle = (measured[block].max(axis=0) + measured[block].min(axis=0)) / 2
             shrunk = drawn[block] - (1.0 - factor) * (measured[block] - middle)
-            is_within = np.ptp(shrunk, axis=0) <= self.tolerance
+            is_within = np.ptp(shrunk, axis=0) <= tolerance
             probabilities.append(is_within.mean(axis=-1).min())
         return float(min(probabilities))
-
-    @cached_property
-    def _positions(self):
-        """Draws at the present sample size, which are needed many times."""
-        return self._draw(1.0)
 
     def _draw(self, multiple):
         """Positions of drawn shares in the intervals of their events."""
@@ -228,8 +223,9 @@ def cluster_effects(events, values, clusters):
     samples, event, shares = events.memberships
     deviations = shares * (values[samples] - events.means(values)[event])
     # Sum the errors, and the shares, of each event and cluster.
-    keys, sums = np.unique((event, clusters[samples]), axis=1, return_inverse=True)
-    sums = sums.ravel()
+    n_codes = int(clusters.max()) + 1
+    keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
+    keys = np.divmod(keys, n_codes)
     errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
     # Compare their squares with those of independent samples.
@@ -242,8 +238,7 @@ def cluster_effects(events, values, clusters):
     correction = n_clusters / np.maximum(n_clusters - 1.0, 0.5)
     effects = np.maximum(1.0, correction * squares / independent)
     # Clusters that span events correlate their means.
-    shape = events.n_events, int(clusters.max()) + 1
-    shared = sparse.csr_array((errors, tuple(keys)), shape=shape)
+    shared = sparse.csr_array((errors, keys), shape=(events.n_events, n_codes))
     covariance = (shared @ shared.T).toarray()
     if not (covariance - np.diag(np.diag(covariance))).any():
         return effects, None

@@ -31,8 +31,7 @@ class ShiftedRates(NamedTuple):
 
     ``zeros`` has the rank of each group that scores 0, on the common scale, and ``center`` the rank
     that scores 0 without a shift. ``error`` is the share of wrong decisions, ``excess`` that of the
-    criterion over the tolerance, and ``n_tries`` the number of gaps tried. ``is_plain``, that no
-    criterion has moved the rates, is unknown.
+    criterion over the tolerance, and ``n_tries`` the number of gaps tried.
     """
 
     zeros: np.ndarray
@@ -41,7 +40,6 @@ class ShiftedRates(NamedTuple):
     error: float
     excess: float
     n_tries: int = 1
-    is_plain: bool = False
 
     def attributes(self, samples, positions):
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""

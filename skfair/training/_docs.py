@@ -7,10 +7,14 @@ tolerance : float, default=0.02
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
     neither a tolerance nor a ratio of their own.
 confidence_level : float between 0 and 1, or None, default=None
-    Probability with which the population that the samples were drawn from keeps the tolerance
-    too. The training data is then held to a smaller tolerance, found by cross-validation. This is
-    calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the tolerance
-    on the training data alone.
+    Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
+    fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
+    population. The training data is held to a smaller tolerance, which is checked by
+    cross-validation. So of the guaranteed fits, at most ``1 - confidence_level`` over the share
+    that is guaranteed are false: that is a good deal where a tolerance is nearly out of reach, and
+    few samples are guaranteed. Samples are taken for independent, unless ``groups`` says otherwise.
+    This is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+    tolerance on the training data alone.
 min_group_size : int or "auto", default="auto"
     Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
     rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer
@@ -81,11 +85,16 @@ constraint_violation_ : float
     Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
     tolerances are kept, nan if groups were to be compared, but none were passed.
 guarantee_probability_ : float
-    Probability, estimated from out-of-fold decisions, with which the population keeps the
-    tolerance; nan where ``confidence_level`` is None.
+    Probability, estimated from out-of-fold decisions of fits at the tightened tolerances, with
+    which the population keeps the tolerance; nan where ``confidence_level`` is None.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
+guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+    The smallest tolerance of each constraint that this model keeps in the population with a
+    probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
+    ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
+    is 1 minus the ratio.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary
@@ -139,6 +148,8 @@ document = shared_docs(
     guarantee_probability_ : float
         nan: unlike those of classifiers, tolerances of regressors and rankers are guaranteed on the
         training data alone.
+    guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+        nan, likewise.
     tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to: the requested one.
     """,

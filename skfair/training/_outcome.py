@@ -33,8 +33,10 @@ def guarantee_attributes(estimator, guarantee, status):
     """
     confidence = estimator.confidence_level
     is_short = confidence is not None and guarantee.probability < confidence
+    limits, n_constraints = guarantee.limits, len(guarantee.tolerances)
     return {
         "tightened_tolerances_": guarantee.tolerances,
+        "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
     }
@@ -45,6 +47,7 @@ def unconstrained_attributes(report):
     return {
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
+        "guaranteed_tolerances_": np.empty(0),
         "constraint_violation_": np.nan,
         "constraint_report_": report[:0],
     }
@@ -58,8 +61,7 @@ def warn_of_outcome(estimator, constraint, guarantee):
         describe = _describe_violation if is_enforced else _describe_smooth_violation
         warn(describe(constraint, candidate), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
-        advice = how_to_relax(constraint)
-        warn(describe_uncertainty(estimator, guarantee, advice), InfeasibleConstraintWarning)
+        warn(describe_uncertainty(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
@@ -89,8 +91,8 @@ def _decide(candidate, estimator):
     return label_positive(candidate.decisions, estimator.classes_, estimator.pos_label_)
 
 
-def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
-    """Message for a bound that cannot be guaranteed, with the smallest compared group."""
+def describe_uncertainty(estimator, guarantee, constraints):
+    """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
@@ -102,12 +104,26 @@ def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
         else f"about {times:.1f} times as many samples would be enough, "
         f"{np.ceil(times * n):.0f} of it"
     )
+    # Rounded down, so that it never seems to be enough.
+    probability = np.floor(1e3 * guarantee.probability) / 1e3
     return (
         "The population keeps the bound with a probability of "
-        f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}: "
-        f"the smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
-        f"{advice}, lower confidence_level, or merge or leave out small groups "
+        f"{probability:.3g} only, but confidence_level={estimator.confidence_level:g}. "
+        f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
+        f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
+        f"{how_to_relax(constraints)}, lower confidence_level, or merge or leave out small groups "
         "(min_group_size)."
+    )
+
+
+def _describe_limits(constraints, limits):
+    """The smallest tolerance of each constraint that the population keeps."""
+    rounded = np.ceil(1e3 * limits) / 1e3
+    return ", ".join(
+        f"a ratio of {1.0 - limit:.3g} ({one.name})"
+        if one.is_ratio
+        else f"a tolerance of {limit:.3g} ({one.name})"
+        for one, limit in zip(constraints, rounded, strict=True)
     )
 
 
