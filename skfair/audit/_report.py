@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
@@ -540,6 +541,13 @@ class FairnessReport:
 
     def _repr_html_(self):
         return render_fragment(self.title, self._sections(None))
+
+
+# Tools read the signature of __init__, not that of __new__, which explains mistakes.
+_SIGNATURE = inspect.signature(FairnessReport.__init__)
+FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
+    parameters=list(_SIGNATURE.parameters.values())[1:]
+)
 
 
 def _check_summary(summary, *others):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -317,8 +317,9 @@ class PartialParityPostprocessor(
         # Out-of-fold scores, snapped to levels: equal samples must have equal ranks.
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
         if X_fit is None and not is_partitioned(X):
-            shown = safe_indexing(X, rows)
-            warn_of_memorized(self._base, self.cv, shown, training.labels, scores[:, np.newaxis])
+            (shown,) = indexable(X)
+            columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
+            warn_of_memorized(self._base, self.cv, *columns)
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
         # Rank the samples of compared groups, within their groups.
