@@ -59,6 +59,7 @@ class ConditionalDemographicParity(DecisionRateParity):
     True
     """
 
+    uses_features = True
     metric = "conditional_demographic_parity_difference"
     ratio_metric = "conditional_demographic_parity_ratio"
 

@@ -114,6 +114,12 @@ class Constraint(ExplainsArguments, BaseEstimator):
     rate is a mean of these counts. A pair of such tables is the numerator and the denominator of a
     quotient. None if `rate` says what is averaged."""
 
+    uses_features = False
+    """Whether cells depend on the features X of samples, besides their groups and targets.
+
+    Partitioned data are bound by one sample of each group and class, so that such constraints
+    cannot be fitted to them."""
+
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
     "numbers" that a regressor predicts."""

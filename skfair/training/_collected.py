@@ -10,17 +10,13 @@ from functools import partial
 import numpy as np
 from sklearn.base import is_regressor
 
-from skfair.constraints import (
-    CONSTRAINTS,
-    BoundedGroupLoss,
-    PartialDemographicParity,
-    PartialStatisticalParity,
-)
+from skfair.constraints import PartialDemographicParity, PartialStatisticalParity
 from skfair.groups import Summary
-from skfair.losses import OBJECTIVES, over_pairs
+from skfair.losses import OBJECTIVES, LogisticLoss, over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SQP
+from skfair.surrogates import Step
 from skfair.training._input import loss_weights
 from skfair.training._partitioned import make_partitioned
 from skfair.training._representatives import check_cells, encode_cells, represent, sort_key
@@ -31,12 +27,6 @@ _SHARE = 1 / 256
 
 _SMALL = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
-
-_BY_GROUP_AND_CLASS = (
-    *(one for name, one in CONSTRAINTS.items() if not name.startswith("partial_")),
-    BoundedGroupLoss,
-)
-"""Constraints on means over groups and classes."""
 
 _ALTERNATIVES = {
     PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
@@ -102,7 +92,7 @@ def _check_is_sum(estimator, constraints, solver, columns):
             f"constraints are {constraints}{remedy}"
         )
     for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
-        if not compares_ranks and type(constraint) not in _BY_GROUP_AND_CLASS:
+        if not compares_ranks and not _is_by_group_and_class(constraint):
             raise ValueError(
                 f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
                 "over groups and classes, nor on the shares of groups above all thresholds "
@@ -115,6 +105,11 @@ def _check_is_sum(estimator, constraints, solver, columns):
             "pass a collection with the same partitions, or fit without constraint, as "
             "ConstrainedERMClassifier(None) does."
         )
+
+
+def _is_by_group_and_class(constraint):
+    """Whether a constraint is on rates whose cells depend on groups and classes alone."""
+    return constraint.rate(Step(), LogisticLoss()) is not None and not constraint.uses_features
 
 
 def _problem_of_representatives(estimator, constraints, training, summary):

@@ -13,7 +13,12 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans
-from skfair.constraints import DemographicParity, EqualizedOdds
+from skfair.constraints import (
+    ConditionalDemographicParity,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+)
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
 from skfair.partitions import DaskWorkers
@@ -271,3 +276,35 @@ def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fi
         lost.clear()
         with pytest.raises(ValueError, match=r"Partition \d must have the same rows whenever"):
             fit(columns[0].map_blocks(draw_again, dtype=float), *columns[1:])
+
+
+class PredictiveParity(Constraint):
+    """Equal precisions, as a user writes it: a quotient whose denominator depends on decisions."""
+
+    applies_to = ("decisions",)
+    table = (1, 0, 0, 0), (1, 1, 0, 0)
+
+    def cells(self, samples):
+        return {"all": np.ones(len(samples.target), dtype=bool)}
+
+
+def test_a_constraint_of_ones_own_is_kept_on_a_cluster(client):
+    rng = np.random.default_rng(0)
+    X, _, sex, _ = draw()
+    noise = np.where(sex == "f", 0.4, 1.6) * rng.logistic(size=N_SAMPLES)
+    y = np.where(X @ [1.0, -0.5, 0.3] + noise > 0.3, "yes", "no")
+
+    def precisions(model):
+        decisions = model.predict(X)
+        return [np.mean(y[(sex == one) & (decisions == "yes")] == "yes") for one in ("f", "m")]
+
+    plain = np.ptp(precisions(ConstrainedERMClassifier(None, pos_label="yes").fit(X, y)))
+    model = fit_model(*make_chunks(X, y, sex), constraint=PredictiveParity())
+    assert np.ptp(precisions(model)) <= 0.03 < plain / 2
+    assert model.constraint_report_["gap"].iloc[0] == pytest.approx(np.ptp(precisions(model)))
+
+
+def test_a_constraint_that_uses_features_is_refused(client):
+    X, y, sex, _ = draw()
+    with pytest.raises(ValueError, match="cannot be fitted to partitioned samples: it is neither"):
+        fit_model(*make_chunks(X, y, sex), constraint=ConditionalDemographicParity(0))
