@@ -3,6 +3,7 @@
 What is reached becomes fitted attributes, the status, and warnings.
 """
 
+from inspect import signature
 from numbers import Integral
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.clustering import balance_limits
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import group_names
 from skfair.utils._balance import balance, data_balance, smallest_balances, smallest_share_ratios
 from skfair.utils._messages import join_names, warn
@@ -34,6 +35,9 @@ class ClusterRequirements(NamedTuple):
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
         group is one.
         """
+        if len(group_weights) == len(self.attributes):
+            # Each attribute has one group, which is balanced in any case.
+            self = self._replace(balance=0.0, share_ratio=0.0)
         limits = balance_limits(len(group_weights))
         scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
         for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
@@ -236,7 +240,7 @@ def small_groups_message(estimator):
         return None
     sizes = zip(group_names(groups.labels), groups.counts, strict=True)
     small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
-    if not small:
+    if not small or estimator.balance_ > 0:
         return None
     return (
         f"Groups have fewer members than the {n_clusters} clusters: {join_names(small)}. Some "
@@ -263,15 +267,51 @@ def warn_of_status(estimator, data, search, advice, cut_short):
 
 
 def missing_groups_message(estimator):
-    """A message for fits without groups whose parameters require balance; None for others."""
+    """A message for fits without groups whose parameters require balance; None for others.
+
+    Bounds on sizes need no groups. With them the default of ``min_balance`` is no request.
+    """
+    bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
+    if any(bound is not None for bound in bounds) and not estimator.min_share_ratio:
+        defaults = signature(type(estimator)).parameters
+        if estimator.min_balance == defaults["min_balance"].default:
+            return None
+    request = _balance_request(estimator)
+    return request and (
+        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
+        "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
+        "without one is y, which is not used; or min_balance=None for clusters without balance."
+    )
+
+
+def warn_of_one_group(estimator, groups, attributes=(slice(None),)):
+    """Whether balance is required, but no attribute has two groups; warns if so."""
+    request = _balance_request(estimator)
+    if request is None or len(groups.labels) > len(attributes):
+        return False
+    names = join_names(map(repr, group_names(groups.labels)))
+    warn(
+        f"{request}, but all samples are in the group {names}: there is nothing to balance and the "
+        "fit is plain clustering. Pass sensitive_features with two groups or more, or "
+        "min_balance=None for clusters without balance.",
+        MissingSensitiveFeaturesWarning,
+    )
+    return True
+
+
+def warn_of_duplicates(n_distinct, n_clusters):
+    """Warn that there are fewer distinct clusters than there should be, as scikit-learn does."""
+    warn(
+        f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({n_clusters}). "
+        "Possibly due to duplicate points in X. Ask for fewer clusters.",
+        ConvergenceWarning,
+    )
+
+
+def _balance_request(estimator):
+    """The parameters that require balanced clusters, to begin a message with; None without any."""
     names = ("min_balance", "min_share_ratio")
     required = [f"{name}={getattr(estimator, name)}" for name in names if getattr(estimator, name)]
     if not required:
         return None
-    verb = "requires" if len(required) == 1 else "require"
-    return (
-        f"{' and '.join(required)} {verb} balanced clusters, but fit got no sensitive_features: "
-        "all samples are one group and the fit is plain clustering. Pass "
-        "fit(X, sensitive_features=...) by name, as a second argument without one is y, which is "
-        "not used; or min_balance=None for clusters without balance."
-    )
+    return f"{' and '.join(required)} require{'s' * (len(required) == 1)} balanced clusters"

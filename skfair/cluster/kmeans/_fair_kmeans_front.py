@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair.cluster._base import front
+from skfair.cluster._requirements import warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from skfair.cluster._pareto_front import ParetoFront
 
 
+N_STARTS = 10  # "auto"
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
@@ -36,7 +38,7 @@ def fair_kmeans_front(
     min_cluster_size: int | float | None = None,
     max_cluster_size: int | float | None = None,
     init: Any = "k-means++",
-    n_init: int = 10,
+    n_init: int | Literal["auto"] = "auto",
     max_iter: int = 300,
     tol: float = 1e-5,
     algorithm: str | Homotopy | AlternatingFront = "homotopy",
@@ -77,7 +79,7 @@ def fair_kmeans_front(
         Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
         algorithm does not aim at them.
     init, n_init, max_iter, tol, n_jobs
-        As in :class:`FairKMeans`, but with ten starts.
+        As in :class:`FairKMeans`, but "auto" is ten starts.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
         "alternating" is Algorithm 3 of [1]_.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -147,7 +149,10 @@ def fair_kmeans_front(
 
 def _routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = check_runs(estimator, data.mean), data.problem
+    runs, problem = check_runs(estimator, data.mean, N_STARTS), data.problem
+    n_distinct = problem.count_distinct_rows(runs.n_clusters)
+    if n_distinct < runs.n_clusters:
+        warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the criterion.
     requirements = data.requirements._replace(**{criterion: 1.0})
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)

@@ -109,6 +109,10 @@ class PartitionedClustering(BaseClusteringProblem):
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing)
 
+    def relabel(self, labels, numbers):
+        """Labels of clusters that get other numbers."""
+        return labels.map(_relabel, numbers).keep()
+
     def _labels_with_moves(self, dual, numbers, labels):
         """Labels of the dual solution, but for samples of some numbers."""
         dual_solution = dual.centers, dual.sample_offsets
@@ -252,6 +256,10 @@ def _assign_with_moves(problem, centers, offsets, numbers, moved):
     is_here = np.isin(numbers, problem.numbers, assume_unique=True)
     labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]
     return labels
+
+
+def _relabel(labels, numbers):
+    return numbers[labels]
 
 
 def _label_all_rows(block, labels, centers, mean):

@@ -13,7 +13,7 @@ from skfair._kernels.clustering import (
     clustering_cost,
     clustering_from_sums,
 )
-from skfair._kernels.kmeans import squared_distances_by_cluster
+from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
 from skfair.cluster._requirements import composition_ratios, keeps_sizes
 from skfair.cluster.kmeans._dual import (
     ROUND_SLACK,
@@ -27,6 +27,8 @@ from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
+CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
+RADIUS_ROUNDING = 1e-9  # of other means, relative to the root mean squared distance to them
 OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
 
 
@@ -53,6 +55,11 @@ class BaseClusteringProblem:
     def balance_of(self, counts):
         """Minimum balance of a cluster, in the scales of the limits, as a float."""
         return float(composition_ratios(counts, self.limits).min())
+
+    def count_distinct_rows(self, most):
+        """Number of distinct rows, or ``most`` if there are more."""
+        of_blocks = self.partitions.gather(_distinct_rows, most)
+        return len(distinct_rows(np.concatenate(of_blocks), most))
 
     def attainable_balance(self, n_clusters):
         """Balance that integer counts can reach: rounding may cost each cluster half a sample."""
@@ -262,6 +269,10 @@ class ClusteringProblem(BaseClusteringProblem):
         """Labels of a point."""
         return point.clustering.labels
 
+    def relabel(self, labels, numbers):
+        """Labels of clusters that get other numbers."""
+        return numbers[labels]
+
     def candidates(self, point):
         """Yield samples that integer repair and local search may move, and their point: all."""
         yield self, point
@@ -329,6 +340,30 @@ def recompute_point(problem, labels, n_clusters, dual=None):
     return Point(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
+def find_twins(problem, point):
+    """The first cluster with the same centre, up to rounding, for each cluster."""
+    centers = point.clustering.centers
+    # A centre has the rounding errors of a sum of rows, which are near to it.
+    rounding = (CENTER_ROUNDING * centers) ** 2
+    spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
+    gaps = squared_distances(centers, centers)
+    return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
+
+
+def distinct_rows(X, most):
+    """Distinct rows of an array, at most so many."""
+    n_taken = 2 * most
+    while True:
+        rows = np.unique(X[:n_taken], axis=0)[:most]
+        if len(rows) == most or n_taken >= len(X):
+            return rows
+        n_taken *= 4
+
+
+def _distinct_rows(problem, most):
+    return distinct_rows(problem.X, most)
+
+
 def sum_by_group(codes, weights, intersections):
     """Weight of every group, (n_groups,), from codes of intersections."""
     by_code = np.bincount(codes, weights, minlength=len(intersections))
@@ -347,6 +382,21 @@ def compared_groups(groups, attributes):
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
     return GroupSummary(labels, counts), intersections, columns
+
+
+def order_groups(first_rows, intersections, attributes):
+    """Intersections and groups in the order in which they appear, whatever they are called.
+
+    Returns the order of the intersections, their groups (n_intersections, n_attributes), and the
+    place of every group among those of its attribute.
+    """
+    order, n_groups = np.argsort(first_rows), intersections.max() + 1
+    first_of_groups = np.full(n_groups, np.iinfo(np.intp).max)
+    np.minimum.at(first_of_groups, intersections, first_rows[:, np.newaxis])
+    places = np.arange(n_groups)
+    for groups in attributes:
+        places[groups] = places[groups][np.argsort(np.argsort(first_of_groups[groups]))]
+    return order, places[intersections[order]], places
 
 
 def sum_clusters(problem, labels, n_clusters):

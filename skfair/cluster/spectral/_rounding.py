@@ -183,7 +183,7 @@ def _descend(graph, members, clustering, bounds):
 
 def _kmeans(samples, runs, random_state):
     """Labels of the cheapest run of k-means."""
-    starts = runs.starts(samples, random_state)
+    starts = [runs.start(samples, random_state) for _ in range(runs.n_init)]
     ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
     return min(ends, key=lambda end: samples.cost_of(end)).labels
 
