@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair._kernels.clustering import balance_limits
+from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import group_names
 from skfair.utils._balance import balance, data_balance, smallest_balances, smallest_share_ratios
@@ -28,6 +28,11 @@ class ClusterRequirements(NamedTuple):
     largest: float = np.inf
     attributes: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
+    places: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
+
+    def for_groups(self, groups, attributes, places):
+        """The requirements of groups, whose columns in the problem are given."""
+        return self._replace(attributes=attributes, members=groups.counts, places=places)
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -58,11 +63,10 @@ class ClusterRequirements(NamedTuple):
                 scales=np.vstack([scales, shares]),
                 factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
             )
-        return limits._replace(
-            intersections=limits.intersections if intersections is None else intersections,
-            min_size=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
-            max_size=float(self.largest * (1 + ROUNDING)),
-        )
+        if intersections is not None:
+            limits = limits._replace(intersections=intersections)
+        smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
+        return add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
 
 
 def check_requirements(estimator, total, is_count):
@@ -101,27 +105,6 @@ def _size(size, total, absent):
     if size is None:
         return absent
     return float(size) if isinstance(size, Integral) else float(size * total)
-
-
-def composition_ratios(counts, limits):
-    """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    # A scale of 0 leaves a group out: each attribute compares its own groups.
-    compared = limits.scales > 0
-    scaled = (counts + limits.slack)[:, None] * limits.scales
-    low = scaled.min(axis=2, where=compared, initial=np.inf)
-    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
-    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
-    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
-
-
-def keeps_sizes(sizes, limits):
-    """Whether all clusters are as large as they must be, and no larger than they may be."""
-    return bool((sizes >= limits.min_size).all() and (sizes <= limits.max_size).all())
-
-
-def is_sized(limits):
-    """Whether the sizes of clusters are bounded."""
-    return bool(np.isfinite(limits.min_size) or np.isfinite(limits.max_size))
 
 
 def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):

@@ -12,8 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
+from skfair._kernels.limits import has_rows
 from skfair.cluster._pareto_front import Route
-from skfair.cluster._requirements import is_sized
 from skfair.cluster.kmeans._dual import ROUND_SLACK, SLACK
 from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, push, relocate_centers
 from skfair.cluster.kmeans._local_search import (
@@ -272,7 +272,7 @@ class Homotopy(BaseEstimator):
     def _rough_starts(self, samples, runs, random_state):
         """The starts whose rough runs are cheapest so far. The first has left its local minimum."""
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
-        sized = is_sized(samples.limits)
+        sized = has_rows(samples.limits)
         size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
         subsample = samples.thin(size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
@@ -293,7 +293,7 @@ class Homotopy(BaseEstimator):
 
     def _converge(self, samples, runs, start):
         """The point of plain k-means from a start, with sizes within their limits."""
-        if is_sized(samples.limits):
+        if has_rows(samples.limits):
             return advance_sized(samples, start.centers, runs.max_iter, runs.tol)
         tol = max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
         labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
@@ -428,7 +428,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
     ended them.
     """
     # Without limits all counts are precise.
-    is_plain = level == 0 and not is_sized(problem.limits)
+    is_plain = level == 0 and not has_rows(problem.limits)
     lowest, start, share = np.inf, point, SLACK if is_plain else ROUND_SLACK
     converged = stopped = False
     n_iter = n_pushed = 0

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
+from skfair._kernels.limits import has_rows, reached_limits
 from skfair.cluster._requirements import (
     ClusterRequirements,
     check_requirements,
     describe,
-    is_sized,
     missing_groups_message,
     warn_of_duplicates,
     warn_of_one_group,
@@ -48,7 +48,6 @@ class KMeansInput(NamedTuple):
     mean: np.ndarray  # (n_features,) what was subtracted
     groups: GroupSummary  # of the samples
     requirements: ClusterRequirements
-    places: np.ndarray  # (n_groups,) column of each of the groups in tables of the problem
     complete: Callable  # labels of samples, centred centres -> labels of all rows
     present: np.ndarray | None = None  # (n_samples,) rows of positive weight, of data in memory
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
@@ -74,13 +73,13 @@ class KMeansInput(NamedTuple):
     def describe(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
-        reached = problem.balance_of(clustering.counts)
-        # The bound is that of the balance reached: no clustering with these centres and it is
+        # The bound is that of the limits reached: no clustering with these centres and limits is
         # cheaper.
-        dual = point.dual if reached > 0 else None
-        assignment = fair_assignment(problem, clustering.centers, reached, dual)
+        limits = reached_limits(clustering.counts, problem.limits)
+        dual = point.dual if limits.level > 0 else None
+        assignment = fair_assignment(problem, clustering.centers, limits, dual)
         return self.describe_clustering(point) | {
-            "offsets_": assignment.offsets[:, self.places],
+            "offsets_": assignment.offsets[:, self.requirements.places],
             "lower_bound_": min(float(assignment.value), point.cost),
             **self.label_rows(point),
         }
@@ -97,7 +96,7 @@ class KMeansInput(NamedTuple):
         if n_distinct == n_clusters or problem.count_distinct_rows(n_clusters) == n_clusters:
             return self.describe(point)
         warn_of_duplicates(n_distinct, n_clusters)
-        if is_sized(problem.limits):  # an empty cluster may be too small
+        if has_rows(problem.limits):  # an empty cluster may be too small
             return self.describe(point)
         labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
         attributes = self.describe(recompute_point(problem, labels, n_distinct))
@@ -134,7 +133,7 @@ class KMeansInput(NamedTuple):
 
     def describe_counts(self, counts):
         """Fitted attributes that follow from the group counts of clusters in the problem."""
-        by_group = counts[:, self.places]
+        by_group = counts[:, self.requirements.places]
         return describe(by_group, self.requirements, self.problem.largest_weight)
 
     def label_rows(self, point):
@@ -177,8 +176,9 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     codes, weights = np.argsort(order)[samples.groups.codes], samples.weights
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
-    requirements = requirements._replace(attributes=attributes, members=groups.counts)
-    limits = requirements.limits(sum_by_group(codes, weights, intersections), intersections)
+    by_group = sum_by_group(codes, weights, intersections)
+    requirements = requirements.for_groups(groups, attributes, places)
+    limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
     rows = X if others is None else X[present]
@@ -190,7 +190,6 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         mean,
         groups,
         requirements,
-        places,
         partial(_complete, None if others is None else others - mean, present),
         present,
         lacks_groups=is_single or (missing is not None and sensitive_features is None),
@@ -260,10 +259,11 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     groups, intersections, columns = compared_groups(groups_of_cells(summary), attributes)
     counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
     groups = groups._replace(counts=counts)
-    requirements = requirements._replace(attributes=columns, members=counts)
     # The order of groups does not depend on their labels.
     order, intersections, places = order_groups(summary.first_rows, intersections, columns)
     summary = summary.reorder_cells(order)
-    limits = requirements.limits(sum_by_group(codes, summary.weights, intersections), intersections)
+    by_group = sum_by_group(codes, summary.weights, intersections)
+    requirements = requirements.for_groups(groups, columns, places)
+    limits = requirements.limits(by_group, intersections)
     problem = PartitionedClustering(blocks, summary, limits, n_jobs)
-    return KMeansInput(problem, summary.mean, groups, requirements, places, problem.complete)
+    return KMeansInput(problem, summary.mean, groups, requirements, problem.complete)

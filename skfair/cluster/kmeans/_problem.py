@@ -8,13 +8,12 @@ import numpy as np
 
 from skfair._kernels.clustering import (
     Clustering,
-    Limits,
     cluster_sums,
     clustering_cost,
     clustering_from_sums,
 )
 from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
-from skfair.cluster._requirements import composition_ratios, keeps_sizes
+from skfair._kernels.limits import Limits, composition_ratios, keeps_rows
 from skfair.cluster.kmeans._dual import (
     ROUND_SLACK,
     DualSolution,
@@ -72,11 +71,11 @@ class BaseClusteringProblem:
         return max(0.0, min(self.balance, attainable.min()))
 
     def keeps_limits(self, counts, level):
-        """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
+        """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
         limits = self.limits._replace(slack=self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
         is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
+        return bool(is_balanced) and keeps_rows(counts, limits)
 
 
 class Background:
@@ -253,7 +252,8 @@ class ClusteringProblem(BaseClusteringProblem):
     def assign(self, point, level, share=ROUND_SLACK):
         """The point of the fair assignment to a point's centres; its cost is left out."""
         centers = point.clustering.centers
-        dual = fair_assignment(self, centers, level, point.dual, 2.0, share)
+        limits = self.limits._replace(level=float(level))
+        dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
         clustering = self.occupy(dual.labels, centers)
         return Point(clustering, None, dual, self.balance_of(clustering.counts))
 

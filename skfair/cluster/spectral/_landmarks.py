@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from skfair._kernels.clustering import balance_limits
+from skfair._kernels.limits import balance_limits
 from skfair.cluster._requirements import warn_of_one_group
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._input import groups_of_cells, partitioned_input, summarize

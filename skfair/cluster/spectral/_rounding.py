@@ -7,8 +7,7 @@ from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels import normalized_cut_flows as flows
-from skfair._kernels.clustering import balance_limits
-from skfair.cluster._requirements import composition_ratios
+from skfair._kernels.limits import balance_limits, composition_ratios
 from skfair.cluster.kmeans._lloyd import lloyd
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._tables import controlled_rounding

@@ -6,7 +6,8 @@ import pytest
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 
-from skfair._kernels.clustering import balance_limits, clustering_cost
+from skfair._kernels.clustering import clustering_cost
+from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans._homotopy import converge
 from skfair.cluster.kmeans._lloyd import (
