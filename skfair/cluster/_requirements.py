@@ -17,6 +17,8 @@ from skfair.utils._balance import balance, data_balance, smallest_balances, smal
 from skfair.utils._messages import join_names, warn
 
 ROUNDING = 1e-12  # of sums and ratios
+BALANCES = ("min_balance", "min_share_ratio")
+"""Parameters that require balanced clusters."""
 
 
 class ClusterRequirements(NamedTuple):
@@ -255,11 +257,9 @@ def missing_groups_message(estimator):
     Bounds on sizes need no groups. With them the default of ``min_balance`` is no request.
     """
     bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
-    if any(bound is not None for bound in bounds) and not estimator.min_share_ratio:
-        defaults = signature(type(estimator)).parameters
-        if estimator.min_balance == defaults["min_balance"].default:
-            return None
-    request = _balance_request(estimator)
+    default = signature(type(estimator)).parameters["min_balance"].default
+    is_default = any(bound is not None for bound in bounds) and estimator.min_balance == default
+    request = _balance_request(estimator, BALANCES[is_default:])
     return request and (
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
@@ -291,10 +291,10 @@ def warn_of_duplicates(n_distinct, n_clusters):
     )
 
 
-def _balance_request(estimator):
+def _balance_request(estimator, names=BALANCES):
     """The parameters that require balanced clusters, to begin a message with; None without any."""
-    names = ("min_balance", "min_share_ratio")
-    required = [f"{name}={getattr(estimator, name)}" for name in names if getattr(estimator, name)]
+    values = {name: getattr(estimator, name, None) for name in names}
+    required = [f"{name}={value}" for name, value in values.items() if np.any(value)]
     if not required:
         return None
     return f"{' and '.join(required)} require{'s' * (len(required) == 1)} balanced clusters"
