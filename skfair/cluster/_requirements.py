@@ -17,7 +17,8 @@ from skfair.utils._balance import balance, data_balance, smallest_balances, smal
 from skfair.utils._messages import join_names, warn
 
 ROUNDING = 1e-12  # of sums and ratios
-BALANCES = ("min_balance", "min_share_ratio")
+GROUP_SHARES = ("min_group_share", "max_group_share")
+BALANCES = ("min_balance", "min_share_ratio", *GROUP_SHARES)
 """Parameters that require balanced clusters."""
 
 
@@ -28,13 +29,31 @@ class ClusterRequirements(NamedTuple):
     share_ratio: float = 0.0
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
+    group_shares: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
     attributes: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
     places: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
 
-    def for_groups(self, groups, attributes, places):
-        """The requirements of groups, whose columns in the problem are given."""
-        return self._replace(attributes=attributes, members=groups.counts, places=places)
+    def for_groups(self, groups, attributes, places, weights):
+        """The requirements of groups, whose columns and weights in the problem are given.
+
+        A ValueError names the group whose share of all samples is outside of its bounds: then no
+        clusters keep them.
+        """
+        self = self._replace(attributes=attributes, members=groups.counts, places=places)
+        if len(places) == len(attributes):  # a single group is all of every cluster
+            return self._replace(group_shares=(0.0, 1.0))
+        shares = weights[places] * len(attributes) / weights.sum()
+        for sign, name, bound in zip((-1, 1), GROUP_SHARES, self.group_shares, strict=True):
+            fits = np.shape(bound) in ((), shares.shape)
+            excess = sign * (shares - bound) if fits else shares
+            if not (fits and excess.max() <= ROUNDING):
+                g = np.argmax(excess)
+                raise ValueError(
+                    f"{name} must be one number or one by group, and allow its share of all samples"
+                    f": {shares[g]:.4g} of group {group_names(groups.labels)[g]!r}, not {bound}."
+                )
+        return self
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -68,7 +87,14 @@ class ClusterRequirements(NamedTuple):
         if intersections is not None:
             limits = limits._replace(intersections=intersections)
         smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
-        return add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
+        limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
+        # The share of a group: the row of its members less the bound times that of the size.
+        for sign, shares in zip((-1, 1), self.group_shares, strict=True):
+            rows, shares = np.eye(len(group_weights)), np.broadcast_to(shares, len(group_weights))
+            rows[:, self.places] = sign * (rows - shares[:, np.newaxis] / len(self.attributes))
+            is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
+        return limits
 
 
 def check_requirements(estimator, total, is_count):
@@ -97,8 +123,10 @@ def check_requirements(estimator, total, is_count):
             f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
             "bound with which all fit. Raise it, or use more clusters."
         )
+    least, most = estimator.min_group_share, estimator.max_group_share
+    shares = (0.0 if least is None else least, 1.0 if most is None else most)
     return ClusterRequirements(
-        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest, shares
     )
 
 
@@ -179,6 +207,11 @@ def list_shortfalls(attributes, requirements, largest_weight):
         )
         shortfalls.append((requirements.share_ratio - share_ratio, sentence))
     sizes = attributes["cluster_sizes_"]
+    for sign, name, bound in zip((-1, 1), GROUP_SHARES, requirements.group_shares, strict=True):
+        excess = (sign * (attributes["group_counts_"] - sizes[:, np.newaxis] * bound)).max()
+        if excess > largest_weight * (1 + 1e-9):
+            sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
+            shortfalls.append((excess / sizes.sum(), sentence))
     return [*shortfalls, *_list_size_shortfalls(sizes, requirements, largest_weight)]
 
 

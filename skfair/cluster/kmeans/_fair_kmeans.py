@@ -70,6 +70,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
         balance. Rounding may take one sample from either side here as well. None or 0 requires
         nothing.
+    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
+        Bounds on the share of a group among the samples of every cluster, as in [3]_: one number,
+        or one for each group in the order of ``groups_.labels`` (with ``attributes="each"``, for
+        each value). ``beta_g n_k - v <= n_kg <= alpha_g n_k + v``, with v the largest weight of a
+        sample (1 without weights), as integers may not divide. They can be kept if and only if the
+        share of each group in the data is within its bounds. ``min_share_ratio`` compares shares of
+        the groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
@@ -143,9 +150,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
         inertia.
     constraint_violation_ : float
-        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` to its bound, or a
-        size, as a share of all, to its own: the maximum of these, 0 when all bounds are kept, nan
-        if balanced clusters were required, but there are no two groups.
+        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` and the share of a
+        group to their bounds, or a size, as a share of all, to its own: the maximum of these, 0
+        when all bounds are kept, nan if balanced clusters were required, but there are no two
+        groups.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
         "unconstrained": balanced clusters were required, but there are no two groups. Else
         "optimal": a local optimum, in which no single move or exchange of samples lowers the cost
@@ -201,6 +209,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     >>> model.status_
     'optimal'
 
+    At most 60 % of one group in any cluster:
+
+    >>> other = FairKMeans(n_clusters=2, min_balance=None, max_group_share=0.6, random_state=0)
+    >>> counts = other.fit(X, sensitive_features=groups).group_counts_
+    >>> bool((counts <= 0.6 * other.cluster_sizes_[:, None] + 1).all())
+    True
+
     The four-fifths rule, in clusters of at least 100 samples:
 
     >>> model.set_params(min_share_ratio=0.8, min_cluster_size=100)
@@ -220,6 +235,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "attributes": [StrOptions({"intersections", "each"})],
+        "min_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
+        "max_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
         "min_cluster_size": [COUNT, SHARE, None],
         "max_cluster_size": [COUNT, SHARE, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
@@ -238,6 +255,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         *,
         min_balance: float | None = 0.8,
         min_share_ratio: float | None = None,
+        min_group_share: float | ArrayLike | None = None,
+        max_group_share: float | ArrayLike | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
         min_cluster_size: int | float | None = None,
         max_cluster_size: int | float | None = None,
@@ -253,6 +272,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_clusters = n_clusters
         self.min_balance = min_balance
         self.min_share_ratio = min_share_ratio
+        self.min_group_share = min_group_share
+        self.max_group_share = max_group_share
         self.attributes = attributes
         self.min_cluster_size = min_cluster_size
         self.max_cluster_size = max_cluster_size

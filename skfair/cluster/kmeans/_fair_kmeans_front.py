@@ -34,6 +34,8 @@ def fair_kmeans_front(
     n_clusters: int = 8,
     n_levels: int = 40,
     criterion: str = "balance",
+    min_group_share: float | ArrayLike | None = None,
+    max_group_share: float | ArrayLike | None = None,
     attributes: Literal["intersections", "each"] = "intersections",
     min_cluster_size: int | float | None = None,
     max_cluster_size: int | float | None = None,
@@ -71,6 +73,9 @@ def fair_kmeans_front(
     criterion : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
         :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
+    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
+        Bounds on the shares of groups in a cluster that every clustering keeps, as in
+        :class:`FairKMeans`. The alternating algorithm does not aim at them.
     attributes : {"intersections", "each"}, default="intersections"
         With "each", every one of several sensitive attributes has a balance of its own, as in
         :class:`FairKMeans`; the front's is their minimum, relative to the data's. So with ratios
@@ -125,6 +130,8 @@ def fair_kmeans_front(
     estimator = FairKMeans(
         n_clusters,
         min_balance=None,
+        min_group_share=min_group_share,
+        max_group_share=max_group_share,
         attributes=attributes,
         min_cluster_size=min_cluster_size,
         max_cluster_size=max_cluster_size,

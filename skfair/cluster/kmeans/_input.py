@@ -177,7 +177,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
-    requirements = requirements.for_groups(groups, attributes, places)
+    requirements = requirements.for_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
@@ -263,7 +263,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     order, intersections, places = order_groups(summary.first_rows, intersections, columns)
     summary = summary.reorder_cells(order)
     by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.for_groups(groups, columns, places)
+    requirements = requirements.for_groups(groups, columns, places, by_group)
     limits = requirements.limits(by_group, intersections)
     problem = PartitionedClustering(blocks, summary, limits, n_jobs)
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete)
