@@ -63,6 +63,7 @@ from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, front_scaling
 from benchmarks.scale.spectral_large import spectral_large
 from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
+from benchmarks.scale.starts import starts
 from benchmarks.scale.threads import plain_time, thread_time
 from benchmarks.tables import check_table, show
 from benchmarks.timing import FULL, QUICK, store_seconds
@@ -77,6 +78,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
+    "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
     "scaling": front_scaling,

@@ -9,7 +9,7 @@ __all__ = [
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):
-    """A fairness constraint was requested, but fit received no sensitive features.
+    """A fairness constraint was requested, but fit received no sensitive features, or one group.
 
     The estimator then treats all samples as one group and returns the unconstrained fit.
 

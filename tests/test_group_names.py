@@ -41,9 +41,6 @@ SETTINGS = {
 }
 """Settings with which constraints bind and fits are short."""
 
-DEPENDENT = {"FairKMeans", "FairSpectralClustering"}
-"""Estimators that still depend on the names of groups; remove a name once it is repaired."""
-
 
 def make_data(seed):
     """Features, real target, group codes, weights: ties in features and in sizes of groups too."""
@@ -78,21 +75,10 @@ def assert_equal_decisions(estimator, expected, actual):
         np.testing.assert_array_equal(actual, expected)
 
 
-def marked(estimator):
-    """The estimator as a parameter, expected to fail if it still depends on names."""
-    reason = "ties are broken, and starts drawn, in the order of group codes"
-    is_dependent = estimator.__name__ in DEPENDENT
-    return pytest.param(
-        estimator,
-        marks=pytest.mark.xfail(reason=reason, strict=False) if is_dependent else (),
-        id=estimator.__name__,
-    )
-
-
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
 )
-@pytest.mark.parametrize("estimator", map(marked, ESTIMATORS))
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: one.__name__)
 def test_renamed_groups_get_the_same_decisions(estimator, seed):
     data = make_data(seed)
     name = estimator.__name__
@@ -236,7 +222,6 @@ def test_pairs_of_groups_are_reported_in_the_order_of_the_names():
     assert pairs == sorted(pairs) and len(pairs) == 6
 
 
-@pytest.mark.xfail(reason="initial exchanges go by group codes", strict=False)
 @pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
 def test_alternating_swaps_do_not_depend_on_names(rename):
     model, data = FairKMeans(3, algorithm="alternating", random_state=0), make_data(7)

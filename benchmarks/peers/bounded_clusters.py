@@ -118,7 +118,7 @@ def _compare_assignments(case, model, level, n_runs):
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(slack):
-        dual = fair_assignment(samples, centers, level)
+        dual = fair_assignment(samples, centers, limits)
         relaxed = replace(samples, limits=limits._replace(slack=slack))
         point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
         return round_off(relaxed, point, level)

@@ -25,6 +25,10 @@ class KMeans:
         """Fit to all samples."""
         FairKMeans(10, min_balance=0.8, random_state=0).fit(self.X, sensitive_features=self.groups)
 
+    def time_ten_starts_without_balance(self):
+        """Fit to a tenth of the samples from ten starts."""
+        FairKMeans(10, min_balance=None, n_init=10, random_state=0).fit(self.X[::10])
+
     def peakmem_fit(self):
         """Fit to all samples."""
         self.time_fit()

@@ -6,15 +6,14 @@ import numpy as np
 
 from skfair._kernels import deferred_helper
 from skfair._kernels._interpreted import interpret_at_first
-from skfair._kernels.clustering import (
+from skfair._kernels.clustering import change, distance, move
+from skfair._kernels.limits import (
     binding_groups,
-    change,
-    distance,
     is_in,
     is_single,
-    move,
     ratio,
     ratio_after,
+    rows_allow,
 )
 
 QUEUE_SIZE = 32  # long enough to search all rows rarely, short enough to evaluate at each move
@@ -52,10 +51,11 @@ def _may_change(clustering, k, target, code, change, above, limits):
     leaves must raise the ratio of the target. One that joins may keep it, as it breaks a tie of
     smallest groups or adds a missing group. So no move is ever undone, and the path is finite.
     """
-    counts, members, size = clustering.counts[k], clustering.members[k], clustering.sizes[k]
-    if change > 0.0 and size + change > limits.max_size:
+    counts, members = clustering.counts[k], clustering.members[k]
+    leaving, joining = (-1, code) if change > 0.0 else (code, -1)
+    if not rows_allow(counts, leaving, joining, abs(change), limits):
         return False
-    if change < 0.0 and (size + change < limits.min_size or is_single(clustering, k, limits)):
+    if change < 0.0 and is_single(members, limits):
         return False
     if k != target:
         return _stays_above(counts, members, code, change, above, limits)
@@ -152,7 +152,7 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
 def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, max_moves):
     """Raise the least balanced cluster by the cheapest move, until all reach the level.
 
-    Balance is the ratio of the limits; their bounds on sizes are kept.
+    Balance is the ratio of the limits; their rows are kept.
 
     ``rows`` are the samples that may move, ``distances`` theirs to the centres at the start. Each
     cluster keeps a queue of its cheapest candidates by these distances. The costs in the queue are

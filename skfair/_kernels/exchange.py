@@ -6,8 +6,9 @@ import numpy as np
 
 from skfair._kernels import NO_INDEX, deferred_helper, inline_helper
 from skfair._kernels._interpreted import interpret_at_first
-from skfair._kernels.clustering import distance, is_single, move, ratio_after, update_counts
+from skfair._kernels.clustering import distance, move
 from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.limits import allows_exchange
 
 
 class ExchangeCandidates(NamedTuple):
@@ -184,16 +185,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
 def _may_swap(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
     counts, members = clustering.counts[k], clustering.members[k]
-    bound = limits.level * (1.0 - 1e-12)
-    if leaving == joining or bound <= 0.0:
-        return True
-    if is_single(clustering, k, limits):
-        return False
-    # The ratio after one sample has joined and the other left.
-    update_counts(counts, members, limits.intersections, joining, w)
-    balance = ratio_after(counts, members, leaving, -w, limits)
-    update_counts(counts, members, limits.intersections, joining, -w)
-    return balance >= bound
+    return allows_exchange(counts, members, leaving, joining, w, limits)
 
 
 @deferred_helper

@@ -4,19 +4,18 @@ With squared distances ``D`` (clusters first) and ratios ``b`` the linear progra
 
     min  sum_p w_p sum_k D[k, p] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
     s.t. n[k, i] >= b[i, j] n[k, j]          for every cluster k and ordered pair of groups i, j
-         l <= sum_i n[k, i] <= u             for every cluster k
+         R n[k] <= r                  for every cluster k and the rows of the limits
 
 has the concave dual ::
 
-    L(y, z) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)]) + sum_k (l z[k, 0] - u z[k, 1])
+    L(y, z) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)]) - sum_k r' z[k]
 
-in one multiplier ``y[k, i, j] >= 0`` per pair and two, ``z[k] >= 0``, per size, with
-``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + z[k, 1] - z[k, 0]``. Any multipliers
-that are not negative bound the cost from below.
+in one multiplier ``y[k, i, j] >= 0`` per pair and one, ``z[k] >= 0``, per row, with
+``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + (R' z[k])[i]``. Any multipliers that are
+not negative bound the cost from below.
 
-With several attributes the pairs are those within an attribute (``b`` is 0 for others), the offsets
-of all groups of a sample are added up, and the multiplier of a size is divided by the number of
-attributes.
+With several attributes the pairs are those within an attribute (``b`` is 0 for others), and the
+offsets of all groups of a sample are added up.
 """
 
 from typing import NamedTuple
@@ -146,7 +145,7 @@ def _newton_step(multipliers, counts, density, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
     rows = list_free_multipliers(multipliers, by_group, limits, ratios)
-    direction, gain = newton_direction(rows, ratios, limits.intersections, density, ridge)
+    direction, gain = newton_direction(rows, ratios, limits, density, ridge)
     values = np.empty(rows.n_rows)
     for r in range(values.size):
         values[r] = rows.values[r] + direction[r]
@@ -158,7 +157,7 @@ def compute_offsets(multipliers, limits, ratios):
     """Offsets of the assignment costs at given multipliers.
 
     By group (n_clusters, n_groups), by intersection (n_clusters, n_intersections), and the term of
-    the bounds on sizes in the value of the dual.
+    the rows in the value of the dual.
     """
     n_clusters, n_groups, _ = multipliers.ratios.shape
     offsets, by_intersection = (
@@ -174,12 +173,11 @@ def compute_offsets(multipliers, limits, ratios):
 
 @interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
 def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
-    fill_offsets(multipliers, ratios, limits.intersections, offsets)
+    fill_offsets(multipliers, ratios, limits, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     value = 0.0
-    for at_least, at_most in multipliers.sizes:
-        if at_least > 0.0:  # otherwise the bound may be infinite
-            value += limits.min_size * at_least
-        if at_most > 0.0:
-            value -= limits.max_size * at_most
+    for k in range(offsets.shape[0]):
+        for r in range(limits.bounds.size):
+            if multipliers.rows[k, r] > 0.0:
+                value -= limits.bounds[r] * multipliers.rows[k, r]
     return value

@@ -9,34 +9,34 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import deferred_helper, inline_helper
-from skfair._kernels.clustering import extreme_groups
+from skfair._kernels.limits import extreme_groups, row_change, row_value
 
 MAX_CG_ITER = 100
 CG_TOLERANCE = 1e-3
 MAX_STOPS = 3  # times per step that multipliers are fixed at 0 and the others solved for again
-SIZE_ROW = -1  # in place of a group: the row is the lower bound on a size; -2: the upper
+ROW = -1  # in place of the first group: the second is the number of a row of the limits
 
 
 class Multipliers(NamedTuple):
     """Non-negative multipliers of the constraints."""
 
     ratios: np.ndarray  # (n_clusters, n_groups, n_groups) of n[k, i] >= b[i, j] n[k, j]
-    sizes: np.ndarray  # (n_clusters, 2) of the minimum and of the maximum size
+    rows: np.ndarray  # (n_clusters, n_rows) of the rows of the limits
 
 
 class FreeMultipliers(NamedTuple):
     """The constraints whose multipliers a step may change; the arrays may be longer."""
 
     n_rows: int
-    cells: np.ndarray  # (n_rows, 3) cluster, groups i and j; i < 0: a size
+    cells: np.ndarray  # (n_rows, 3) cluster, groups i and j; i < 0: row j of the limits
     values: np.ndarray  # (n_rows,) multipliers
     violations: np.ndarray  # (n_rows,) the gradient of the dual
 
 
 @deferred_helper
-def fill_offsets(multipliers, ratios, intersections, offsets):
+def fill_offsets(multipliers, ratios, limits, offsets):
     """Offset of cluster k for members of group i (formula in `fair_assignment`)."""
-    ratio_multipliers, size_multipliers = multipliers
+    ratio_multipliers, row_multipliers = multipliers
     n_clusters, n_groups = offsets.shape
     for k in range(n_clusters):
         for i in range(n_groups):
@@ -45,9 +45,9 @@ def fill_offsets(multipliers, ratios, intersections, offsets):
             for j in range(n_groups):
                 offsets[k, i] -= ratio_multipliers[k, i, j]
                 offsets[k, j] += ratios[i, j] * ratio_multipliers[k, i, j]
-        for i in range(n_groups):
-            offsets[k, i] -= size_multipliers[k, 0] / intersections.shape[1]
-            offsets[k, i] += size_multipliers[k, 1] / intersections.shape[1]
+        for r in range(limits.bounds.size):
+            for i in range(n_groups):
+                offsets[k, i] += limits.rows[r, i] * row_multipliers[k, r]
 
 
 @deferred_helper
@@ -87,9 +87,9 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
     ratios only those with the smallest or the largest group of a cluster are free: they imply the
     others.
     """
-    ratio_multipliers, size_multipliers = multipliers
+    ratio_multipliers, row_multipliers = multipliers
     n_clusters, n_groups = counts.shape
-    capacity = n_clusters * (n_groups * (n_groups - 1) + 2)
+    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.bounds.size)
     cells, values, violations = (
         np.empty((capacity, 3), np.int64),
         np.empty(capacity),
@@ -111,13 +111,11 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
                     cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
                     values[n], violations[n] = value, violation
                     n += 1
-        # Bounds on the size: a sample counts once per attribute.
-        size = _total(counts[k]) / limits.intersections.shape[1]
-        for side in range(2):
-            value = size_multipliers[k, side]
-            violation = limits.min_size - size if side == 0 else size - limits.max_size
+        for r in range(limits.bounds.size):
+            value = row_multipliers[k, r]
+            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
             if value > 0.0 or violation > 0.0:
-                cells[n, 0], cells[n, 1], cells[n, 2] = k, SIZE_ROW - side, 0
+                cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW, r
                 values[n], violations[n] = value, violation
                 n += 1
     return FreeMultipliers(n, cells, values, violations)
@@ -132,7 +130,7 @@ def _total(values):
 
 
 @deferred_helper
-def fill_row_offsets(rows, values, ratios, intersections, offsets):
+def fill_row_offsets(rows, values, ratios, limits, offsets):
     """The same as `fill_offsets`, from the values of the free rows and in the same order."""
     n_clusters, n_groups = offsets.shape
     for k in range(n_clusters):
@@ -144,13 +142,12 @@ def fill_row_offsets(rows, values, ratios, intersections, offsets):
             offsets[k, i] -= values[r]
             offsets[k, j] += ratios[i, j] * values[r]
         else:
-            share = values[r] / intersections.shape[1]
             for g in range(n_groups):
-                offsets[k, g] += -share if i == SIZE_ROW else share
+                offsets[k, g] += limits.rows[j, g] * values[r]
 
 
 @deferred_helper
-def _apply_hessian(direction, rows, density, ratios, intersections, shift, result):
+def _apply_hessian(direction, rows, density, ratios, limits, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
     If the offset of cluster k for intersection c rises by one, ``density[c, k].sum()`` members
@@ -167,33 +164,31 @@ def _apply_hessian(direction, rows, density, ratios, intersections, shift, resul
         np.empty((n_clusters, n_intersections)),
     )
     # Multipliers to offsets, offsets to weight that leaves, weight to constraints.
-    fill_row_offsets(rows, direction, ratios, intersections, offsets)
-    fill_intersection_offsets(offsets, intersections, by_intersection)
+    fill_row_offsets(rows, direction, ratios, limits, offsets)
+    fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     for c in range(n_intersections):
         for k in range(n_clusters):
             leaving[k, c] = 0.0
             for l in range(n_clusters):  # noqa: E741
                 leaving[k, c] += density[c, k, l] * (by_intersection[k, c] - by_intersection[l, c])
-    sum_intersections(leaving, intersections, leaving_by_group)
+    sum_intersections(leaving, limits.intersections, leaving_by_group)
     for r in range(rows.n_rows):
         k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
             change = ratios[i, j] * leaving_by_group[k, j] - leaving_by_group[k, i]
         else:
-            change = _total(leaving_by_group[k]) / intersections.shape[1]
-            change = -change if i == SIZE_ROW else change
+            change = row_value(limits.rows[j], leaving_by_group[k])
         result[r] = change + shift * direction[r]
 
 
 @deferred_helper
-def _mean_diagonal(rows, density, ratios, intersections):
+def _mean_diagonal(rows, density, ratios, limits):
     """Mean of the diagonal of the matrix of `_apply_hessian`.
 
-    A cluster whose size is active gets at least the average tie weight: without any ties no step
-    would be short enough, and the ascent would stop.
+    A cluster with an active row of the limits gets at least the average tie weight: without any
+    ties no step would be short enough, and the ascent would stop.
     """
-    n_intersections, n_clusters, _ = density.shape
-    n_attributes = intersections.shape[1]
+    (n_intersections, n_clusters, _), intersections = density.shape, limits.intersections
     by_intersection, ties = (
         np.empty((n_clusters, n_intersections)),
         np.empty((n_clusters, ratios.shape[0])),
@@ -204,26 +199,31 @@ def _mean_diagonal(rows, density, ratios, intersections):
     sum_intersections(by_intersection, intersections, ties)
     average = total = 0.0
     for k in range(n_clusters):
-        average += _total(ties[k]) / (n_attributes * n_clusters)
+        average += _total(by_intersection[k]) / n_clusters
     for r in range(rows.n_rows):
         k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
             total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
         else:
-            total += max(_total(ties[k]) / n_attributes, average)
+            squares = weighted = 0.0
+            for c in range(n_intersections):
+                change = row_change(limits, j, c)
+                squares += change * change
+                weighted += change * change * by_intersection[k, c]
+            total += max(weighted, squares / n_intersections * average)
     return total / max(rows.n_rows, 1)
 
 
 @deferred_helper
-def newton_direction(rows, ratios, intersections, density, ridge):
+def newton_direction(rows, ratios, limits, density, ridge):
     """Newton direction on the free multipliers, and the increase of the dual that it predicts.
 
     Multipliers that would become negative are fixed at 0, and the others are solved for again.
     """
     direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
-    shift = ridge * _mean_diagonal(rows, density, ratios, intersections) + 1e-300
+    shift = ridge * _mean_diagonal(rows, density, ratios, limits) + 1e-300
     for _ in range(MAX_STOPS):
-        _solve_newton_system(rows, ratios, intersections, density, shift, is_free, direction)
+        _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction)
         # Fix multipliers that would become negative.
         n_stopped = 0
         for r in range(rows.n_rows):
@@ -235,18 +235,18 @@ def newton_direction(rows, ratios, intersections, density, ridge):
             break
     # Gain of the quadratic model.
     image, gain = np.empty(rows.n_rows), 0.0
-    _apply_hessian(direction, rows, density, ratios, intersections, 0.0, image)
+    _apply_hessian(direction, rows, density, ratios, limits, 0.0, image)
     for r in range(rows.n_rows):
         gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
     return direction, gain
 
 
 @deferred_helper
-def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, direction):
+def _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction):
     """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
     n_rows = rows.n_rows
     residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    _apply_hessian(direction, rows, density, ratios, intersections, shift, image)
+    _apply_hessian(direction, rows, density, ratios, limits, shift, image)
     # Residual of the start.
     norm = goal = 0.0
     for r in range(n_rows):
@@ -257,7 +257,7 @@ def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, d
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
-        _apply_hessian(search, rows, density, ratios, intersections, shift, image)
+        _apply_hessian(search, rows, density, ratios, limits, shift, image)
         # Step along the search direction, new residual, conjugate direction.
         curvature, previous = 0.0, norm
         for r in range(n_rows):
@@ -275,19 +275,19 @@ def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, d
 @deferred_helper
 def store_multipliers(rows, values, multipliers):
     """Write the multipliers of the free rows, in place."""
-    ratio_multipliers, size_multipliers = multipliers
+    ratio_multipliers, row_multipliers = multipliers
     for r in range(rows.n_rows):
         k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
             ratio_multipliers[k, i, j] = values[r]
         else:
-            size_multipliers[k, SIZE_ROW - i] = values[r]
+            row_multipliers[k, j] = values[r]
 
 
 @deferred_helper
 def group_kkt_residual(multipliers, counts, limits, ratios):
     """Maximum violation of feasibility or of complementary slackness, in units of weight."""
-    ratio_multipliers, size_multipliers = multipliers
+    ratio_multipliers, row_multipliers = multipliers
     worst = 0.0
     n_clusters, n_groups, _ = ratio_multipliers.shape
     for k in range(n_clusters):
@@ -298,22 +298,9 @@ def group_kkt_residual(multipliers, counts, limits, ratios):
                     worst = max(worst, violation)
                     if ratio_multipliers[k, i, j] > 0.0:
                         worst = max(worst, -violation)
-        size = _total(counts[k]) / limits.intersections.shape[1]
-        for side in range(2):
-            violation = limits.min_size - size if side == 0 else size - limits.max_size
+        for r in range(limits.bounds.size):
+            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
             worst = max(worst, violation)
-            if size_multipliers[k, side] > 0.0:
+            if row_multipliers[k, r] > 0.0:
                 worst = max(worst, -violation)
     return worst
-
-
-def required_ratios(limits):
-    """(n_groups, n_groups): the required weight of group i per unit of group j in a cluster.
-
-    It is 0 where the groups are not compared.
-    """
-    one, other = limits.scales[:, None, :], limits.scales[:, :, None]
-    weighed = np.divide(one, other, out=np.zeros((*other.shape[:2], one.shape[2])), where=other > 0)
-    return np.ascontiguousarray(
-        (limits.level * weighed / limits.factors[:, None, None]).max(axis=0)
-    )

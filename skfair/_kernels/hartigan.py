@@ -2,16 +2,10 @@
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, inline_helper
+from skfair._kernels import NO_INDEX, inline_helper
 from skfair._kernels._interpreted import interpret_at_first
-from skfair._kernels.clustering import (
-    change,
-    distance,
-    may_leave,
-    move,
-    ratio_after,
-    sizes_allow,
-)
+from skfair._kernels.clustering import change, distance, may_leave, move
+from skfair._kernels.limits import allows_change
 
 
 @interpret_at_first(lambda X, distances, *_: distances.size)
@@ -85,38 +79,32 @@ def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cac
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
     ``distances`` are those of sample p to all centres. ``cache`` has the weight last checked, and
-    whether the cluster keeps the level, by joining or leaving, intersection and cluster.
+    whether the cluster keeps the limits, by joining or leaving, intersection and cluster.
     """
     (labels, _, sizes, _, _), (checked, allowed) = clustering, cache
     a, g, w, weight = labels[p], codes[p], masses[p], weights[p]
     if sizes[a] <= w:
         return -1
-    # Destinations by cost; whether a cluster keeps the level is checked for cheaper ones only.
-    bound = limits.level * (1.0 - 1e-12)
+    # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
+    is_limited = limits.level > 0.0 or limits.bounds.size > 0
     best, least = NO_INDEX, -1e-12 * w * distances[a]
     leaves = False
+    counts, members = clustering.counts, clustering.members
     for k in range(sizes.size):
         if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
             if not leaves:
                 if not may_leave(clustering, p, w, limits):
                     return -1
-                if bound > 0.0:
+                if is_limited:
                     if checked[1, g, a] != weight:
                         checked[1, g, a] = weight
-                        allowed[1, g, a] = _keeps_level(clustering, a, g, -weight, limits)
+                        allowed[1, g, a] = allows_change(counts[a], members[a], g, -weight, limits)
                     if not allowed[1, g, a]:
                         return -1
                 leaves = True
-            if bound > 0.0 and checked[0, g, k] != weight:
+            if is_limited and checked[0, g, k] != weight:
                 checked[0, g, k] = weight
-                allowed[0, g, k] = _keeps_level(clustering, k, g, weight, limits)
-            if (bound <= 0.0 or allowed[0, g, k]) and sizes_allow(sizes, a, k, w, limits):
+                allowed[0, g, k] = allows_change(counts[k], members[k], g, weight, limits)
+            if not is_limited or allowed[0, g, k]:
                 best, least = k, change(distances[k], distances[a], sizes[k], sizes[a], w)
     return best
-
-
-@deferred_helper
-def _keeps_level(clustering, k, code, change, limits):
-    """Whether cluster k keeps the level after a sample has joined (change > 0) or left."""
-    counts, members = clustering.counts[k], clustering.members[k]
-    return ratio_after(counts, members, code, change, limits) >= limits.level * (1.0 - 1e-12)

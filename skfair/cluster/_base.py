@@ -23,7 +23,8 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     A subclass has
 
     - ``_check(X, sensitive_features, ...)``: the validated input, with ``requirements``,
-      ``largest_weight``, and ``lacks_groups``, if balanced clusters are required without groups;
+      ``largest_weight``, and ``lacks_groups``, if balanced clusters are required, but there are no
+      two groups;
     - ``_prepare(data, random_state)``: the input with what all clusterings of it share;
     - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
       with ``status_`` "optimal", "feasible" or "max_iter";
@@ -122,14 +123,15 @@ def front(estimator, X, columns, n_levels, routes, criterion):
             "pass a subsample, or fit FairKMeans to all at one min_balance."
         )
     random_state = check_random_state(estimator.random_state)
-    if columns["sensitive_features"] is None:
+    data = estimator._check(X, **columns)
+    if len(data.groups.labels) == len(data.requirements.attributes):
+        lacks = "=None" if columns["sensitive_features"] is None else " of one group"
         warn(
-            "The front of cost and balance got sensitive_features=None: all samples are one group, "
-            "every clustering is balanced, and the front is one plain clustering. Pass the group "
-            "of each sample.",
+            f"The front of cost and balance got sensitive_features{lacks}: all samples are one "
+            "group, every clustering is balanced, and the front is one plain clustering. Pass the "
+            "group of each sample, of two groups or more.",
             MissingSensitiveFeaturesWarning,
         )
-    data = estimator._check(X, **columns)
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
     data = estimator._prepare(data, random_state)

@@ -82,7 +82,7 @@ class ParetoFront:
     >>> front.balance.tolist()
     [0.5, 1.0]
     >>> front.labels(front.select(min_balance=0.5)).tolist()
-    [1, 1, 1, 0, 0, 0]
+    [0, 0, 0, 1, 1, 1]
     """
 
     cost: np.ndarray

@@ -3,19 +3,23 @@
 What is reached becomes fitted attributes, the status, and warnings.
 """
 
+from inspect import signature
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair._kernels.clustering import balance_limits
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair._kernels.limits import add_rows, balance_limits, size_rows
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import group_names
 from skfair.utils._balance import balance, data_balance, smallest_balances, smallest_share_ratios
 from skfair.utils._messages import join_names, warn
 
 ROUNDING = 1e-12  # of sums and ratios
+GROUP_SHARES = ("min_group_share", "max_group_share")
+BALANCES = ("min_balance", "min_share_ratio", *GROUP_SHARES)
+"""Parameters that require balanced clusters."""
 
 
 class ClusterRequirements(NamedTuple):
@@ -25,8 +29,31 @@ class ClusterRequirements(NamedTuple):
     share_ratio: float = 0.0
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
+    group_shares: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
     attributes: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
+    places: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
+
+    def for_groups(self, groups, attributes, places, weights):
+        """The requirements of groups, whose columns and weights in the problem are given.
+
+        A ValueError names the group whose share of all samples is outside of its bounds: then no
+        clusters keep them.
+        """
+        self = self._replace(attributes=attributes, members=groups.counts, places=places)
+        if len(places) == len(attributes):  # a single group is all of every cluster
+            return self._replace(group_shares=(0.0, 1.0))
+        shares = weights[places] * len(attributes) / weights.sum()
+        for sign, name, bound in zip((-1, 1), GROUP_SHARES, self.group_shares, strict=True):
+            fits = np.shape(bound) in ((), shares.shape)
+            excess = sign * (shares - bound) if fits else shares
+            if not (fits and excess.max() <= ROUNDING):
+                g = np.argmax(excess)
+                raise ValueError(
+                    f"{name} must be one number or one by group, and allow its share of all samples"
+                    f": {shares[g]:.4g} of group {group_names(groups.labels)[g]!r}, not {bound}."
+                )
+        return self
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -34,6 +61,9 @@ class ClusterRequirements(NamedTuple):
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
         group is one.
         """
+        if len(group_weights) == len(self.attributes):
+            # Each attribute has one group, which is balanced in any case.
+            self = self._replace(balance=0.0, share_ratio=0.0)
         limits = balance_limits(len(group_weights))
         scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
         for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
@@ -54,11 +84,17 @@ class ClusterRequirements(NamedTuple):
                 scales=np.vstack([scales, shares]),
                 factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
             )
-        return limits._replace(
-            intersections=limits.intersections if intersections is None else intersections,
-            min_size=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
-            max_size=float(self.largest * (1 + ROUNDING)),
-        )
+        if intersections is not None:
+            limits = limits._replace(intersections=intersections)
+        smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
+        limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
+        # The share of a group: the row of its members less the bound times that of the size.
+        for sign, shares in zip((-1, 1), self.group_shares, strict=True):
+            rows, shares = np.eye(len(group_weights)), np.broadcast_to(shares, len(group_weights))
+            rows[:, self.places] = sign * (rows - shares[:, np.newaxis] / len(self.attributes))
+            is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
+        return limits
 
 
 def check_requirements(estimator, total, is_count):
@@ -87,8 +123,10 @@ def check_requirements(estimator, total, is_count):
             f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
             "bound with which all fit. Raise it, or use more clusters."
         )
+    least, most = estimator.min_group_share, estimator.max_group_share
+    shares = (0.0 if least is None else least, 1.0 if most is None else most)
     return ClusterRequirements(
-        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest, shares
     )
 
 
@@ -97,27 +135,6 @@ def _size(size, total, absent):
     if size is None:
         return absent
     return float(size) if isinstance(size, Integral) else float(size * total)
-
-
-def composition_ratios(counts, limits):
-    """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    # A scale of 0 leaves a group out: each attribute compares its own groups.
-    compared = limits.scales > 0
-    scaled = (counts + limits.slack)[:, None] * limits.scales
-    low = scaled.min(axis=2, where=compared, initial=np.inf)
-    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
-    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
-    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
-
-
-def keeps_sizes(sizes, limits):
-    """Whether all clusters are as large as they must be, and no larger than they may be."""
-    return bool((sizes >= limits.min_size).all() and (sizes <= limits.max_size).all())
-
-
-def is_sized(limits):
-    """Whether the sizes of clusters are bounded."""
-    return bool(np.isfinite(limits.min_size) or np.isfinite(limits.max_size))
 
 
 def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
@@ -190,6 +207,11 @@ def list_shortfalls(attributes, requirements, largest_weight):
         )
         shortfalls.append((requirements.share_ratio - share_ratio, sentence))
     sizes = attributes["cluster_sizes_"]
+    for sign, name, bound in zip((-1, 1), GROUP_SHARES, requirements.group_shares, strict=True):
+        excess = (sign * (attributes["group_counts_"] - sizes[:, np.newaxis] * bound)).max()
+        if excess > largest_weight * (1 + 1e-9):
+            sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
+            shortfalls.append((excess / sizes.sum(), sentence))
     return [*shortfalls, *_list_size_shortfalls(sizes, requirements, largest_weight)]
 
 
@@ -236,7 +258,7 @@ def small_groups_message(estimator):
         return None
     sizes = zip(group_names(groups.labels), groups.counts, strict=True)
     small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
-    if not small:
+    if not small or estimator.balance_ > 0:
         return None
     return (
         f"Groups have fewer members than the {n_clusters} clusters: {join_names(small)}. Some "
@@ -263,15 +285,49 @@ def warn_of_status(estimator, data, search, advice, cut_short):
 
 
 def missing_groups_message(estimator):
-    """A message for fits without groups whose parameters require balance; None for others."""
-    names = ("min_balance", "min_share_ratio")
-    required = [f"{name}={getattr(estimator, name)}" for name in names if getattr(estimator, name)]
+    """A message for fits without groups whose parameters require balance; None for others.
+
+    Bounds on sizes need no groups. With them the default of ``min_balance`` is no request.
+    """
+    bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
+    default = signature(type(estimator)).parameters["min_balance"].default
+    is_default = any(bound is not None for bound in bounds) and estimator.min_balance == default
+    request = _balance_request(estimator, BALANCES[is_default:])
+    return request and (
+        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
+        "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
+        "without one is y, which is not used; or min_balance=None for clusters without balance."
+    )
+
+
+def warn_of_one_group(estimator, groups, attributes=(slice(None),)):
+    """Whether balance is required, but no attribute has two groups; warns if so."""
+    request = _balance_request(estimator)
+    if request is None or len(groups.labels) > len(attributes):
+        return False
+    names = join_names(map(repr, group_names(groups.labels)))
+    warn(
+        f"{request}, but all samples are in the group {names}: there is nothing to balance and the "
+        "fit is plain clustering. Pass sensitive_features with two groups or more, or "
+        "min_balance=None for clusters without balance.",
+        MissingSensitiveFeaturesWarning,
+    )
+    return True
+
+
+def warn_of_duplicates(n_distinct, n_clusters):
+    """Warn that there are fewer distinct clusters than there should be, as scikit-learn does."""
+    warn(
+        f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({n_clusters}). "
+        "Possibly due to duplicate points in X. Ask for fewer clusters.",
+        ConvergenceWarning,
+    )
+
+
+def _balance_request(estimator, names=BALANCES):
+    """The parameters that require balanced clusters, to begin a message with; None without any."""
+    values = {name: getattr(estimator, name, None) for name in names}
+    required = [f"{name}={value}" for name, value in values.items() if np.any(value)]
     if not required:
         return None
-    verb = "requires" if len(required) == 1 else "require"
-    return (
-        f"{' and '.join(required)} {verb} balanced clusters, but fit got no sensitive_features: "
-        "all samples are one group and the fit is plain clustering. Pass "
-        "fit(X, sensitive_features=...) by name, as a second argument without one is y, which is "
-        "not used; or min_balance=None for clusters without balance."
-    )
+    return f"{' and '.join(required)} require{'s' * (len(required) == 1)} balanced clusters"

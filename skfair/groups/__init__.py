@@ -39,5 +39,6 @@ from skfair.groups._samples import partition_error as partition_error
 from skfair.groups._summary import EncodedBlock as EncodedBlock
 from skfair.groups._summary import Summary as Summary
 from skfair.groups._summary import encode_block as encode_block
+from skfair.groups._summary import find_first_rows as find_first_rows
 
 __all__ = ["Groups", "Samples", "check_groups"]

@@ -77,6 +77,8 @@ class Summary:
         Names of the sensitive attributes, where blocks have them.
     scatter : float
         Weighted sum of squared distances to the mean.
+    first_rows : ndarray of int, shape (n_cells,)
+        Number of the first row of every cell.
     lengths : list of int
         Rows of every partition.
     first : ndarray of int, shape (n_partitions,)
@@ -89,7 +91,7 @@ class Summary:
         counted = blocks.gather(_count_block)
         for error in (one for one in counted if isinstance(one, Exception)):
             raise error
-        places, cells, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
+        places, cells, begins, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
         partitions, lengths, attributes = zip(*places, strict=True)
         self._checksums = [_checksum(one) for one in counted]
         self.attributes = next(filter(len, attributes), ())
@@ -107,6 +109,9 @@ class Summary:
         codes = [self.positions[cell] for of_block in cells for cell in of_block]
         self.counts = np.bincount(codes, np.concatenate(counts)).astype(np.intp)
         self.weights = np.bincount(codes, np.concatenate(weights))
+        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]
+        self.first_rows = np.full(len(self.cells), np.iinfo(np.intp).max)
+        np.minimum.at(self.first_rows, codes, np.concatenate(begins))
         totals = np.array([of_block.sum() for of_block in weights])
         self.mean, self.variance = _pool_moments(totals, np.array(sums), np.array(squares))
         self.scatter = float(totals.sum() * self.variance.sum())
@@ -124,6 +129,15 @@ class Summary:
             if _checksum(counted) != checksum:
                 raise ValueError(changed_partition_message(counted[0][0]))
 
+    def reorder_cells(self, order):
+        """The same samples with cells in another order."""
+        changed = copy(self)
+        changed.cells = [self.cells[position] for position in order]
+        changed.positions = {cell: position for position, cell in enumerate(changed.cells)}
+        for name in ("counts", "weights", "first_rows"):
+            setattr(changed, name, getattr(self, name)[order])
+        return changed
+
     def replace_moments(self, mean, scatter):
         """The same samples with features of another mean and scatter."""
         changed = copy(self)
@@ -132,7 +146,7 @@ class Summary:
 
 
 def _count_block(block):
-    """Partition, length, attributes; cells, counts, weights, moments of a block; or its error."""
+    """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
     X, n_cells = block.X, len(block.cells)
@@ -142,13 +156,22 @@ def _count_block(block):
     by_cell = np.bincount(block.codes, weights, n_cells)
     occupied = np.flatnonzero(counts)
     cells = [block.cells[code] for code in occupied]
+    first = np.flatnonzero(present)[find_first_rows(block.codes[present], n_cells)[occupied]]
     sums, squares = _sum_moments(X, weights)
     if block.target is not None:
         of_target = _sum_moments(block.target[:, np.newaxis], weights)
         sums, squares = map(np.append, (sums, squares), of_target)
     range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
     place = block.place[0], len(X), block.attributes
-    return place, cells, counts[occupied], by_cell[occupied], sums, squares, range_
+    begins = block.place[1] + first
+    return place, cells, begins, counts[occupied], by_cell[occupied], sums, squares, range_
+
+
+def find_first_rows(codes, n_codes):
+    """Position of the first sample of each code; the number of samples where there is none."""
+    first = np.full(n_codes, len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last value that is assigned stays
+    return first
 
 
 def _checksum(counted):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import exchange as kernels
-from skfair._kernels.clustering import balance_limits
+from skfair._kernels.limits import balance_limits
 from tests.kernels.clusterings import (
     Problem,
     all_exchanges,

@@ -16,29 +16,37 @@ from scipy.optimize import linprog
 
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels import fair_duals
-from skfair._kernels.clustering import balance_limits
+from skfair._kernels.limits import add_rows, balance_limits, required_ratios, size_rows
 from skfair.cluster.kmeans import _dual
 from skfair.partitions import make_partitions
 from tests.kernels.standalone import standalone
 
 
 def balance_ratios(n_groups, ratio):
-    return fair_duals.required_ratios(balance_limits(n_groups, ratio))
+    return required_ratios(balance_limits(n_groups, ratio))
 
 
-def intersections(n_groups):
-    """One attribute: a sample is in one group."""
-    return np.arange(n_groups)[:, None]
+def limits_of(n_groups, ratio=0.0, smallest=-np.inf, largest=np.inf):
+    """Limits on the balance and, of two, on the size of clusters."""
+    limits = balance_limits(n_groups, ratio)
+    return add_rows(limits, *size_rows(limits, smallest, largest))
 
 
-def fill_offsets(multipliers, ratio, sizes=None):
-    n_clusters, n_groups, _ = multipliers.shape
-    duals = fair_duals.Multipliers(
-        multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes
+def multipliers_of(multipliers, limits, sizes=None):
+    """Multipliers of pairs and of the rows of sizes, all 0 by default."""
+    rows = np.zeros((len(multipliers), len(limits.bounds))) if sizes is None else sizes
+    return fair_duals.Multipliers(multipliers, rows)
+
+
+def fill_offsets(multipliers, ratio, sizes=None, limits=None):
+    n_groups = multipliers.shape[1]
+    limits = limits or (
+        limits_of(n_groups) if sizes is None else limits_of(n_groups, 0.0, 0.0, 1.0)
     )
+    duals = multipliers_of(multipliers, limits, sizes)
     offsets = np.empty(multipliers.shape[:2])
     ratios = ratio if np.ndim(ratio) else balance_ratios(n_groups, ratio)
-    standalone(fair_duals.fill_offsets)(duals, ratios, intersections(n_groups), offsets)
+    standalone(fair_duals.fill_offsets)(duals, ratios, limits, offsets)
     return offsets
 
 
@@ -53,8 +61,7 @@ class Problem(NamedTuple):
 
     @property
     def limits(self):
-        limits = balance_limits(self.n_groups, self.ratio)
-        return limits._replace(min_size=self.smallest, max_size=self.largest)
+        return limits_of(self.n_groups, self.ratio, self.smallest, self.largest)
 
     @property
     def rows(self):
@@ -102,7 +109,7 @@ def dual(problem, multipliers, width=np.inf):
 
 
 def solve(problem, start=None, slack=0.0, max_iter=50, n_partitions=1):
-    start = start or _dual.zero_solution(len(problem.distances), problem.n_groups)
+    start = start or _dual.zero_solution(len(problem.distances), problem.limits)
     cuts = np.array_split(np.arange(len(problem.codes)), n_partitions)
     partitioned = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
@@ -268,11 +275,9 @@ def dense_hessian(multipliers, ratio, density):
 
 def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
     """The rows of a step, and the ratios."""
-    n_clusters, n_groups, _ = multipliers.shape
-    limits = balance_limits(n_groups, ratio)._replace(min_size=smallest, max_size=largest)
-    sizes = np.zeros((n_clusters, 2)) if sizes is None else sizes
-    ratios = fair_duals.required_ratios(limits)
-    duals = fair_duals.Multipliers(multipliers, sizes)
+    limits = limits_of(multipliers.shape[1], ratio, smallest, largest)
+    ratios = required_ratios(limits)
+    duals = multipliers_of(multipliers, limits, sizes)
     n_rows, *columns = list_free_multipliers()(duals, counts, limits, ratios)
     return fair_duals.FreeMultipliers(n_rows, *(column[:n_rows] for column in columns)), ratios
 
@@ -308,13 +313,13 @@ def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     duals = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
     nothing = np.zeros((3, 2, 2))
     rows, _ = rows_of(nothing, counts, 0.0, duals, smallest=3.0, largest=7.0)
-    low, high = fair_duals.SIZE_ROW, fair_duals.SIZE_ROW - 1
-    assert rows.cells[:, :2].tolist() == [[1, low], [2, low], [2, high]]
+    row = fair_duals.ROW
+    assert rows.cells.tolist() == [[1, row, 0], [2, row, 0], [2, row, 1]]
     assert rows.values.tolist() == [0.5, 0.25, 0]
     assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
     offsets = np.empty((3, 2))
     standalone(fair_duals.fill_row_offsets)(
-        rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), intersections(2), offsets
+        rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), limits_of(2, 0.0, 3.0, 7.0), offsets
     )
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
@@ -327,11 +332,13 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(rows.n_rows, np.nan)
     standalone(fair_duals._apply_hessian)(
-        rows.violations, rows, density, ratios, intersections(len(ratios)), 0.1, result
+        rows.violations, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.1, result
     )
     np.testing.assert_allclose(result, entries_at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    mean = standalone(fair_duals._mean_diagonal)(rows, density, ratios, intersections(len(ratios)))
+    mean = standalone(fair_duals._mean_diagonal)(
+        rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
+    )
     assert mean == pytest.approx(diagonal.mean())
 
 
@@ -341,7 +348,7 @@ def matrix_of(rows, ratios, density):
     for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
         image = np.empty(rows.n_rows)
         standalone(fair_duals._apply_hessian)(
-            unit, rows, density, ratios, intersections(len(ratios)), 0.0, image
+            unit, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.0, image
         )
         column[:] = image
     return matrix
@@ -362,7 +369,9 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     if sized:  # every cluster but one at the mean is too large or too small
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
     # A cluster with a bound on its size counts as having the ties of an average one at least.
-    mean = standalone(fair_duals._mean_diagonal)(rows, density, ratios, intersections(len(ratios)))
+    mean = standalone(fair_duals._mean_diagonal)(
+        rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
+    )
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
     damped = matrix + ridge * mean * np.eye(rows.n_rows)
@@ -379,7 +388,7 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
 
 def newton_direction(rows, ratios, density, ridge):
     return standalone(fair_duals.newton_direction)(
-        rows, ratios, intersections(len(ratios)), density, ridge
+        rows, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), density, ridge
     )
 
 
@@ -393,9 +402,9 @@ def test_without_ties_the_newton_step_is_finite(step):
 
 
 def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
-    limits = balance_limits(counts.shape[1], ratio)._replace(min_size=smallest, max_size=largest)
-    duals = fair_duals.Multipliers(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
-    ratios = fair_duals.required_ratios(limits)
+    limits = limits_of(counts.shape[1], ratio, smallest, largest)
+    duals = multipliers_of(multipliers, limits, sizes)
+    ratios = required_ratios(limits)
     return standalone(fair_duals.group_kkt_residual)(duals, counts, limits, ratios)
 
 
@@ -405,7 +414,7 @@ def test_the_worst_violation_breaks_feasibility_or_slackness():
     assert worst_violation(multipliers, counts, 0.5) == 1
     assert worst_violation(multipliers, counts, 0.5, smallest=17.0) == 3
     assert worst_violation(multipliers, counts, 0.5, largest=10.0) == 4
-    size_duals = np.array([[1.0, 0.0]])  # a multiplier of a minimum size with 10 to spare
+    size_duals = np.array([[1.0]])  # a multiplier of a minimum size with 10 to spare
     assert worst_violation(multipliers, counts, 0.5, size_duals, smallest=4.0) == 10
     multipliers[0, 0, 1] = 1  # a multiplier of the violated constraint: still 1
     assert worst_violation(multipliers, counts, 0.5) == 1
@@ -415,14 +424,14 @@ def test_the_worst_violation_breaks_feasibility_or_slackness():
 
 def test_ratios_in_several_scales_are_the_strictest():
     limits = balance_limits(2, 0.5)
-    np.testing.assert_array_equal(fair_duals.required_ratios(limits), np.full((2, 2), 0.5))
+    np.testing.assert_array_equal(required_ratios(limits), np.full((2, 2), 0.5))
     # Shares of groups of 10 and 40: .8 of a share of 4 to 1.
     shares = limits._replace(level=0.8, scales=np.array([[1.0, 0.25]]))
-    np.testing.assert_allclose(fair_duals.required_ratios(shares), [[0.8, 0.2], [3.2, 0.8]])
+    np.testing.assert_allclose(required_ratios(shares), [[0.8, 0.2], [3.2, 0.8]])
     both = limits._replace(
         scales=np.array([[1.0, 1.0], [1.0, 0.25]]), factors=np.array([1.0, 0.5 / 0.8])
     )
-    np.testing.assert_allclose(fair_duals.required_ratios(both), [[0.8, 0.5], [3.2, 0.8]])
+    np.testing.assert_allclose(required_ratios(both), [[0.8, 0.5], [3.2, 0.8]])
 
 
 # The ascent ---------------------------------------------------------------------------
@@ -449,14 +458,14 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=1e-3)
     duals = solution.multipliers
-    offsets = fill_offsets(duals.ratios, problem.ratio, duals.sizes)
+    offsets = fill_offsets(duals.ratios, problem.ratio, duals.rows, problem.limits)
     np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
 
 
 @given(problems())
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
-    start = _dual.zero_solution(len(problem.distances), problem.n_groups)
+    start = _dual.zero_solution(len(problem.distances), problem.limits)
     start = start._replace(multipliers=start.multipliers._replace(ratios=y.copy()))
     solution = solve(problem, start)
     assert (solution.multipliers.ratios >= 0).all()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import hartigan as kernels
-from skfair._kernels.clustering import balance_limits
+from skfair._kernels.limits import balance_limits
 from tests.kernels.clusterings import (
     Problem,
     all_moves,

@@ -12,7 +12,8 @@ from skfair._kernels.fair_assignment import (
     kkt_residual,
     newton_step,
 )
-from skfair._kernels.fair_duals import Multipliers, required_ratios
+from skfair._kernels.fair_duals import Multipliers
+from skfair._kernels.limits import required_ratios
 
 MAX_ITER, MIN_ITER = 50, 4
 MAX_PAIRS = 2e7  # of groups or of clusters in one ascent, about: a second
@@ -46,10 +47,11 @@ class DualSolution(NamedTuple):
     sample_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
 
 
-def zero_solution(n_clusters, n_groups):
+def zero_solution(n_clusters, limits):
     """Multipliers of zero, to start `solve_dual` from."""
+    n_rows, n_groups = limits.rows.shape
     return DualSolution(
-        Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
+        Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, n_rows))),
         offsets=np.zeros((n_clusters, n_groups)),
         value=-np.inf,
         width=0.0,
@@ -57,18 +59,17 @@ def zero_solution(n_clusters, n_groups):
     )
 
 
-def fair_assignment(problem, centers, level, dual=None, slack=0.75, share=SLACK):
-    """Cheapest assignment to fixed centres with cluster balances of at least ``level``.
+def fair_assignment(problem, centers, limits, dual=None, slack=0.75, share=SLACK):
+    """Cheapest assignment to fixed centres within limits.
 
     Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
-    labels round it, so that they may miss the level by the few samples that sit on a tie. The value
-    bounds from below the cost of every assignment of that balance to these centres. No count
+    labels round it, so that they may miss a limit by the few samples that sit on a tie. The value
+    bounds from below the cost of every assignment to these centres that keeps the limits. No count
     misses its bound by more than ``slack`` samples, or a ``share`` of all.
     """
     # Without an earlier solution, start at multipliers of zero: nearest centres.
     if dual is None:
-        dual = zero_solution(len(centers), problem.n_groups)
-    limits = problem.limits._replace(level=float(level))
+        dual = zero_solution(len(centers), limits)
     slack = max(slack * problem.largest_weight, share * problem.total_weight)
     return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
 

@@ -31,6 +31,7 @@ from skfair.utils._types import MatrixLike, RandomState
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
+N_STARTS = 3  # "auto"
 COUNT = Interval(Integral, 1, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="neither")
 
@@ -69,6 +70,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
         balance. Rounding may take one sample from either side here as well. None or 0 requires
         nothing.
+    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
+        Bounds on the share of a group among the samples of every cluster, as in [3]_: one number,
+        or one for each group in the order of ``groups_.labels`` (with ``attributes="each"``, for
+        each value). ``beta_g n_k - v <= n_kg <= alpha_g n_k + v``, with v the largest weight of a
+        sample (1 without weights), as integers may not divide. They can be kept if and only if the
+        share of each group in the data is within its bounds. ``min_share_ratio`` compares shares of
+        the groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
@@ -80,8 +88,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features).
-    n_init : int, default=3
-        Number of starts of plain k-means.
+    n_init : int or "auto", default="auto"
+        Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
+        finished within the bounds, and so is each that is cheaper than all before it (with bounds,
+        than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
+        the first n of those of n + 1, so that with one seed more starts never give a worse fit.
+        "auto" is 3, and 1 if ``init`` is an array.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
@@ -120,7 +132,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     relative_balance_ : float
         ``balance_ / data_balance_``.
     cluster_balances_ : ndarray of shape (n_clusters,)
-        Balance of each cluster.
+        Balance of each cluster; nan of an empty one, which there is only if X has fewer distinct
+        rows than clusters. It comes last, at the centre of another one.
     share_ratio_ : float
         Minimum ratio of two groups' shares in a cluster, in [0, 1].
     cluster_share_ratios_ : ndarray of shape (n_clusters,)
@@ -137,33 +150,38 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
         inertia.
     constraint_violation_ : float
-        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` to its bound, or a
-        size, as a share of all, to its own: the maximum of these, 0 when all bounds are kept, nan
-        if balanced clusters were required without groups.
+        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` and the share of a
+        group to their bounds, or a size, as a share of all, to its own: the maximum of these, 0
+        when all bounds are kept, nan if balanced clusters were required, but there are no two
+        groups.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": balanced clusters were required without groups. Else "optimal": a local
-        optimum, in which no single move or exchange of samples lowers the cost and keeps the sizes
-        and the composition that is reached (or the required one, if more is reached). A clustering
-        that differs in more samples may be cheaper. "feasible": all bounds are kept, and the search
-        stopped by ``tol``, as most fits of many samples do, or the samples are partitioned and more
-        than 100,000. "max_iter": kept, but stopped by ``max_iter`` (with a warning) or by a
-        callback. "infeasible": not kept (with a warning).
+        "unconstrained": balanced clusters were required, but there are no two groups. Else
+        "optimal": a local optimum, in which no single move or exchange of samples lowers the cost
+        and keeps the sizes and the composition that is reached (or the required one, if more is
+        reached). A clustering that differs in more samples may be cheaper. "feasible": all bounds
+        are kept, and the search stopped by ``tol``, as most fits of many samples do, or the samples
+        are partitioned and more than 100,000. "max_iter": kept, but stopped by ``max_iter`` (with a
+        warning) or by a callback. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
     n_iter_, n_features_in_ : int
-        Number of rounds of the run, and of features seen during fit.
+        Number of rounds of all followed starts, and of features seen during fit.
     feature_names_in_ : ndarray of str, shape (n_features,)
         Names of features seen during fit, if X has string column names.
 
     Warns
     -----
     MissingSensitiveFeaturesWarning
-        If fit gets no ``sensitive_features``, unless ``min_balance=None`` requires no balance.
+        If balance is required, but fit gets no ``sensitive_features`` or all samples are of one
+        group. With a bound on sizes the default of ``min_balance`` requires none without groups.
     InfeasibleConstraintWarning
         If a required bound is not reached; the best fit found is stored.
     ConvergenceWarning
-        If all bounds are kept, but ``max_iter`` ended the fit before ``tol`` did.
+        If all bounds are kept, but ``max_iter`` ended the fit before ``tol`` did. If there are
+        fewer distinct clusters than ``n_clusters``, as some rows are equal.
+    RuntimeWarning
+        If ``init`` is an array and ``n_init`` more than one start.
 
     See Also
     --------
@@ -191,6 +209,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     >>> model.status_
     'optimal'
 
+    At most 60 % of one group in any cluster:
+
+    >>> other = FairKMeans(n_clusters=2, min_balance=None, max_group_share=0.6, random_state=0)
+    >>> counts = other.fit(X, sensitive_features=groups).group_counts_
+    >>> bool((counts <= 0.6 * other.cluster_sizes_[:, None] + 1).all())
+    True
+
     The four-fifths rule, in clusters of at least 100 samples:
 
     >>> model.set_params(min_share_ratio=0.8, min_cluster_size=100)
@@ -210,10 +235,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "attributes": [StrOptions({"intersections", "each"})],
+        "min_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
+        "max_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
         "min_cluster_size": [COUNT, SHARE, None],
         "max_cluster_size": [COUNT, SHARE, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-        "n_init": [COUNT],
+        "n_init": [COUNT, StrOptions({"auto"})],
         "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
         "algorithm": [StrOptions(ALGORITHMS), *ALGORITHMS.values()],
@@ -228,11 +255,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         *,
         min_balance: float | None = 0.8,
         min_share_ratio: float | None = None,
+        min_group_share: float | ArrayLike | None = None,
+        max_group_share: float | ArrayLike | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
         min_cluster_size: int | float | None = None,
         max_cluster_size: int | float | None = None,
         init: Literal["k-means++", "random"] | ArrayLike | Callable = "k-means++",
-        n_init: int = 3,
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-5,
         algorithm: str | Homotopy | AlternatingSwaps = "homotopy",
@@ -243,6 +272,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_clusters = n_clusters
         self.min_balance = min_balance
         self.min_share_ratio = min_share_ratio
+        self.min_group_share = min_group_share
+        self.max_group_share = max_group_share
         self.attributes = attributes
         self.min_cluster_size = min_cluster_size
         self.max_cluster_size = max_cluster_size
@@ -399,10 +430,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = check_runs(self, data.mean)
+        runs = check_runs(self, data.mean, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
-        return data.describe(point) | {"n_iter_": n_iter, "status_": status}
+        return data.describe_fit(point) | {"n_iter_": n_iter, "status_": status}
 
     def _describe(self, data, labels):
         return data.describe_labels(labels, self.n_clusters)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair.cluster._base import front
+from skfair.cluster._requirements import warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from skfair.cluster._pareto_front import ParetoFront
 
 
+N_STARTS = 10  # "auto"
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
@@ -32,11 +34,13 @@ def fair_kmeans_front(
     n_clusters: int = 8,
     n_levels: int = 40,
     criterion: str = "balance",
+    min_group_share: float | ArrayLike | None = None,
+    max_group_share: float | ArrayLike | None = None,
     attributes: Literal["intersections", "each"] = "intersections",
     min_cluster_size: int | float | None = None,
     max_cluster_size: int | float | None = None,
     init: Any = "k-means++",
-    n_init: int = 10,
+    n_init: int | Literal["auto"] = "auto",
     max_iter: int = 300,
     tol: float = 1e-5,
     algorithm: str | Homotopy | AlternatingFront = "homotopy",
@@ -69,6 +73,9 @@ def fair_kmeans_front(
     criterion : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
         :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
+    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
+        Bounds on the shares of groups in a cluster that every clustering keeps, as in
+        :class:`FairKMeans`. The alternating algorithm does not aim at them.
     attributes : {"intersections", "each"}, default="intersections"
         With "each", every one of several sensitive attributes has a balance of its own, as in
         :class:`FairKMeans`; the front's is their minimum, relative to the data's. So with ratios
@@ -77,7 +84,7 @@ def fair_kmeans_front(
         Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
         algorithm does not aim at them.
     init, n_init, max_iter, tol, n_jobs
-        As in :class:`FairKMeans`, but with ten starts.
+        As in :class:`FairKMeans`, but "auto" is ten starts.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
         "alternating" is Algorithm 3 of [1]_.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -123,6 +130,8 @@ def fair_kmeans_front(
     estimator = FairKMeans(
         n_clusters,
         min_balance=None,
+        min_group_share=min_group_share,
+        max_group_share=max_group_share,
         attributes=attributes,
         min_cluster_size=min_cluster_size,
         max_cluster_size=max_cluster_size,
@@ -147,7 +156,10 @@ def fair_kmeans_front(
 
 def _routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = check_runs(estimator, data.mean), data.problem
+    runs, problem = check_runs(estimator, data.mean, N_STARTS), data.problem
+    n_distinct = problem.count_distinct_rows(runs.n_clusters)
+    if n_distinct < runs.n_clusters:
+        warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the criterion.
     requirements = data.requirements._replace(**{criterion: 1.0})
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)

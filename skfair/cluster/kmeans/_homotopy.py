@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
+from skfair._kernels.limits import has_rows
 from skfair.cluster._pareto_front import Route
-from skfair.cluster._requirements import is_sized
 from skfair.cluster.kmeans._dual import ROUND_SLACK, SLACK
 from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, push, relocate_centers
 from skfair.cluster.kmeans._local_search import (
@@ -40,6 +40,7 @@ GROWTH = 10  # of the size of subsamples, until all samples are taken
 MAX_COMPARED = 5000  # samples on which starts are compared ...
 MAX_SIZED = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
+MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
@@ -63,9 +64,12 @@ class Homotopy(BaseEstimator):
     n_levels : int, default=4
         Number of balances from that of plain k-means to the required one.
     n_followed : int, default=2
-        How many of the best starts are followed.
+        A start is a rough run of plain k-means. It is followed, which means finished within the
+        limits, if fewer than ``n_followed`` of the starts before it are cheaper; without limits, if
+        none is. The first always is. One that costs nearly the same as one before it, and on more
+        than ``max_samples`` samples one that does not lead on the subsample, is not.
     n_relocations : int, default=100
-        The best start tries to leave its local minimum by moving one centre at a time. So many
+        The first start tries to leave its local minimum by moving one centre at a time. So many
         moves are drawn at once, of which the cheapest are tried; it gives up where all fail.
     max_samples : int, default=5000
         The balance rises on a subsample of about this size, drawn by group, with all samples so far
@@ -130,7 +134,7 @@ class Homotopy(BaseEstimator):
         -------
         point : Point
         n_iter : int
-            Rounds on all samples.
+            Rounds on all samples, from all starts that are followed.
         status : {"optimal", "feasible", "max_iter"}
             See `search_locally`; "max_iter" also if ``watch`` ended the rounds.
         """
@@ -140,12 +144,34 @@ class Homotopy(BaseEstimator):
         samples = problem.subsample()
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
-        # Warm start: plain k-means and rising balances on a subsample, then on larger ones.
         subsample = self._thin_samples(samples, runs, random_state)
-        point = self._lowest_end(
-            subsample, self._compare_starts(subsample, runs, random_state), level, runs.tol
-        )
-        size = GROWTH * subsample.n_samples
+        starts = self._follow_starts(subsample, runs, random_state)
+        if subsample is not samples:
+            # On more samples, only those that are cheapest so far on the subsample.
+            costs = [start.point.cost for start in starts]
+            chosen = choose_nested(costs, 1, problem.patience * MIN_LEAD)
+            starts = [starts[i] for i in chosen]
+        n_iter = 0
+        ends: list[End] = []  # each better than the one before
+        for start in starts:
+            end = self._finish(problem, samples, subsample.n_samples, start, runs, watch)
+            # Iterated local search from the best end; it does nothing unless samples are few.
+            if not ends or rank(problem, end) < rank(problem, ends[-1]):
+                if end.status != "max_iter":
+                    shaken = shake(problem, end.point, end.status, level, runs, start.random_state)
+                    end = end._replace(point=shaken[0], status=shaken[1])
+                ends.append(end)
+            n_iter += end.n_iter
+            if end.is_stopped:
+                break
+        return ends[-1].point, n_iter, ends[-1].status
+
+    def _finish(self, problem, samples, size, start, runs, watch):
+        """The end on all samples of a start, from its point on a subsample of some size."""
+        _, random_state, point = start
+        level = problem.limits.level
+        # Larger and larger subsamples.
+        size *= GROWTH
         while size < samples.n_samples:
             larger = samples.thin(size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
@@ -158,15 +184,13 @@ class Homotopy(BaseEstimator):
         tol = problem.patience * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
         point, n_iter, converged = advance(problem, point, level, runs.max_iter, tol, watch)
         # Integer repair and local search, of more candidates where the first ones do not suffice.
-        for candidates, start in problem.candidates(point):
-            end, status = finish(candidates, start, level, runs)
+        for candidates, movable in problem.candidates(point):
+            end, status = finish(candidates, movable, level, runs)
             if candidates.keeps_limits(end.clustering.counts, level):
                 break
         point = problem.merge(candidates, end)
-        # Iterated local search; it ends at once unless samples are few.
-        if converged and status != "max_iter":
-            point, status = shake(problem, point, status, level, runs, random_state)
-        return point, n_iter, status if converged else "max_iter"
+        is_stopped = not converged and n_iter < runs.max_iter
+        return End(point, n_iter, status if converged else "max_iter", is_stopped)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -203,7 +227,10 @@ class Homotopy(BaseEstimator):
         """
         validate_params(self)
         subsample = self._thin_samples(samples, runs, random_state)
-        lowest, *others = self._compare_starts(subsample, runs, random_state)
+        starts = self._rough_starts(subsample, runs, random_state)
+        converge = partial(self._converge, subsample, runs)
+        points = _map_in_threads(samples.n_jobs, converge, starts)
+        lowest, *others = sorted(points, key=attrgetter("cost"))[: self.n_followed]
         # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
@@ -221,22 +248,66 @@ class Homotopy(BaseEstimator):
             point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
-        highest = self._lowest_end(subsample, [lowest, *others], samples.balance, runs.tol)
+        climb = partial(self._climb, subsample, samples.balance, runs.tol)
+        highest = min(
+            _map_in_threads(samples.n_jobs, climb, [lowest, *others]), key=attrgetter("cost")
+        )
         point, _, _ = advance(samples, highest, samples.balance, 5, runs.tol)
         point = round_off(samples, point, samples.balance)
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         return [*routes, route_from(samples, point, 1.0)]
 
-    def _lowest_end(self, samples, points, ratio, tol):
-        """The end of lowest cost of the homotopies from points of plain k-means to a balance."""
-        if ratio == 0 and is_sized(samples.limits):
-            return points[0]  # already converged
-        # Each start follows its own homotopy; kernels release the interpreter lock.
-        follow = partial(self._follow_levels, samples, ratio, tol)
-        return min(_map_in_threads(samples.n_jobs, follow, points), key=attrgetter("cost"))
+    def _follow_starts(self, samples, runs, random_state):
+        """The starts that are worth following to their ends, each with its point on a subsample.
 
-    def _follow_levels(self, samples, ratio, tol, point):
-        """The end of the homotopy from a point, level by level."""
+        Every choice looks at earlier starts only. So a followed start stays followed however many
+        come after it, and more starts never lead to a worse end.
+        """
+        starts = self._rough_starts(samples, runs, random_state)
+        follow = partial(self._follow, samples, runs)
+        # Each start has a homotopy of its own; kernels release the interpreter lock.
+        points = _map_in_threads(samples.n_jobs, follow, starts)
+        return [start._replace(point=point) for start, point in zip(starts, points, strict=True)]
+
+    def _rough_starts(self, samples, runs, random_state):
+        """The starts whose rough runs are cheapest so far. The first has left its local minimum."""
+        # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
+        sized = has_rows(samples.limits)
+        size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
+        subsample = samples.thin(size, random_state)
+        lead = partial(converge_sized if sized else converge, subsample)
+        # Rough runs from all starts, each of which has random numbers of its own.
+        generators = runs.generators(random_state)
+        starts = [runs.start(subsample, generator) for generator in generators]
+        run = partial(lead, max_iter=runs.max_iter, tol=max(runs.tol, ROUGH_TOL))
+        rough = _map_in_threads(samples.n_jobs, run, starts)
+        # Plain k-means gains little from starts that are not the cheapest so far.
+        is_plain = samples.limits.level == 0 and not sized
+        costs = [cost for _, cost in rough]
+        chosen = choose_nested(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
+        # Relocations would lead all starts to the same local minimum: only the first has them.
+        lead = partial(lead, max_iter=3, tol=0.0)
+        centers = [rough[i][0] for i in chosen]
+        centers[0] = relocate_centers(subsample, *rough[0], self.n_relocations, generators[0], lead)
+        return [Start(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
+
+    def _converge(self, samples, runs, start):
+        """The point of plain k-means from a start, with sizes within their limits."""
+        if has_rows(samples.limits):
+            return advance_sized(samples, start.centers, runs.max_iter, runs.tol)
+        tol = max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
+        labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
+        return recompute_point(samples, labels, runs.n_clusters)
+
+    def _follow(self, samples, runs, start):
+        """The end of the homotopy from a start on a subsample."""
+        point = self._converge(samples, runs, start)
+        # Without balance the point has converged.
+        level = samples.limits.level
+        return point if level == 0 else self._climb(samples, level, runs.tol, point)
+
+    def _climb(self, samples, ratio, tol, point):
+        """The end of the homotopy from a point to a balance, level by level."""
         for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
             point, _, _ = advance(samples, point, level, 1, tol)
         return point
@@ -246,29 +317,44 @@ class Homotopy(BaseEstimator):
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return samples.thin(size, random_state)
 
-    def _compare_starts(self, samples, runs, random_state):
-        """The best points of plain k-means from all starts, the cheapest first."""
-        # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
-        sized = is_sized(samples.limits)
-        size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
-        subsample = samples.thin(size, random_state)
-        lead = partial(converge_sized if sized else converge, subsample)
-        # Rough runs from all starts, of which the best few are followed.
-        starts = runs.starts(subsample, random_state)
-        run = partial(lead, max_iter=runs.max_iter, tol=max(runs.tol, ROUGH_TOL))
-        rough = _map_in_threads(samples.n_jobs, run, starts)
-        (best, cost), *others = sort_distinct(rough)[: self.n_followed]
-        # The best one tries to leave its local minimum; then all converge.
-        lead = partial(lead, max_iter=3, tol=0.0)
-        best = relocate_centers(subsample, best, cost, self.n_relocations, random_state, lead)
-        points, tol = [], max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
-        for centers in (best, *(centers for centers, _ in others)):
-            if sized:
-                points.append(advance_sized(samples, centers, runs.max_iter, runs.tol))
-            else:
-                labels, _, _ = iterate_lloyd(samples, centers, runs.max_iter, tol)
-                points.append(recompute_point(samples, labels, runs.n_clusters))
-        return sorted(points, key=attrgetter("cost"))
+
+class Start(NamedTuple):
+    """A start of k-means that is followed, its random numbers, and the point it has led to."""
+
+    centers: np.ndarray  # (n_clusters, n_features)
+    random_state: np.random.RandomState
+    point: Point | None = None
+
+
+class End(NamedTuple):
+    """What a start ends with on all samples."""
+
+    point: Point
+    n_iter: int
+    status: str
+    is_stopped: bool  # by a callback
+
+
+def rank(problem, end):
+    """Sort key of ends: those that keep the limits by cost, then the others by balance."""
+    point, level = end.point, problem.limits.level
+    if problem.keeps_limits(point.clustering.counts, level):
+        return 0, 0.0, point.cost
+    return 1, -min(point.balance, level), point.cost
+
+
+def choose_nested(costs, n_followed, tol):
+    """Positions of the costs that fewer than ``n_followed`` of those before are below.
+
+    The first is always chosen. A cost that differs from one chosen before by no more than ``tol``
+    times that is not: both starts have probably ended in the same local minimum.
+    """
+    chosen = []
+    for i, cost in enumerate(costs):
+        is_new = all(abs(cost - costs[j]) > tol * costs[j] for j in chosen)
+        if is_new and sum(earlier <= cost for earlier in costs[:i]) < n_followed:
+            chosen.append(i)
+    return chosen
 
 
 def _map_in_threads(n_jobs, function, values):
@@ -295,20 +381,6 @@ def advance_sized(samples, centers, max_iter, tol):
     """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
     start = Point(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
     return advance(samples, start, 0.0, max_iter, tol)[0]
-
-
-def sort_distinct(runs):
-    """Pairs of centres and cost, the cheapest first, without those that cost (nearly) the same.
-
-    Starts that ended in the same local minimum would be followed twice for nothing.
-    """
-    distinct = []
-    # Of equal runs the first counts, whatever the last digits of their costs.
-    lowest = max(min(cost for _, cost in runs), np.finfo(float).tiny)
-    for run in sorted(runs, key=lambda run: round(run[1] / lowest, 9)):
-        if not distinct or run[1] > distinct[-1][1] * (1 + ROUGH_TOL):
-            distinct.append(run)
-    return distinct
 
 
 def levels_between(low, high, n_levels):
@@ -355,7 +427,9 @@ def advance(problem, point, level, max_iter, tol, watch=None):
     `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
     ended them.
     """
-    lowest, start, share = np.inf, point, ROUND_SLACK
+    # Without limits all counts are precise.
+    is_plain = level == 0 and not has_rows(problem.limits)
+    lowest, start, share = np.inf, point, SLACK if is_plain else ROUND_SLACK
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
@@ -367,7 +441,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
         if value > lowest and n_pushed > 0:
             start, n_pushed = point, 0  # the momentum has overshot
         else:
-            converged = lowest - value <= tol * value
+            converged = lowest - value <= tol * value or value == 0
             pushed = push(trial.clustering.centers, point.clustering.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point, lowest, n_pushed = trial, value, n_pushed + 1

@@ -8,11 +8,14 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
+from skfair._kernels.limits import has_rows, reached_limits
 from skfair.cluster._requirements import (
     ClusterRequirements,
     check_requirements,
     describe,
     missing_groups_message,
+    warn_of_duplicates,
+    warn_of_one_group,
 )
 from skfair.cluster.kmeans._dual import fair_assignment
 from skfair.cluster.kmeans._partitioned import PartitionedClustering
@@ -20,6 +23,8 @@ from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
     compared_groups,
+    find_twins,
+    order_groups,
     recompute_point,
     sum_by_group,
 )
@@ -29,6 +34,7 @@ from skfair.groups import (
     Summary,
     check_samples,
     encode_block,
+    find_first_rows,
     refuse_continuous_attributes,
 )
 from skfair.partitions import is_partitioned, partitions_of
@@ -44,7 +50,7 @@ class KMeansInput(NamedTuple):
     requirements: ClusterRequirements
     complete: Callable  # labels of samples, centred centres -> labels of all rows
     present: np.ndarray | None = None  # (n_samples,) rows of positive weight, of data in memory
-    lacks_groups: bool = False  # though balanced clusters are required
+    lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
     @property
     def data_balance(self):
@@ -67,16 +73,44 @@ class KMeansInput(NamedTuple):
     def describe(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
-        reached = problem.balance_of(clustering.counts)
-        # The bound is that of the balance reached: no clustering with these centres and it is
+        # The bound is that of the limits reached: no clustering with these centres and limits is
         # cheaper.
-        dual = point.dual if reached > 0 else None
-        assignment = fair_assignment(problem, clustering.centers, reached, dual)
+        limits = reached_limits(clustering.counts, problem.limits)
+        dual = point.dual if limits.level > 0 else None
+        assignment = fair_assignment(problem, clustering.centers, limits, dual)
         return self.describe_clustering(point) | {
-            "offsets_": assignment.offsets,
+            "offsets_": assignment.offsets[:, self.requirements.places],
             "lower_bound_": min(float(assignment.value), point.cost),
             **self.label_rows(point),
         }
+
+    def describe_fit(self, point):
+        """Fitted attributes of the point that a fit ends with.
+
+        Clusters of equal centres are merged where there are fewer distinct rows than clusters. The
+        empty clusters that are left come last, at the centre of another one.
+        """
+        problem, n_clusters = self.problem, len(point.clustering.sizes)
+        twins, distinct = np.unique(find_twins(problem, point), return_inverse=True)
+        n_distinct = len(twins)
+        if n_distinct == n_clusters or problem.count_distinct_rows(n_clusters) == n_clusters:
+            return self.describe(point)
+        warn_of_duplicates(n_distinct, n_clusters)
+        if has_rows(problem.limits):  # an empty cluster may be too small
+            return self.describe(point)
+        labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
+        attributes = self.describe(recompute_point(problem, labels, n_distinct))
+        merged = np.delete(distinct, twins)
+        for name in ("cluster_centers_", "_centers", "offsets_"):
+            values = attributes[name]
+            attributes[name] = np.concatenate([values, values[merged]])
+        fills = {"cluster_sizes_": 0.0, "group_counts_": 0.0}
+        for name, fill in (
+            fills | dict.fromkeys(("cluster_balances_", "cluster_share_ratios_"), np.nan)
+        ).items():
+            values = attributes[name]
+            attributes[name] = np.concatenate([values, np.full_like(values[merged], fill)])
+        return attributes
 
     def describe_labels(self, labels, n_clusters):
         """Fitted attributes of labels of all rows in memory."""
@@ -94,8 +128,13 @@ class KMeansInput(NamedTuple):
             "inertia_": cost,
             "objective_": cost / problem.total_weight,
             "groups_": self.groups,
-            **describe(clustering.counts, self.requirements, problem.largest_weight),
+            **self.describe_counts(clustering.counts),
         }
+
+    def describe_counts(self, counts):
+        """Fitted attributes that follow from the group counts of clusters in the problem."""
+        by_group = counts[:, self.requirements.places]
+        return describe(by_group, self.requirements, self.problem.largest_weight)
 
     def label_rows(self, point):
         """The fitted labels of a point."""
@@ -132,12 +171,17 @@ def check_input(estimator, X, sensitive_features, sample_weight):
             f"n_samples={n_samples}{among} should be >= n_clusters={estimator.n_clusters}; "
             "ask for fewer clusters."
         )
-    codes, weights = samples.groups.codes, samples.weights
-    # Requirements, and limits in units of group weights.
+    # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
+    is_single = sensitive_features is not None and warn_of_one_group(estimator, groups, attributes)
+    first_rows = find_first_rows(samples.groups.codes, len(intersections))
+    order, intersections, places = order_groups(first_rows, intersections, attributes)
+    codes, weights = np.argsort(order)[samples.groups.codes], samples.weights
+    # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
-    requirements = requirements._replace(attributes=attributes, members=groups.counts)
-    limits = requirements.limits(sum_by_group(codes, weights, intersections), intersections)
+    by_group = sum_by_group(codes, weights, intersections)
+    requirements = requirements.for_groups(groups, attributes, places, by_group)
+    limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
     rows = X if others is None else X[present]
@@ -151,7 +195,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         requirements,
         partial(_complete, None if others is None else others - mean, present),
         present,
-        lacks_groups=missing is not None and sensitive_features is None,
+        lacks_groups=is_single or (missing is not None and sensitive_features is None),
     )
 
 
@@ -171,7 +215,11 @@ def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     blocks, summary = summarize(estimator, X, sensitive_features, sample_weight)
     total, is_count = summary.weights.sum(), summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
-    return partitioned_input(blocks, summary, requirements, estimator.attributes, estimator.n_jobs)
+    data = partitioned_input(blocks, summary, requirements, estimator.attributes, estimator.n_jobs)
+    is_single = sensitive_features is not None and warn_of_one_group(
+        estimator, data.groups, data.requirements.attributes
+    )
+    return data._replace(lacks_groups=is_single)
 
 
 def summarize(estimator, X, sensitive_features, sample_weight=None):
@@ -183,7 +231,7 @@ def summarize(estimator, X, sensitive_features, sample_weight=None):
         For what is refused of data in memory, with the number of the partition; if clusters are to
         be balanced, but there are no groups; if there are fewer samples than clusters.
     """
-    if sensitive_features is None and (estimator.min_balance or estimator.min_share_ratio):
+    if sensitive_features is None and missing_groups_message(estimator) is not None:
         raise ValueError(
             "Balanced clusters of partitioned data need sensitive_features, but none came; pass a "
             "collection with the same partitions, or min_balance=None."
@@ -214,7 +262,11 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     groups, intersections, columns = compared_groups(groups_of_cells(summary), attributes)
     counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
     groups = groups._replace(counts=counts)
-    requirements = requirements._replace(attributes=columns, members=counts)
-    limits = requirements.limits(sum_by_group(codes, summary.weights, intersections), intersections)
+    # The order of groups does not depend on their labels.
+    order, intersections, places = order_groups(summary.first_rows, intersections, columns)
+    summary = summary.reorder_cells(order)
+    by_group = sum_by_group(codes, summary.weights, intersections)
+    requirements = requirements.for_groups(groups, columns, places, by_group)
+    limits = requirements.limits(by_group, intersections)
     problem = PartitionedClustering(blocks, summary, limits, n_jobs)
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
+from skfair.utils._messages import warn
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_TRIALS = 12  # relocations from which k-means iterates, of those that are drawn
@@ -21,12 +22,13 @@ class Runs(NamedTuple):
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
 
-    def starts(self, samples, random_state):
-        """Starting centres of every run."""
-        n_runs = self.n_init if isinstance(self.init, str) or callable(self.init) else 1
-        return [self._centers(samples, random_state) for _ in range(n_runs)]
+    def generators(self, random_state):
+        """Random generators of all starts; the first do not depend on the number of starts."""
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)
+        return [np.random.RandomState(seed) for seed in seeds]
 
-    def _centers(self, samples, random_state):
+    def start(self, samples, random_state):
+        """Starting centres of one run."""
         X, masses, init = samples.X, samples.masses, self.init
         if isinstance(init, str) and init == "k-means++":
             return draw_centers(X, masses, self.n_clusters, random_state)
@@ -56,12 +58,25 @@ def draw_centers(X, masses, n_clusters, random_state):
     return X[rows]
 
 
-def check_runs(parameters, mean):
-    """The runs of an estimator's parameters, on data from which a mean is subtracted."""
-    init = parameters.init
-    if not (isinstance(init, str) or callable(init)):
+def check_runs(parameters, mean, n_auto):
+    """The runs of an estimator's parameters, on data from which a mean is subtracted.
+
+    ``n_auto`` is the number of starts that "auto" stands for.
+    """
+    init, n_init = parameters.init, parameters.n_init
+    if isinstance(init, str) or callable(init):
+        n_init = n_auto if n_init == "auto" else n_init
+    else:
         init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
-    return Runs(parameters.n_clusters, init, parameters.n_init, parameters.max_iter, parameters.tol)
+        if n_init not in ("auto", 1):
+            warn(
+                "Explicit initial center position passed: performing only one init in "
+                f"{type(parameters).__name__} instead of n_init={n_init}. All starts from one "
+                "array would be equal; leave n_init at 'auto' or 1.",
+                RuntimeWarning,
+            )
+        n_init = 1
+    return Runs(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
 
 
 def check_centers(centers, shape):

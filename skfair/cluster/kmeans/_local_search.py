@@ -15,7 +15,7 @@ from skfair._kernels.exchange import (
 )
 from skfair._kernels.hartigan import find_movers, hartigan_pass
 from skfair._kernels.kmeans import squared_distances
-from skfair.cluster._requirements import keeps_sizes
+from skfair._kernels.limits import keeps_rows, row_changes, row_excess
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point
 from skfair.cluster.kmeans._tables import settle
 
@@ -78,53 +78,56 @@ def shake(samples, point, status, ratio, runs, random_state):
 
 
 def round_off(samples, point, ratio):
-    """Give clusters the required sizes, and raise the balance, where rounding left them short."""
+    """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
     n_clusters = len(point.clustering.sizes)
-    if not keeps_sizes(point.clustering.sizes, samples.limits):
-        # Equal weights: an integer table gives all sizes at once. Others: move by move.
-        if samples.has_equal_weights:
+    if not keeps_rows(point.clustering.counts, samples.limits):
+        # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as
+        # few samples, if that may end a sample short: every kick would need a table.
+        is_quick = samples.n_samples <= SHAKEN and samples.limits.rounding.any()
+        if samples.has_equal_weights and not is_quick:
             labels, _ = settle(samples, point, ratio, near_ties(point))
         else:
-            labels = shift_sizes(samples, point)
+            labels = shift_rows(samples, point)
         point = recompute_point(samples, labels, n_clusters, point.dual)
     return repair(samples, point, ratio)
 
 
-def shift_sizes(samples, point):
-    """Labels after the cheapest single moves that bring the sizes within their limits.
+def shift_rows(samples, point):
+    """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
     or go.
     """
     labels, limits, weights = point.clustering.labels.copy(), samples.limits, samples.weights
-    sizes = point.clustering.sizes.copy()
+    counts = point.clustering.counts.copy()
     distances = squared_distances(samples.X, point.clustering.centers)
+    changes = weights[:, np.newaxis] * row_changes(limits)[samples.codes]
     for _ in range(len(labels)):
-        # The cluster that misses its limits most.
-        excess = np.maximum(limits.min_size - sizes, sizes - limits.max_size)
-        k = int(np.argmax(excess))
-        if excess[k] <= 0:
+        # The row that a cluster misses most.
+        excesses = row_excess(counts, limits)
+        k, row = np.unravel_index(np.argmax(excesses), excesses.shape)
+        if excesses[k, row] <= 0:
             break
+        # Samples that join the cluster, or that leave it, bring it nearer and do not overshoot. The
+        # cluster that a sample leaves stays within its bounds, or gets no worse.
         here = labels == k
-        if sizes[k] < limits.min_size:  # samples that could come
-            costs = weights * (distances[:, k] - distances[np.arange(len(labels)), labels])
-            allowed = ~here & (sizes[labels] - weights >= limits.min_size)
-            allowed &= weights <= 2 * excess[k]
-            goals = np.full(len(labels), k)
-        else:  # samples that could go, and their clusters
-            fits = sizes + weights[here, None] <= limits.max_size
-            ways = np.where(fits, distances[here] - distances[here, k][:, None], np.inf)
-            costs, goals = np.full(len(labels), np.inf), np.zeros(len(labels), dtype=int)
-            costs[here] = weights[here] * ways.min(axis=1)
-            goals[here] = ways.argmin(axis=1)
-            allowed = here & np.isfinite(costs) & (weights <= 2 * excess[k])
-        if not allowed.any():
+        helps = np.where(here, changes[:, row], -changes[:, row])
+        stays = (excesses[labels] <= changes) | (changes >= 0)
+        able = np.flatnonzero((helps > 0) & (helps <= 2 * excesses[k, row]) & stays.all(axis=1))
+        # So do the clusters that it may join.
+        fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
+        is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
+        ways = np.where(fits.all(axis=2) & is_goal, distances[able], np.inf)
+        if not np.isfinite(ways).any():
             break
-        # The cheapest move that does not overshoot.
-        p = int(np.argmin(np.where(allowed, costs, np.inf)))
-        sizes[labels[p]] -= weights[p]
-        sizes[goals[p]] += weights[p]
-        labels[p] = goals[p]
+        costs = weights[able] * (ways.min(axis=1) - distances[able, labels[able]])
+        # The cheapest of these moves.
+        best = np.argmin(costs)
+        p, goal = able[best], np.argmin(ways[best])
+        groups = limits.intersections[samples.codes[p]]
+        counts[labels[p], groups] -= weights[p]
+        counts[goal, groups] += weights[p]
+        labels[p] = goal
     return labels
 
 

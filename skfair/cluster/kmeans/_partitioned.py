@@ -11,8 +11,8 @@ import numpy as np
 
 from skfair._kernels.clustering import clustering_from_sums
 from skfair._kernels.fair_assignment import evaluate_dual
-from skfair._kernels.fair_duals import required_ratios
 from skfair._kernels.kmeans import nearest_centers
+from skfair._kernels.limits import excess
 from skfair.cluster.kmeans._dual import ROUND_SLACK, fair_assignment, solve_dual
 from skfair.cluster.kmeans._problem import (
     Background,
@@ -87,7 +87,8 @@ class PartitionedClustering(BaseClusteringProblem):
     def assign(self, point, level, share=ROUND_SLACK):
         """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
         centers = point.clustering.centers
-        dual = fair_assignment(self, centers, level, point.dual, 2.0, share)
+        limits = self.limits._replace(level=float(level))
+        dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
         sums, _, cost = dual.extras
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
@@ -109,6 +110,10 @@ class PartitionedClustering(BaseClusteringProblem):
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing)
 
+    def relabel(self, labels, numbers):
+        """Labels of clusters that get other numbers."""
+        return labels.map(_relabel, numbers).keep()
+
     def _labels_with_moves(self, dual, numbers, labels):
         """Labels of the dual solution, but for samples of some numbers."""
         dual_solution = dual.centers, dual.sample_offsets
@@ -120,7 +125,9 @@ class PartitionedClustering(BaseClusteringProblem):
         They are in memory, over a background of all others. First come those nearest to a tie.
         """
         dual, (sums, _, _) = point.dual, point.dual.extras
-        n_short, n_empty = self._largest_shortfall(sums), int((sums[1] == 0).sum())
+        _, sizes, counts, _ = sums
+        n_short = excess(counts, self.limits) / self.largest_weight
+        n_empty = int((sizes == 0).sum())
         n_wanted = int(np.clip(PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near, 1)
@@ -129,13 +136,6 @@ class PartitionedClustering(BaseClusteringProblem):
         if self.has_equal_weights:
             # Moves got stuck: clusters far from all others have no samples near a tie.
             yield self._load_candidates(point, np.inf, n_wanted, 2 * int(n_short) + 10 + n_empty)
-
-    def _largest_shortfall(self, sums):
-        """Number of samples by which a count or a size misses its limit, at most."""
-        _, sizes, counts, _ = sums
-        missing = required_ratios(self.limits) * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]
-        out_of_range = np.maximum(self.limits.min_size - sizes, sizes - self.limits.max_size)
-        return max(0.0, missing.max(), out_of_range.max()) / self.largest_weight
 
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
@@ -253,6 +253,10 @@ def _assign_with_moves(problem, centers, offsets, numbers, moved):
     is_here = np.isin(numbers, problem.numbers, assume_unique=True)
     labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]
     return labels
+
+
+def _relabel(labels, numbers):
+    return numbers[labels]
 
 
 def _label_all_rows(block, labels, centers, mean):

@@ -8,13 +8,12 @@ import numpy as np
 
 from skfair._kernels.clustering import (
     Clustering,
-    Limits,
     cluster_sums,
     clustering_cost,
     clustering_from_sums,
 )
-from skfair._kernels.kmeans import squared_distances_by_cluster
-from skfair.cluster._requirements import composition_ratios, keeps_sizes
+from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
+from skfair._kernels.limits import Limits, composition_ratios, keeps_rows
 from skfair.cluster.kmeans._dual import (
     ROUND_SLACK,
     DualSolution,
@@ -27,6 +26,8 @@ from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
+CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
+RADIUS_ROUNDING = 1e-9  # of other means, relative to the root mean squared distance to them
 OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
 
 
@@ -54,6 +55,11 @@ class BaseClusteringProblem:
         """Minimum balance of a cluster, in the scales of the limits, as a float."""
         return float(composition_ratios(counts, self.limits).min())
 
+    def count_distinct_rows(self, most):
+        """Number of distinct rows, or ``most`` if there are more."""
+        of_blocks = self.partitions.gather(_distinct_rows, most)
+        return len(distinct_rows(np.concatenate(of_blocks), most))
+
     def attainable_balance(self, n_clusters):
         """Balance that integer counts can reach: rounding may cost each cluster half a sample."""
         scales = self.limits.scales
@@ -65,11 +71,11 @@ class BaseClusteringProblem:
         return max(0.0, min(self.balance, attainable.min()))
 
     def keeps_limits(self, counts, level):
-        """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
+        """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
         limits = self.limits._replace(slack=self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
         is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
+        return bool(is_balanced) and keeps_rows(counts, limits)
 
 
 class Background:
@@ -246,7 +252,8 @@ class ClusteringProblem(BaseClusteringProblem):
     def assign(self, point, level, share=ROUND_SLACK):
         """The point of the fair assignment to a point's centres; its cost is left out."""
         centers = point.clustering.centers
-        dual = fair_assignment(self, centers, level, point.dual, 2.0, share)
+        limits = self.limits._replace(level=float(level))
+        dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
         clustering = self.occupy(dual.labels, centers)
         return Point(clustering, None, dual, self.balance_of(clustering.counts))
 
@@ -261,6 +268,10 @@ class ClusteringProblem(BaseClusteringProblem):
     def labels_of(self, point):
         """Labels of a point."""
         return point.clustering.labels
+
+    def relabel(self, labels, numbers):
+        """Labels of clusters that get other numbers."""
+        return numbers[labels]
 
     def candidates(self, point):
         """Yield samples that integer repair and local search may move, and their point: all."""
@@ -329,6 +340,30 @@ def recompute_point(problem, labels, n_clusters, dual=None):
     return Point(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
+def find_twins(problem, point):
+    """The first cluster with the same centre, up to rounding, for each cluster."""
+    centers = point.clustering.centers
+    # A centre has the rounding errors of a sum of rows, which are near to it.
+    rounding = (CENTER_ROUNDING * centers) ** 2
+    spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
+    gaps = squared_distances(centers, centers)
+    return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
+
+
+def distinct_rows(X, most):
+    """Distinct rows of an array, at most so many."""
+    n_taken = 2 * most
+    while True:
+        rows = np.unique(X[:n_taken], axis=0)[:most]
+        if len(rows) == most or n_taken >= len(X):
+            return rows
+        n_taken *= 4
+
+
+def _distinct_rows(problem, most):
+    return distinct_rows(problem.X, most)
+
+
 def sum_by_group(codes, weights, intersections):
     """Weight of every group, (n_groups,), from codes of intersections."""
     by_code = np.bincount(codes, weights, minlength=len(intersections))
@@ -347,6 +382,21 @@ def compared_groups(groups, attributes):
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
     return GroupSummary(labels, counts), intersections, columns
+
+
+def order_groups(first_rows, intersections, attributes):
+    """Intersections and groups in the order in which they appear, whatever they are called.
+
+    Returns the order of the intersections, their groups (n_intersections, n_attributes), and the
+    place of every group among those of its attribute.
+    """
+    order, n_groups = np.argsort(first_rows), intersections.max() + 1
+    first_of_groups = np.full(n_groups, np.iinfo(np.intp).max)
+    np.minimum.at(first_of_groups, intersections, first_rows[:, np.newaxis])
+    places = np.arange(n_groups)
+    for groups in attributes:
+        places[groups] = places[groups][np.argsort(np.argsort(first_of_groups[groups]))]
+    return order, places[intersections[order]], places
 
 
 def sum_clusters(problem, labels, n_clusters):

@@ -10,6 +10,8 @@ With several attributes no rounding keeps the bounds of all of them, and there m
 table: it is searched for by branch and bound then.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy import optimize, sparse
 
@@ -60,18 +62,23 @@ def fitting_table(samples, counts, level):
     # One attribute: a fractional table can be rounded. Several: the programme must be integer.
     is_integer = samples.n_attributes > 1
     for margin in (1, 0):
-        fractional = _nearest_table(samples, counts, level, margin - is_integer, is_integer)
+        search = partial(_nearest_table, samples, counts, level, margin - is_integer, is_integer)
+        fractional = search()
+        if fractional is not None and samples.limits.rounding.any() and not is_integer:
+            # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
+            sizes = fractional.sum(axis=1)[:, np.newaxis]
+            fractional = search(sizes=controlled_rounding(sizes).ravel())
         if fractional is not None:
             return controlled_rounding(fractional).astype(np.int64), margin
     return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
 
 
-def _nearest_table(samples, counts, level, margin, is_integer):
+def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
     """The table nearest to the counts whose ratios hold with a margin of so many samples.
 
     None if there is none; fractional, or any integer table. The unknowns of the linear programme
     are how far entries are above and below the counts, and for every cluster and scale the weight
-    of the largest group.
+    of the largest group. Clusters have the ``sizes``, if these are given.
     """
     (n_clusters, n_codes), limits = counts.shape, samples.limits
     n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
@@ -92,16 +99,26 @@ def _nearest_table(samples, counts, level, margin, is_integer):
     # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
     for on_groups, on_largest, spare in _ratio_rows(limits, n_clusters, level):
         add_rows(on_groups @ by_group, on_largest, -margin * spare)
-    weight = samples.largest_weight
-    smallest = np.ceil(limits.min_size / weight) if np.isfinite(limits.min_size) else 1
-    add_rows(-by_cluster, None, np.full(n_clusters, -float(smallest)))
-    if np.isfinite(limits.max_size):
-        add_rows(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / weight)))
+    add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
+    for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
+        # Rows that rounding may not exceed are about numbers of members, which are integers.
+        bound = bound / samples.largest_weight
+        bound = bound - margin if rounding else np.floor(bound)
+        on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
+        add_rows(
+            sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
+            None,
+            np.full(n_clusters, bound),
+        )
     add_rows(-each, None, np.zeros(n_cells))
     if level > 0:  # in every cluster a member of each group that is large enough
         enough = is_in @ counts.sum(axis=0) >= n_clusters
         add_rows(-by_group, None, -np.tile(enough.astype(float), n_clusters))
-    nothing = sparse.csr_array((n_codes, n_clusters * n_scales))
+    sums, totals = by_code, np.zeros(n_codes)
+    if sizes is not None:
+        sums = sparse.vstack([by_code, by_cluster], format="csr")
+        totals = np.concatenate([totals, sizes - counts.sum(axis=1)])
+    nothing = sparse.csr_array((len(totals), n_clusters * n_scales))
     # The first integer table will do: nearness is worth little.
     integer_options = {
         "method": "highs",
@@ -111,8 +128,8 @@ def _nearest_table(samples, counts, level, margin, is_integer):
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
         A_ub=sparse.block_array(rows, format="csr"),
         b_ub=np.concatenate(bounds),
-        A_eq=sparse.block_array([[by_code, -by_code, nothing]], format="csr"),
-        b_eq=np.zeros(n_codes),
+        A_eq=sparse.block_array([[sums, -sums, nothing]], format="csr"),
+        b_eq=totals,
         integrality=np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
         **(integer_options if is_integer else {"method": "highs-ds"}),
     )

@@ -118,13 +118,14 @@ class FairSpectralClustering(FairClusterer):
         Members of each group in each cluster.
     constraint_violation_ : float
         Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
-        ``min_share_ratio``; 0 if the guarantee holds, nan if balance was required without groups.
+        ``min_share_ratio``; 0 if the guarantee holds, nan if balance was required, but there are
+        no two groups.
     status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": balance was required without groups. "feasible": the required balance is
-        reached; the cut is that of a local search, so no fit is "optimal". "max_iter": balance is
-        reached, but the embedding is less accurate than ``eigen_tol`` (with a warning; "dca-admm"
-        and, with fewer landmarks than nodes, "nystroem" always are), or a callback ended the
-        search. "infeasible": balance is not reached (with a warning).
+        "unconstrained": balance was required, but there are no two groups. "feasible": the
+        required balance is reached; the cut is that of a local search, so no fit is "optimal".
+        "max_iter": balance is reached, but the embedding is less accurate than ``eigen_tol`` (with
+        a warning; "dca-admm" and, with fewer landmarks than nodes, "nystroem" always are), or a
+        callback ended the search. "infeasible": balance is not reached (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_iter_ : int
@@ -138,7 +139,7 @@ class FairSpectralClustering(FairClusterer):
     Warns
     -----
     MissingSensitiveFeaturesWarning
-        If balance is required but fit gets no ``sensitive_features``.
+        If balance is required, but fit gets no ``sensitive_features`` or all are of one group.
     InfeasibleConstraintWarning
         If the required balance is not reached; the best clustering found is stored.
     ConvergenceWarning

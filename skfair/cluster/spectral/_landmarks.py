@@ -19,10 +19,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from skfair._kernels.clustering import balance_limits
-from skfair.cluster._requirements import describe
+from skfair._kernels.limits import balance_limits
+from skfair.cluster._requirements import warn_of_one_group
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._input import partitioned_input, summarize
+from skfair.cluster.kmeans._input import groups_of_cells, partitioned_input, summarize
 from skfair.cluster.kmeans._lloyd import Runs, lloyd
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.spectral._affinity import Affinity
@@ -67,7 +67,10 @@ class LandmarkProblem:
     @classmethod
     def from_partitions(cls, estimator, X, sensitive_features, requirements):
         """Partitioned samples."""
-        return cls(*summarize(estimator, X, sensitive_features), requirements)
+        blocks, summary = summarize(estimator, X, sensitive_features)
+        groups = groups_of_cells(summary)
+        is_single = sensitive_features is not None and warn_of_one_group(estimator, groups)
+        return cls(blocks, summary, requirements, is_single)
 
     def embed(self, parameters, random_state):
         """The same problem with its fair embedding."""
@@ -110,7 +113,7 @@ class LandmarkProblem:
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
             "groups_": data.groups,
-            **describe(point.clustering.counts, self.requirements),
+            **data.describe_counts(point.clustering.counts),
             "n_iter_": n_iter,
             "status_": status,
             "_X_fit": embedding.landmarks.rows,
@@ -151,7 +154,7 @@ class Landmarks:
             return cls(subsample, affinity, subsample)
         mean, one_group = subsample.mean(axis=0), np.zeros(n_rows, dtype=np.intp)
         samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
-        (start,) = Runs(n_landmarks, n_init=1).starts(samples, random_state)
+        start = Runs(n_landmarks).start(samples, random_state)
         centers = lloyd(samples, start, MAX_ROUNDS, ROUGH_TOL).centers + mean
         return cls(centers, affinity, subsample)
 

@@ -14,14 +14,25 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair.cluster._requirements import ClusterRequirements, describe, missing_groups_message
+from skfair.cluster._requirements import (
+    ClusterRequirements,
+    describe,
+    missing_groups_message,
+    warn_of_one_group,
+)
 from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._affinity import Affinity
 from skfair.cluster.spectral._fair_embedding import FairEmbedding, embed
 from skfair.cluster.spectral._landmarks import LandmarkProblem, check_parameters
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._rounding import ROUNDINGS
-from skfair.groups import Groups, check_samples, refuse_continuous_attributes
+from skfair.groups import (
+    Groups,
+    GroupSummary,
+    check_samples,
+    find_first_rows,
+    refuse_continuous_attributes,
+)
 from skfair.metrics import normalized_cut
 from skfair.partitions import is_partitioned
 from skfair.utils._balance import count_table, data_balance
@@ -33,10 +44,11 @@ class SpectralProblem(NamedTuple):
 
     X: object  # array or sparse, (n_nodes, n_features) or the affinity
     operator: NormalizedAffinity
-    groups: Groups
+    groups: Groups  # in the order in which they appear: labels play no part
     requirements: ClusterRequirements
-    lacks_groups: bool = False  # a balance is requested, but fit got no groups
+    lacks_groups: bool = False  # a balance is requested, but there are no two groups
     embedding: FairEmbedding | None = None
+    places: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
 
     largest_weight = 1.0  # every node counts the same
 
@@ -75,6 +87,7 @@ class SpectralProblem(NamedTuple):
     def describe(self, parameters, labels):
         """Fitted attributes of a clustering."""
         operator, embedding, n_clusters = self.operator, self.embedding, parameters.n_clusters
+        by_label = self.places
         is_stored = not isinstance(operator.affinity, RBFAffinity)
         return {
             "labels_": labels.copy(),
@@ -82,8 +95,8 @@ class SpectralProblem(NamedTuple):
             "embedding_violation_": embedding.violation,
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
-            "groups_": self.groups.summary,
-            **describe(self.counts(labels, n_clusters), self.requirements),
+            "groups_": GroupSummary(*(column[by_label] for column in self.groups.summary)),
+            **describe(self.counts(labels, n_clusters)[:, by_label], self.requirements),
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
             "_background": 0.0,
@@ -155,10 +168,17 @@ def check_problem(estimator, X, sensitive_features):
     missing = missing_groups_message(estimator)
     samples, _ = check_samples(sensitive_features, None, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
-    requirements = requirements._replace(members=samples.groups.counts)
-    lacks_groups = missing is not None and sensitive_features is None
+    groups = samples.groups
+    requirements = requirements._replace(members=groups.counts)
+    if sensitive_features is None:
+        lacks_groups = missing is not None
+    else:
+        lacks_groups = warn_of_one_group(estimator, groups)
     if has_landmarks:
-        return LandmarkProblem.from_memory(estimator, X, samples.groups, requirements, lacks_groups)
+        return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
-    return SpectralProblem(X, operator, samples.groups, requirements, lacks_groups)
+    order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
+    places = np.argsort(order)
+    groups = Groups.disjoint(places[groups.codes], groups.labels[order])
+    return SpectralProblem(X, operator, groups, requirements, lacks_groups, places=places)

@@ -7,8 +7,7 @@ from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels import normalized_cut_flows as flows
-from skfair._kernels.clustering import balance_limits
-from skfair.cluster._requirements import composition_ratios
+from skfair._kernels.limits import balance_limits, composition_ratios
 from skfair.cluster.kmeans._lloyd import lloyd
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._tables import controlled_rounding
@@ -183,7 +182,7 @@ def _descend(graph, members, clustering, bounds):
 
 def _kmeans(samples, runs, random_state):
     """Labels of the cheapest run of k-means."""
-    starts = runs.starts(samples, random_state)
+    starts = [runs.start(samples, random_state) for _ in range(runs.n_init)]
     ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
     return min(ends, key=lambda end: samples.cost_of(end)).labels
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
+from skfair._kernels.limits import add_rows, composition_ratios, size_rows
 from skfair.cluster import (
     AlternatingFront,
     AlternatingSwaps,
@@ -16,7 +17,7 @@ from skfair.cluster import (
     Homotopy,
     fair_kmeans_front,
 )
-from skfair.cluster._requirements import ClusterRequirements, composition_ratios
+from skfair.cluster._requirements import ClusterRequirements
 from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
@@ -98,7 +99,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
     in_group[kinds[codes].T, np.arange(n_samples)] = 1
     required = ClusterRequirements(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
     limits = required.limits(in_group.sum(axis=1), kinds)
-    limits = limits._replace(min_size=sizes[0], max_size=sizes[1])
+    limits = add_rows(limits, *size_rows(limits, *sizes))
     rows, bounds = [], []
     for columns in required.attributes:
         within = in_group[columns]
@@ -116,7 +117,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
         b_eq=np.ones(n_samples),
     ).fun
     partitions = make_partitions([(distances, codes, np.ones(n_samples))])
-    result, evaluation = solve_dual(partitions, limits, zero_solution(n_clusters, 5), 0.0, 100)
+    result, evaluation = solve_dual(partitions, limits, zero_solution(n_clusters, limits), 0.0, 100)
     assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
     assert result.value <= optimum * (1 + 1e-9)
     assert result.value == pytest.approx(optimum, rel=2e-3)

@@ -5,9 +5,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.datasets import make_fair_blobs
+from skfair.cluster import FairKMeans, FairSpectralClustering, Homotopy, fair_kmeans_front
+from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 
 
@@ -133,9 +134,88 @@ def test_a_cluster_per_sample_costs_nothing_and_is_unbalanced(blobs):
 
 def test_one_group_is_no_constraint(blobs):
     X, _ = blobs
-    model = fit(X, ["a"] * len(X), min_balance=1)
+    message = "min_balance=1 requires balanced clusters, but all samples are in the group 'a'"
+    with pytest.warns(MissingSensitiveFeaturesWarning, match=message):
+        model = fit(X, ["a"] * len(X), min_balance=1)
     assert model.balance_ == model.relative_balance_ == 1
-    assert model.status_ == "optimal"
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.constraint_violation_)
+    np.testing.assert_array_equal(model.labels_, fit(X, None, min_balance=None).labels_)
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="all samples are in the group"):
+        spectral = FairSpectralClustering(3, random_state=0)
+        spectral.fit(X, sensitive_features=["a"] * len(X))
+    assert spectral.status_ == "unconstrained"
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features of one group"):
+        fair_kmeans_front(X, sensitive_features=["a"] * len(X), n_clusters=3, n_levels=2)
+
+
+def test_one_group_of_each_attribute_is_no_constraint(blobs, recwarn):
+    X, groups = blobs
+    columns = pd.DataFrame({"sex": ["a"] * len(X), "region": ["north"] * len(X)})
+    model = fit(X, columns, attributes="each")
+    assert model.status_ == "unconstrained"
+    assert [w.category for w in recwarn] == [MissingSensitiveFeaturesWarning]
+    fit(X, columns.assign(sex=groups), attributes="each")
+    assert len(recwarn) == 1
+
+
+def test_one_group_of_partitioned_data_is_warned_of_as_in_memory(blobs, tmp_path):
+    X, _ = blobs
+    np.save(tmp_path / "rows.npy", np.column_stack([X, np.ones(len(X))]))
+    table = open_blocks(tmp_path / "rows.npy")
+    for clusterer in (FairKMeans(3), FairSpectralClustering(3, n_landmarks=20)):
+        with pytest.warns(MissingSensitiveFeaturesWarning, match="all samples are in the group"):
+            clusterer.fit(table[[0, 1]], sensitive_features=table[2])
+        assert clusterer.status_ == "unconstrained"
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("n_samples", [120, 600])
+def test_names_of_groups_do_not_matter(n_groups, n_samples):
+    """600 samples are more than the subsample, which is drawn by groups."""
+    rng = np.random.default_rng(n_groups)
+    codes = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, 2)) + codes[:, np.newaxis]
+    algorithm = Homotopy(max_samples=100)
+    models, fronts, predictions = [], [], []
+    for names in (["a", "b", "c"], ["z", "b", "a"], [2, 0, 1]):
+        groups = np.array(names)[codes]
+        models.append(fit(X, groups, min_balance=0.9, algorithm=algorithm))
+        fronts.append(
+            fair_kmeans_front(
+                X, sensitive_features=groups, n_clusters=3, n_levels=5, random_state=0
+            )
+        )
+        predictions.append(models[-1].predict(X, sensitive_features=groups))
+        # Columns are in the order of the labels.
+        labels = models[-1].groups_.labels[:, 0]
+        assert (labels == np.unique(groups)).all()
+        expected = [
+            [np.sum((models[-1].labels_ == k) & (groups == g)) for g in labels] for k in range(3)
+        ]
+        np.testing.assert_array_equal(models[-1].group_counts_, expected)
+        np.testing.assert_array_equal(models[-1].groups_.counts, np.sum(expected, axis=0))
+    for model, front, predicted in zip(models, fronts, predictions, strict=True):
+        np.testing.assert_array_equal(model.labels_, models[0].labels_)
+        np.testing.assert_array_equal(predicted, predictions[0])
+        np.testing.assert_array_equal(front.cost, fronts[0].cost)
+        np.testing.assert_array_equal(front.labels(-1), fronts[0].labels(-1))
+
+
+def test_names_of_values_do_not_matter_in_each_attribute():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(200, 2))
+    X = rng.normal(size=(200, 2)) + codes
+    labels = [
+        fit(
+            X,
+            np.column_stack([np.array(one)[codes[:, 0]], np.array(other)[codes[:, 1]]]),
+            attributes="each",
+            min_balance=0.9,
+        ).labels_
+        for one, other in ((["a", "b"], ["c", "d"]), (["b", "a"], ["x", "e"]))
+    ]
+    np.testing.assert_array_equal(*labels)
 
 
 @pytest.mark.parametrize("n_rare", [1, 2])
@@ -258,20 +338,14 @@ def test_inconsistent_numbers_of_rows_are_refused(blobs):
 # Points -------------------------------------------------------------------------------
 
 
-def test_equal_rows_are_dealt_to_the_clusters_by_group():
-    model = fit(np.full((30, 2), 7.0), [0, 1, 1] * 10, min_balance=1)
+def test_equal_rows_are_dealt_to_clusters_of_required_sizes_by_group():
+    settings = {"min_balance": 1, "min_cluster_size": 1}
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\) found"):
+        model = fit(np.full((30, 2), 7.0), [0, 1, 1] * 10, **settings)
     assert model.objective_ == 0
     assert (model.group_counts_ > 0).all()
     assert model.status_ in {"optimal", "feasible"}
     np.testing.assert_array_equal(model.cluster_centers_, np.full((3, 2), 7.0))
-
-
-def test_fewer_different_rows_than_clusters_leave_no_cluster_empty():
-    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 30, axis=0)
-    model = fit(X, [0, 1] * 30, n_clusters=4)
-    assert (np.bincount(model.labels_) > 0).all()
-    assert model.objective_ == pytest.approx(0, abs=1e-12)
-    assert model.relative_balance_ >= 0.8
 
 
 def test_many_duplicates_are_balanced(blobs):

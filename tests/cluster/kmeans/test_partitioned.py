@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
 from skfair.cluster.kmeans import _partitioned
@@ -306,17 +307,22 @@ def test_many_equal_samples_are_distributed(open_in_files):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8])
-def test_many_equal_samples_leave_no_cluster_empty(open_in_files, min_balance, weighted):
-    """All are equally near to all centres but one: a tie would send them to one cluster."""
+def test_many_equal_samples_are_merged(open_in_files, min_balance, weighted):
+    """All are equally near to all centres but one; k-means on four clusters has to leave a tie."""
     X, groups = np.repeat([[0.0] * 3, [1.0] * 3], [2990, 10], axis=0), np.arange(3000) % 2
     weights = np.random.default_rng(0).integers(1, 4, 3000).astype(float)
     columns = (X, groups, weights) if weighted else (X, groups)
-    model = fit_model(*open_in_files(*columns), min_balance=min_balance)
-    assert model.status_ == "feasible"
-    assert np.bincount(model.labels_, minlength=4).all()
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller"):
+        model = fit_model(*open_in_files(*columns), min_balance=min_balance)
+    assert model.status_ in {"optimal", "feasible"}
+    # Balance of weights may take a sample to the other row.
+    assert np.sum((model.labels_ == model.labels_[0]) != (X[:, 0] == 0)) <= weighted
+    assert model.cluster_sizes_[2:].tolist() == [0, 0]
     assert np.isfinite(model.cluster_centers_).all()
     assert model.constraint_violation_ == 0
-    same_bits(model, fit_model(*open_in_files(*columns), min_balance=min_balance, n_jobs=2))
+    with pytest.warns(ConvergenceWarning):
+        again = fit_model(*open_in_files(*columns), min_balance=min_balance, n_jobs=2)
+    same_bits(model, again)
 
 
 # Errors -------------------------------------------------------------------------------

@@ -6,10 +6,13 @@ import pytest
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 
-from skfair._kernels.clustering import balance_limits, clustering_cost
+from skfair._kernels.clustering import clustering_cost
+from skfair._kernels.limits import balance_limits
+from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans._homotopy import converge
 from skfair.cluster.kmeans._lloyd import (
     Runs,
+    check_runs,
     draw_centers,
     iterate_lloyd,
     lloyd,
@@ -87,27 +90,32 @@ def test_thinning_keeps_the_weight_of_every_group():
     assert samples.thin(1000, random_state()) is samples
 
 
+def starts_of(runs, samples):
+    return [runs.start(samples, generator) for generator in runs.generators(random_state())]
+
+
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_starts_are_samples_in_the_required_number(init):
     samples = blobs()
-    starts = Runs(5, init, 3).starts(samples, random_state())
+    starts = starts_of(Runs(5, init, 3), samples)
     assert [start.shape for start in starts] == [(5, 2)] * 3
     for start in starts:
         assert all((samples.X == center).all(axis=1).any() for center in start)
     assert not np.array_equal(starts[0], starts[1])
-    again = Runs(5, init, 3).starts(samples, random_state())
+    again = starts_of(Runs(5, init, 3), samples)
     np.testing.assert_array_equal(starts, again)
 
 
 def test_random_starts_are_drawn_by_weight():
     samples = samples_of([[0.0], [1.0], [2.0]], weights=[1, 1e9, 1e9])
-    drawn = Runs(2, "random", 20).starts(samples, random_state())
+    drawn = starts_of(Runs(2, "random", 20), samples)
     assert not any((start == samples.X[0]).any() for start in drawn)
 
 
 def test_an_array_is_the_only_start():
     init = [[1, 2], [3, 4]]
-    (start,) = Runs(2, init, 5).starts(blobs(), random_state())
+    parameters = FairKMeans(2, init=init)
+    (start,) = starts_of(check_runs(parameters, np.zeros(2), 5), blobs())
     assert start.dtype == np.float64
     np.testing.assert_array_equal(start, init)
 
@@ -119,7 +127,7 @@ def test_a_function_makes_every_start():
         calls.append((X.shape, n_clusters))
         return X[:n_clusters]
 
-    starts = Runs(4, init, 3).starts(blobs(), random_state())
+    starts = starts_of(Runs(4, init, 3), blobs())
     assert calls == [((300, 2), 4)] * 3
     np.testing.assert_array_equal(starts[0], blobs().X[:4])
 
@@ -127,7 +135,7 @@ def test_a_function_makes_every_start():
 def test_a_start_of_the_wrong_shape_is_refused():
     message = r"shape \(4, 2\).*has shape \(3, 2\); change init or n_clusters"
     with pytest.raises(ValueError, match=message):
-        Runs(4, lambda X, n_clusters, random_state: X[:3], 1).starts(blobs(), random_state())
+        starts_of(Runs(4, lambda X, n_clusters, random_state: X[:3], 1), blobs())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -159,7 +167,7 @@ def test_without_balance_a_unit_cost_is_a_weight():
     np.testing.assert_array_equal(other.counts, other.members)
     assert samples.cost_of(other) == weighted.cost_of(one)
     starts = (
-        Runs(6, init, 1).starts(data, random_state())
+        starts_of(Runs(6, init, 1), data)
         for data in (weighted, samples)
         for init in ("k-means++", "random")
     )

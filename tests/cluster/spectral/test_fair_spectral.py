@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from skfair.cluster import FairSpectralClustering
+from skfair.cluster import FairSpectralClustering, fair_spectral_front
 from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -117,12 +117,12 @@ def test_one_cluster_has_all_samples(blobs):
 
 def test_as_many_clusters_as_nodes_of_one_group():
     X = np.random.default_rng(0).normal(size=(9, 2))
-    fitted = model(9).fit(X, sensitive_features=["all"] * 9)
+    fitted = model(9, min_balance=None).fit(X, sensitive_features=["all"] * 9)
     assert sorted(fitted.labels_) == list(range(9))
 
 
 def test_least_data():
-    fitted = model(1).fit([[0.0]], sensitive_features=["a"])
+    fitted = model(1, min_balance=None).fit([[0.0]], sensitive_features=["a"])
     assert fitted.labels_.tolist() == fitted.predict([[3.0]]).tolist() == [0]
 
 
@@ -214,8 +214,46 @@ def test_the_warning_of_missing_groups_points_to_the_caller(blobs):
     with pytest.warns(MissingSensitiveFeaturesWarning, match="all samples are one group") as caught:
         fitted = model().fit(blobs[0])
     assert caught[0].filename == __file__
-    single_group = model().fit(blobs[0], sensitive_features=["all"] * 120)
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="in the group 'all'") as caught:
+        single_group = model().fit(blobs[0], sensitive_features=["all"] * 120)
+    assert caught[0].filename == __file__
+    assert fitted.status_ == single_group.status_ == "unconstrained"
     np.testing.assert_array_equal(fitted.labels_, single_group.labels_)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"rounding": "kmeans"}, {"affinity": "nearest_neighbors"}, {"n_landmarks": 30}],
+    ids=str,
+)
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_names_of_groups_do_not_matter(n_groups, settings):
+    rng = np.random.default_rng(n_groups)
+    codes = rng.integers(n_groups, size=150)
+    X = rng.normal(size=(150, 2)) + codes[:, np.newaxis]
+    labels, fronts = [], []
+    for names in (["a", "b", "c"], ["z", "b", "a"], ["c", "a", "b"]):
+        groups = np.array(names)[codes]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = model(4, **settings).fit(X, sensitive_features=groups)
+        labels.append(fitted.labels_)
+        by_hand = [
+            [np.sum((labels[-1] == k) & (groups == g)) for g in sorted(names[:n_groups])]
+            for k in range(4)
+        ]
+        np.testing.assert_array_equal(fitted.group_counts_, by_hand)
+        np.testing.assert_array_equal(fitted.groups_.counts, np.sum(by_hand, axis=0))
+        np.testing.assert_array_equal(fitted.groups_.labels[:, 0], sorted(names[:n_groups]))
+        if not settings:
+            front = fair_spectral_front(
+                X, sensitive_features=groups, n_clusters=4, n_levels=4, random_state=0
+            )
+            fronts.append((front.cost, front.balance))
+    for other in labels[1:]:
+        np.testing.assert_array_equal(other, labels[0])
+    for other in fronts[1:]:
+        np.testing.assert_array_equal(other, fronts[0])
 
 
 def test_the_rounding_of_the_paper_guarantees_nothing(islands):

@@ -1,0 +1,295 @@
+"""Limits of clusters: rows over their group counts, and what follows from them.
+
+Let n be the weights of the groups in a cluster. Every limit is a row ``R n <= r``:
+
+===================================  ============================================
+limit                                row
+===================================  ============================================
+balance, ratio of shares             b[i, j] n[j] - n[i] <= 0, for groups i and j
+maximum or minimum size              sum(n) <= u;  -sum(n) <= -l
+===================================  ============================================
+
+The rows of pairs follow from the level that the composition has to reach, in one or more scales
+(`required_ratios`). They are never stored: search algorithms raise the minimum ratio of two groups,
+and compare it with the level. All other limits are rows of a table.
+
+In a sum over groups every sample counts once for each attribute, so that with several attributes
+the row of a size has the coefficients 1 / n_attributes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels import deferred_helper, helper, inline_helper
+
+ROUNDING = 1e-12  # of ratios
+
+
+class Limits(NamedTuple):
+    """Limits on the group composition of every cluster, and rows over its group counts.
+
+    The composition is measured by the minimum ratio of two groups in the cluster, in one or more
+    scales, such as the balance (every member counts 1) or the ratio of shares (a member counts 1
+    over the size of its group). It must reach the level. A scale compares the groups of one
+    attribute. Samples of one intersection are in the same groups, one of each attribute.
+    """
+
+    level: float
+    scales: np.ndarray  # (n_scales, n_groups) value of a member of a group; 0: not compared
+    factors: np.ndarray  # (n_scales,) factors of the ratios in the scales
+    intersections: np.ndarray  # (n_intersections, n_attributes) intp, the groups of each
+    slack: float  # weight by which rounding may change a count, in favour of the cluster
+    rows: np.ndarray  # (n_rows, n_groups) coefficients of group counts; masses have to be weights
+    bounds: np.ndarray  # (n_rows,) maximum of each row
+    rounding: np.ndarray  # (n_rows,) times the slack by which rounding may exceed the bound
+
+
+def balance_limits(n_groups, level=0.0):
+    """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
+    intersections = np.arange(n_groups)[:, np.newaxis]
+    scales, rows = np.ones((1, n_groups)), np.empty((0, n_groups))
+    nothing = np.empty(0)
+    return Limits(
+        float(level), scales, np.ones(1), intersections, 0.0, rows, nothing, nothing.copy()
+    )
+
+
+def add_rows(limits, rows, bounds, rounding=0.0):
+    """The limits with more rows; bounds and rounding may be one number for all."""
+    added = rows, np.broadcast_to(bounds, len(rows)), np.broadcast_to(rounding, len(rows))
+    columns = zip((limits.rows, limits.bounds, limits.rounding), added, strict=True)
+    rows, bounds, rounding = (np.concatenate(pair, dtype=np.float64) for pair in columns)
+    return limits._replace(rows=rows, bounds=bounds, rounding=rounding)
+
+
+def size_rows(limits, smallest, largest):
+    """Rows and bounds of the size of a cluster; -inf or inf are no limits."""
+    n_attributes, n_groups = limits.intersections.shape[1], limits.scales.shape[1]
+    bounds = np.array([-smallest, largest], dtype=float)
+    rows = np.outer([-1.0, 1.0], np.full(n_groups, 1.0 / n_attributes))
+    is_finite = np.isfinite(bounds)
+    return rows[is_finite], bounds[is_finite]
+
+
+def has_rows(limits):
+    """Whether there are limits beyond those on the composition."""
+    return len(limits.bounds) > 0
+
+
+def row_excess(counts, limits):
+    """What each row exceeds its bound by, up to rounding, (n_clusters, n_rows)."""
+    return counts @ limits.rows.T - (limits.bounds + limits.slack * limits.rounding)
+
+
+def keeps_rows(counts, limits):
+    """Whether all clusters keep all rows."""
+    return bool((row_excess(counts, limits) <= 0).all())
+
+
+def reached_limits(counts, limits):
+    """The limits that clusters keep exactly: level and bounds as they are reached."""
+    bounds = np.maximum(limits.bounds, (counts @ limits.rows.T).max(axis=0))
+    level = float(composition_ratios(counts, limits).min())
+    return limits._replace(level=level, bounds=bounds)
+
+
+def excess(counts, limits):
+    """Maximum weight by which a cluster misses a limit, at least 0."""
+    pairs = required_ratios(limits) * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]
+    return max(0.0, pairs.max(), row_excess(counts, limits).max(initial=0.0))
+
+
+def row_changes(limits):
+    """Change of every row by a sample of an intersection and of weight 1, (n_intersections, _)."""
+    return limits.rows.T[limits.intersections].sum(axis=1)
+
+
+def composition_ratios(counts, limits):
+    """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
+    # A scale of 0 leaves a group out: each attribute compares its own groups.
+    compared = limits.scales > 0
+    scaled = (counts + limits.slack)[:, None] * limits.scales
+    low = scaled.min(axis=2, where=compared, initial=np.inf)
+    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
+    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
+    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
+
+
+def required_ratios(limits):
+    """(n_groups, n_groups): the required weight of group i per unit of group j in a cluster.
+
+    It is 0 where the groups are not compared.
+    """
+    one, other = limits.scales[:, None, :], limits.scales[:, :, None]
+    weighed = np.divide(one, other, out=np.zeros((*other.shape[:2], one.shape[2])), where=other > 0)
+    return np.ascontiguousarray(
+        (limits.level * weighed / limits.factors[:, None, None]).max(axis=0)
+    )
+
+
+# What a move does ---------------------------------------------------------------------
+
+
+@inline_helper
+def update_counts(counts, members, intersections, code, w):
+    """Add a sample to the counts of its groups, or remove it if its weight is negative."""
+    for a in range(intersections.shape[1]):
+        g = intersections[code, a]
+        counts[g] += w
+        members[g] += 1 if w > 0.0 else -1
+
+
+@inline_helper
+def is_in(intersections, code, g):
+    """Whether samples of an intersection are in group g."""
+    contained = False
+    for a in range(intersections.shape[1]):
+        contained |= intersections[code, a] == g
+    return contained
+
+
+@helper
+def is_single(members, limits):
+    """Whether a cluster has one member only, which is in one group of each attribute."""
+    total = 0
+    for number in members:
+        total += number
+    return total <= limits.intersections.shape[1]
+
+
+@helper
+def ratio(counts, members, limits):
+    """Weight of the smallest over that of the largest group; 0 where a group is missing.
+
+    With several scales, the minimum over scales of the ratio times its factor.
+    """
+    least = np.inf
+    for s in range(limits.factors.size):
+        least = min(least, _ratio_in(counts, members, limits, s))
+    return least
+
+
+@helper
+def ratio_after(counts, members, code, change, limits):
+    """The ratio after a sample of an intersection has joined (change > 0) or left (change < 0)."""
+    least = np.inf
+    for a in range(limits.intersections.shape[1]):
+        g = limits.intersections[code, a]
+        count, number = counts[g], members[g]
+        # Change the counts, compare, and restore them.
+        counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
+        for s in range(limits.factors.size):  # scales of this attribute
+            if limits.scales[s, g] > 0.0:
+                least = min(least, _ratio_in(counts, members, limits, s))
+        counts[g], members[g] = count, number
+    return least
+
+
+@inline_helper
+def _ratio_in(counts, members, limits, s):
+    """The ratio in one scale, times its factor."""
+    low, high, is_missing = np.inf, 0.0, False
+    for j in range(counts.size):
+        scale = limits.scales[s, j]
+        if scale > 0.0:
+            is_missing |= members[j] == 0
+            low = min(low, (counts[j] + limits.slack) * scale)
+            high = max(high, (counts[j] - limits.slack) * scale)
+    return 0.0 if is_missing else limits.factors[s] * (low / high)
+
+
+@deferred_helper
+def row_change(limits, r, code):
+    """Change of a row by a sample of an intersection and of weight 1."""
+    total = 0.0
+    for a in range(limits.intersections.shape[1]):
+        total += limits.rows[r, limits.intersections[code, a]]
+    return total
+
+
+@deferred_helper
+def row_value(row, counts):
+    """Value of a row at the counts of a cluster."""
+    total = 0.0
+    for g in range(counts.size):
+        total += row[g] * counts[g]
+    return total
+
+
+@deferred_helper
+def rows_allow(counts, leaving, joining, w, limits):
+    """Whether the rows of a cluster stay within their bounds, or get no worse.
+
+    A sample of weight w joins, of the intersection ``joining``, and one of ``leaving`` leaves; -1
+    is no sample.
+    """
+    for r in range(limits.bounds.size):
+        change = 0.0
+        if joining >= 0:
+            change += w * row_change(limits, r, joining)
+        if leaving >= 0:
+            change -= w * row_change(limits, r, leaving)
+        bound = limits.bounds[r] + limits.slack * limits.rounding[r]
+        if change > 0.0 and row_value(limits.rows[r], counts) + change > bound:
+            return False
+    return True
+
+
+@deferred_helper
+def allows_change(counts, members, code, change, limits):
+    """Whether a cluster keeps its limits after a sample has joined (change > 0) or left."""
+    w = abs(change)
+    leaving, joining = (-1, code) if change > 0.0 else (code, -1)
+    if not rows_allow(counts, leaving, joining, w, limits):
+        return False
+    bound = limits.level * (1.0 - ROUNDING)
+    return bound <= 0.0 or ratio_after(counts, members, code, change, limits) >= bound
+
+
+@deferred_helper
+def allows_exchange(counts, members, leaving, joining, w, limits):
+    """Whether a cluster keeps its limits if it gives a sample of an intersection for another."""
+    bound = limits.level * (1.0 - ROUNDING)
+    if leaving == joining:
+        return True
+    if not rows_allow(counts, leaving, joining, w, limits):
+        return False
+    if bound <= 0.0:
+        return True
+    if is_single(members, limits):
+        return False
+    # The ratio after one sample has joined and the other left.
+    update_counts(counts, members, limits.intersections, joining, w)
+    reached = ratio_after(counts, members, leaving, -w, limits)
+    update_counts(counts, members, limits.intersections, joining, -w)
+    return reached >= bound
+
+
+@helper
+def extreme_groups(counts, scale):
+    """Indices of the minimum and maximum scaled weight, ties to the lowest index."""
+    smallest = largest = -1
+    for g in range(counts.size):
+        if scale[g] > 0.0:
+            if smallest < 0 or counts[g] * scale[g] < counts[smallest] * scale[smallest]:
+                smallest = g
+            if largest < 0 or counts[g] * scale[g] > counts[largest] * scale[largest]:
+                largest = g
+    return smallest, largest
+
+
+@helper
+def binding_groups(counts, limits):
+    """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
+    smallest, largest = extreme_groups(counts, limits.scales[0])
+    if limits.factors.size == 1:
+        return smallest, largest
+    least = np.inf
+    for s in range(limits.factors.size):
+        scale = limits.scales[s]
+        i, j = extreme_groups(counts, scale)
+        scaled = limits.factors[s] * (counts[i] * scale[i]) / (counts[j] * scale[j])
+        if scaled < least:
+            smallest, largest, least = i, j, scaled
+    return smallest, largest

@@ -1,0 +1,239 @@
+"""Bounds on the shares of groups among the samples of every cluster."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
+from skfair.cluster.kmeans._input import check_input
+from skfair.datasets import open_blocks
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.partitions import SUBSAMPLE_SIZES, make_partitions
+
+
+def draw(n_samples, n_groups=3, seed=0):
+    """Groups of unequal size that the first column tells apart."""
+    rng = np.random.default_rng(seed)
+    sizes = np.arange(1, n_groups + 1)
+    groups = rng.choice(n_groups, n_samples, p=sizes / sizes.sum())
+    groups[:n_groups] = np.arange(n_groups)
+    X = rng.normal(size=(n_samples, 2))
+    X[:, 0] += 2 * groups
+    return X, groups
+
+
+def shares_of(groups, weights=None):
+    return np.bincount(groups, weights) / np.bincount(groups, weights).sum()
+
+
+def excess(model, low=0.0, high=1.0):
+    """Weight by which a group exceeds its bounds in a cluster, from the labels."""
+    counts, sizes = model.group_counts_, model.cluster_sizes_[:, np.newaxis]
+    return max((low * sizes - counts).max(), (counts - high * sizes).max())
+
+
+BOUNDS = {
+    "maximum": lambda shares: {"max_group_share": shares.max() + 0.05},
+    "minimum": lambda shares: {"min_group_share": 0.7 * shares.min()},
+    "by group": lambda shares: {
+        "min_group_share": 0.8 * shares,
+        "max_group_share": (1.1 * shares).tolist(),
+    },
+    "exactly the data": lambda shares: {"min_group_share": shares, "max_group_share": shares},
+    "with sizes": lambda shares: {"min_group_share": 0.8 * shares, "min_cluster_size": 0.2},
+    "with balance": lambda shares: {"max_group_share": shares.max() + 0.02, "min_balance": 0.8},
+}
+
+
+@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize("n_samples", [150, 700])
+def test_shares_are_kept_up_to_one_sample(bounds, n_samples):
+    X, groups = draw(n_samples)
+    settings = {"min_balance": None} | bounds(shares_of(groups))
+    plain = FairKMeans(4, min_balance=None, random_state=0).fit(X, sensitive_features=groups)
+    model = FairKMeans(4, random_state=0, **settings).fit(X, sensitive_features=groups)
+    low = np.asarray(settings.get("min_group_share", 0.0))
+    high = np.asarray(settings.get("max_group_share", 1.0))
+    assert excess(plain, low, high) > 1  # else nothing would be shown
+    assert excess(model, low, high) <= 1 + 1e-9
+    assert model.constraint_violation_ == 0
+    assert model.status_ in {"optimal", "feasible"}
+    assert model.lower_bound_ <= model.inertia_
+    assert model.cluster_sizes_.min() >= settings.get("min_cluster_size", 0) * n_samples
+
+
+def enumerate_labels(n_samples, n_clusters):
+    for labels in product(range(n_clusters), repeat=n_samples - 1):
+        labels = np.array([0, *labels])
+        if labels.max() == n_clusters - 1:
+            yield labels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed):
+    X, groups = draw(9, 2, seed)
+    shares = shares_of(groups)
+    low, high = 0.8 * shares, np.minimum(1.2 * shares, 1)
+    model = FairKMeans(
+        2, min_balance=None, min_group_share=low, max_group_share=high, n_init=10, random_state=0
+    ).fit(X, sensitive_features=groups)
+    lowest = np.inf
+    for labels in enumerate_labels(9, 2):
+        counts = np.eye(2)[labels].T @ np.eye(2)[groups]
+        sizes = counts.sum(axis=1, keepdims=True)
+        if (counts <= high * sizes + 1e-9).all() and (counts >= low * sizes - 1e-9).all():
+            means = (np.eye(2)[labels].T @ X) / sizes
+            lowest = min(lowest, ((X - means[labels]) ** 2).sum())
+    # One sample of rounding is allowed, so that the fit may be cheaper.
+    assert model.inertia_ <= lowest * (1 + 1e-9)
+    assert excess(model, low, high) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("attributes", ["intersections", "each"])
+def test_the_dual_reaches_the_optimum_of_the_programme(attributes):
+    X, groups = draw(160)
+    columns = np.column_stack([groups, np.arange(160) % 2])
+    features = groups if attributes == "intersections" else columns
+    settings = {"max_group_share": 0.6, "min_group_share": 0.1, "attributes": attributes}
+    data = check_input(FairKMeans(3, min_balance=None, **settings), X, features, None)
+    problem, limits = data.problem, data.problem.limits
+    centers = problem.X[[3, 70, 110]]
+    distances = ((problem.X - centers[:, None]) ** 2).sum(axis=2)
+    in_group = np.eye(3)[groups].T
+    if attributes == "each":
+        in_group = np.vstack([in_group, np.eye(2)[columns[:, 1]].T])
+    rows = np.vstack([in_group - 0.6, 0.1 - in_group])
+    optimum = optimize.linprog(
+        distances.ravel(),
+        A_ub=np.kron(np.eye(3), rows),
+        b_ub=np.zeros(3 * len(rows)),
+        A_eq=np.tile(np.eye(160), 3),
+        b_eq=np.ones(160),
+    ).fun
+    assert distances.min(axis=0).sum() < 0.99 * optimum  # else nothing would be shown
+    blocks = make_partitions([(distances, problem.codes, problem.weights)])
+    solution, evaluated = solve_dual(blocks, limits, zero_solution(3, limits), 0.0, 200)
+    assert solution.value <= optimum * (1 + 1e-9)
+    assert solution.value == pytest.approx(optimum, rel=2e-3)
+    labels, _ = gather_labels(evaluated)
+    assert labels.shape == (160,)
+
+
+@given(st.integers(0, 2**32), st.booleans())
+def test_bounds_at_the_shares_of_the_data_are_feasible_and_beyond_them_are_not(seed, upper):
+    rng = np.random.default_rng(seed)
+    X, groups = draw(int(rng.integers(12, 30)), 2, seed)
+    shares = shares_of(groups)
+    name = "max_group_share" if upper else "min_group_share"
+    model = FairKMeans(2, min_balance=None, random_state=0, n_init=1)
+    model.set_params(**{name: shares}).fit(X, sensitive_features=groups)
+    assert excess(model, **{"high" if upper else "low": shares}) <= 1 + 1e-9
+    assert model.constraint_violation_ == 0
+    g = int(rng.integers(2))
+    beyond = shares.copy()
+    beyond[g] += -0.01 if upper else 0.01
+    message = rf"{name} must be .* its share of all samples: {shares[g]:.4g} of group {g}, not"
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**{name: beyond}).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("bound", [[0.5, 0.5], [[0.5, 0.5, 0.5]], [0.9, np.nan, 0.9], 1.5, -0.1])
+def test_bounds_of_another_shape_or_value_are_refused(bound):
+    X, groups = draw(60)
+    with pytest.raises(ValueError, match="max_group_share"):
+        FairKMeans(3, max_group_share=bound).fit(X, sensitive_features=groups)
+
+
+def test_weights_count(recwarn):
+    X, groups = draw(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    shares = shares_of(groups, weights)
+    low, high = 0.8 * shares, 1.2 * shares
+    model = FairKMeans(
+        4, min_balance=None, min_group_share=low, max_group_share=high, random_state=0
+    ).fit(X, sensitive_features=groups, sample_weight=weights)
+    assert excess(model, low, high) <= weights.max() * (1 + 1e-9)
+    assert model.constraint_violation_ == 0
+    assert not recwarn
+
+
+def test_other_names_change_neither_bounds_nor_clusters():
+    X, groups = draw(300)
+    shares = shares_of(groups)
+    models = []
+    for names in (["a", "b", "c"], ["z", "y", "x"]):
+        order = np.argsort(names)
+        models.append(
+            FairKMeans(
+                4, min_balance=None, max_group_share=(1.1 * shares)[order], random_state=0
+            ).fit(X, sensitive_features=np.array(names)[groups])
+        )
+        assert excess(models[-1], 0.0, (1.1 * shares)[order]) <= 1 + 1e-9
+    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
+
+
+def test_partitioned_data_keep_the_bounds(tmp_path, monkeypatch):
+    X, groups = draw(6000)
+    shares = shares_of(groups)
+    np.save(tmp_path / "rows.npy", np.column_stack([X, groups]))
+    table = open_blocks(tmp_path / "rows.npy")
+    settings = {"min_balance": None, "min_group_share": 0.9 * shares, "max_group_share": 0.55}
+    model = FairKMeans(4, random_state=0, **settings)
+    memory = FairKMeans(4, random_state=0, **settings).fit(X, sensitive_features=groups)
+    model.fit(table[[0, 1]], sensitive_features=table[2])
+    np.testing.assert_array_equal(model.labels_, memory.labels_)
+    # The same without all samples in memory.
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 2000)
+    model.fit(table[[0, 1]], sensitive_features=table[2])
+    assert excess(model, 0.9 * shares, 0.55) <= 1 + 1e-9
+    assert model.constraint_violation_ == 0
+    assert model.inertia_ <= 1.01 * memory.inertia_
+    assert model.lower_bound_ <= model.inertia_
+
+
+def test_bounds_are_fixed_along_a_front():
+    X, groups = draw(300)
+    high = shares_of(groups).max() + 0.05
+    front = fair_kmeans_front(
+        X,
+        sensitive_features=groups,
+        n_clusters=3,
+        n_levels=5,
+        max_group_share=high,
+        random_state=0,
+    )
+    assert len(front) > 5
+    for i in range(len(front)):
+        counts = np.eye(3)[front.labels(i)].T @ np.eye(3)[groups]
+        assert (counts <= high * counts.sum(axis=1, keepdims=True) + 1 + 1e-9).all()
+    model = front.to_estimator(0)
+    assert model.max_group_share == high
+    assert model.constraint_violation_ == 0
+
+
+def test_bounds_need_groups():
+    X, groups = draw(60)
+    model = FairKMeans(3, min_balance=None, max_group_share=0.6, random_state=0)
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="max_group_share=0.6 requires"):
+        assert model.fit(X).status_ == "unconstrained"
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="in the group 0"):
+        model.fit(X, sensitive_features=0 * groups)
+    sized = FairKMeans(3, max_cluster_size=0.5, min_group_share=0.1)
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="min_group_share=0.1 requires"):
+        sized.fit(X)
+
+
+def test_bounds_that_are_missed_are_named():
+    X, groups = draw(60)
+    model = FairKMeans(4, min_balance=None, max_group_share=0.6, algorithm="alternating")
+    model.set_params(random_state=0)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"max_group_share=0.6 is not kept"):
+        model.fit(X, sensitive_features=np.where(X[:, 0] > np.median(X[:, 0]), 1, 0))
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ > 0
