@@ -244,21 +244,25 @@ def _await_results(client, futures):
     """Results of tasks, unless one fails, or workers cannot run them for too long."""
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin, client, futures)
-    last_time, has_warned, n_done = monotonic(), False, 0
+    begin = before = monotonic()
+    stalled, has_warned, timeout, stall = 0.0, False, _timeout(), None
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
             return None
-        # The clock runs only while no worker can run tasks, and starts again once one can.
-        stall, n_before = client.sync(_find_stall, client), n_done
-        n_done = sum(future.done() for future in futures)
-        if stall is None or n_done > n_before:
-            last_time, has_warned = monotonic(), False
-        elif monotonic() - last_time >= WARN_AFTER and not has_warned:
+        previous, stall = stall, client.sync(_find_stall, client)
+        now = monotonic()
+        if stall is not None:
+            stalled += now - before
+        elif previous == _NO_WORKERS:  # the clock starts again once there are workers
+            begin, stalled, has_warned = now, 0.0, False
+        before = now
+        # Workers that are paused again and again run few tasks in between: these times add up.
+        is_mostly_stalled = stall is not None and stalled >= (now - begin) / 2
+        if is_mostly_stalled and stalled >= WARN_AFTER and not has_warned:
             warn(_stall_message(client, futures, WARN_AFTER, stall))
             has_warned = True
-        timeout = _timeout()
-        if monotonic() - last_time >= timeout:
+        if is_mostly_stalled and stalled >= timeout:
             _cancel(gathering)
             raise TimeoutError(_stall_message(client, futures, timeout, stall))
         client.sync(_wait, gathering)
@@ -311,6 +315,10 @@ async def _wait(gathering):
         raise
 
 
+_NO_WORKERS = "has had no worker for {seconds:g} s. Start workers"
+"""Why no worker can run tasks where there is none, as the end of a sentence."""
+
+
 async def _find_stall(client):
     """Why no worker can run tasks, as the end of a sentence; None if one can."""
     try:
@@ -318,7 +326,7 @@ async def _find_stall(client):
     except OSError:  # the scheduler does not answer
         workers = {}
     if not workers:
-        return "has had no worker for {seconds:g} s. Start workers"
+        return _NO_WORKERS
     paused = {address: one for address, one in workers.items() if one["status"] == "paused"}
     counts = [one.get("metrics", {}).get("task_counts", {}) for one in workers.values()]
     if not paused or any(count.get("executing") for count in counts):
@@ -328,7 +336,7 @@ async def _find_stall(client):
         freeing = client.run(free_memory, workers=[*paused], on_error="ignore")
         await asyncio.wait_for(freeing, CHECK_EVERY)
     return (
-        f"has had no progress for {{seconds:g}} s: Dask has paused {len(paused)} of its "
+        f"has had hardly any progress for {{seconds:g}} s: Dask has paused {len(paused)} of its "
         f"{len(workers)} workers, whose memory is nearly full "
         f"({join_names(map(_describe_memory, paused.values()), 3)}). Give workers more memory, "
         "release persisted data that is no longer needed, or make more and smaller partitions"

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import itertools
 import os
 import re
 import signal
@@ -273,7 +274,7 @@ def test_paused_workers_end_a_wait_after_a_warning(small_cluster, impatient):
         warnings.simplefilter("always", UserWarning)
         error = run_with_timeout(partitions.gather, len)
     assert isinstance(error, TimeoutError)
-    said = [str(one.message) for one in caught if "no progress" in str(one.message)]
+    said = [str(one.message) for one in caught if "hardly any progress" in str(one.message)]
     assert len(said) == 1
     for message in (said[0], str(error)):
         assert "3 of 3 results" in message
@@ -281,6 +282,19 @@ def test_paused_workers_end_a_wait_after_a_warning(small_cluster, impatient):
         assert "Give workers more memory" in message
     set_status(cluster, "running")
     assert run_with_timeout(partitions.gather, len) == [200, 200, 200]
+
+
+def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeypatch):
+    states = itertools.cycle(["has paused 1 of its workers", "has paused 1 of its workers", None])
+
+    async def find_stall(client):
+        return next(states)
+
+    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_dask, "_timeout", lambda: 0.6)
+    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    error = run_with_timeout(on_workers(client, 20).gather, slow_outer, np.ones(3), 0.5)
+    assert isinstance(error, TimeoutError) and "has paused 1 of its workers" in str(error)
 
 
 def test_a_paused_worker_stalls_nothing_while_another_task_runs(small_cluster, impatient):
@@ -330,7 +344,7 @@ def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, 
         if len(states) == 1:
             RELEASED.set()
         has_workers = states.pop(0) if states else True
-        return None if has_workers else "has had no worker"
+        return None if has_workers else _dask._NO_WORKERS
 
     monkeypatch.setattr(_dask, "_find_stall", find_stall)
     monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
