@@ -93,7 +93,8 @@ def state(problems, x, multipliers=()):
     for name, problem in problems.items():
         # Solvers have different auxiliary unknowns, so they are computed from the parameters.
         evaluation = problem.evaluate(problem.initial_point(x[: problem.n_parameters]))
-        bounds = getattr(problem.constraint, "constraints", (problem.constraint,))
+        bounds = problem.constraint
+        bounds = bounds if isinstance(bounds, tuple) else (bounds,)
         figures[f"{name} objective"] = evaluation.fun
         figures[f"{name} violation"] = evaluation.violation
         figures[f"{name} gap"] = float(max(bound.gap(evaluation.scores) for bound in bounds))

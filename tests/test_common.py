@@ -92,6 +92,7 @@ def checks_of(estimators, expected=EXPECTED_FAILURES):
         f"ignore::{MissingSensitiveFeaturesWarning.__module__}.MissingSensitiveFeaturesWarning",
         # Some fit noise, which cannot be predicted.
         "ignore:The out-of-fold scores of .* do not predict",
+        "ignore:Number of distinct clusters",  # as scikit-learn's KMeans of equal samples
     )
     return lambda test: ignored(checks(test))
 

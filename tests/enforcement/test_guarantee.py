@@ -222,7 +222,7 @@ def test_the_smallest_tolerance_that_is_kept_is_hardly_less_than_one_that_is_jus
     stated = bind_all(
         DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=result.limits[0]
     )
-    posterior = stated.constraints[0].posterior(decisions(groups, result.tolerances[0]))
+    posterior = stated[0].posterior(decisions(groups, result.tolerances[0]))
     assert posterior.probability(1.0, _ERROR_FACTORS["decisions"] ** -2) == pytest.approx(
         0.95, abs=0.01
     )

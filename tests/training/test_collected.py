@@ -149,7 +149,8 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
 
     monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
     assert_same_bits(fit(*make_chunks(X, y, sex)), expected)
-    assert 6 < len(passes) <= max_passes + 1  # with the pass that assembles the partitions
+    # With the pass that assembles the partitions, and one that compares them after the loss.
+    assert 6 < len(passes) <= max_passes + 2
     client.wait_for_workers(2, timeout=300)
 
 
