@@ -37,7 +37,9 @@ def test_an_argument_of_another_place_is_sent_there(make, argument, place):
 
 
 def test_other_unknown_arguments_are_refused_as_by_python():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'toleranse'(. Did you mean 'tolerance'.)?$"):
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword argument 'toleranse'(. Did you mean 'tolerance'.)?$"
+    ):
         ConstrainedERMClassifier(toleranse=0.1)
 
 
