@@ -17,7 +17,7 @@ from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.losses import count_decisions
 from skfair.surrogates import Step
-from skfair.utils._arguments import ExplainsArguments
+from skfair.utils._arguments import explain_arguments
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 from skfair.utils._tolerance import check_tolerance
@@ -31,7 +31,7 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(ExplainsArguments, BaseEstimator):
+class Constraint(BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
     A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
@@ -126,6 +126,11 @@ class Constraint(ExplainsArguments, BaseEstimator):
 
     unit = "score"
     """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
+
+    def __new__(cls, *args, **kwargs):
+        """Explain arguments of other places before ``__init__`` refuses them."""
+        explain_arguments(cls, kwargs)
+        return super().__new__(cls)
 
     def __init__(
         self,

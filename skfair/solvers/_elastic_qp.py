@@ -134,32 +134,42 @@ def _mean_product(point):
     return products / (2 * len(point.slack))
 
 
-class _NewtonSystem:
+class _NewtonSystem(NamedTuple):
     """Newton's equations at an interior point, factored once for predictor and corrector."""
 
-    def __init__(self, point, h, G, b):
-        z, slack, violation, dual, violation_dual = point
-        self.point, self.G = point, G
-        self.stationarity = h * z + G.T @ dual
-        self.primal = slack + G @ z - b - violation
-        # Eliminate slacks, violations and duals: equations of z, a weight per bound.
-        self.weight = 1.0 / (slack / dual + violation / violation_dual)
-        # LAPACK without SciPy's checks, as the matrices are small and many.
-        self.factor, failed = dpotrf(np.diag(h) + (G.T * self.weight) @ G, lower=1)
-        if failed:
-            raise LinAlgError("the equations of the interior point are singular")
+    point: _Interior
+    G: np.ndarray
+    stationarity: np.ndarray
+    primal: np.ndarray
+    weight: np.ndarray  # of each bound, once slacks, violations and duals are eliminated
+    factor: np.ndarray  # of the equations of z
 
-    def step(self, bound_products, violation_products):
-        """Step that changes dual * slack and violation_dual * violation by these amounts."""
-        _, slack, violation, dual, violation_dual = self.point
-        shift = self.primal + bound_products / dual - violation_products / violation_dual
-        push = -self.stationarity - self.G.T @ (self.weight * shift)
-        # Back substitution: z, then the duals, then the primal quantities.
-        dz = dpotrs(self.factor, push, lower=1)[0]
-        ddual = self.weight * (self.G @ dz + shift)
-        dslack = (bound_products - slack * ddual) / dual
-        dviolation = (violation_products + violation * ddual) / violation_dual
-        return _Interior(dz, dslack, dviolation, ddual, -ddual)
+
+def _newton_system(point, h, G, b):
+    """Set up Newton's equations at a point, and factor them."""
+    z, slack, violation, dual, violation_dual = point
+    # Eliminate slacks, violations and duals: equations of z, a weight per bound.
+    weight = 1.0 / (slack / dual + violation / violation_dual)
+    # LAPACK without SciPy's checks, as the matrices are small and many.
+    factor, failed = dpotrf(np.diag(h) + (G.T * weight) @ G, lower=1)
+    if failed:
+        raise LinAlgError("the equations of the interior point are singular")
+    return _NewtonSystem(
+        point, G, h * z + G.T @ dual, slack + G @ z - b - violation, weight, factor
+    )
+
+
+def _newton_step(system, bound_products, violation_products):
+    """Step that changes dual * slack and violation_dual * violation by these amounts."""
+    _, slack, violation, dual, violation_dual = system.point
+    shift = system.primal + bound_products / dual - violation_products / violation_dual
+    push = -system.stationarity - system.G.T @ (system.weight * shift)
+    # Back substitution: z, then the duals, then the primal quantities.
+    dz = dpotrs(system.factor, push, lower=1)[0]
+    ddual = system.weight * (system.G @ dz + shift)
+    dslack = (bound_products - slack * ddual) / dual
+    dviolation = (violation_products + violation * ddual) / violation_dual
+    return _Interior(dz, dslack, dviolation, ddual, -ddual)
 
 
 def _interior_point(h, G, b, penalty, tol):
@@ -174,7 +184,7 @@ def _interior_point(h, G, b, penalty, tol):
     residual = np.inf
     for _ in range(_MAX_ITER):
         try:
-            system = _NewtonSystem(point, h, G, b)
+            system = _newton_system(point, h, G, b)
         except LinAlgError:  # the complementarity products underflow
             break
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature
@@ -188,11 +198,12 @@ def _interior_point(h, G, b, penalty, tol):
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
         products = point.dual * point.slack
         violation_products = point.violation_dual * point.violation
-        predictor = system.step(-products, -violation_products)
+        predictor = _newton_step(system, -products, -violation_products)
         predicted = _mean_product(_move(point, predictor, _max_step(point, predictor)))
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
         aim = mean_product * (predicted / mean_product) ** 3
-        corrector = system.step(
+        corrector = _newton_step(
+            system,
             aim - products - predictor.dual * predictor.slack,
             aim - violation_products - predictor.violation_dual * predictor.violation,
         )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from skfair.groups import GroupSummary
 from skfair.training._input import Unit
-from skfair.utils._arguments import ExplainsArguments
+from skfair.utils._arguments import explain_arguments
 
 _TABLE = "constraint_report_"
 
@@ -14,7 +14,7 @@ _RECORD = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
 
-class Storable(ExplainsArguments):
+class Storable:
     """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
 
     Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
@@ -23,6 +23,11 @@ class Storable(ExplainsArguments):
 
     _record_types: Any = (GroupSummary, Unit)
     """Types of the named tuples among the fitted attributes, also within others."""
+
+    def __new__(cls, *args, **kwargs):
+        """Explain arguments of other places before ``__init__`` refuses them."""
+        explain_arguments(cls, kwargs)
+        return super().__new__(cls)
 
     def __getstate__(self):
         """Return the state to store."""

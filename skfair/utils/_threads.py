@@ -6,41 +6,32 @@ from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
+_LOCK = Lock()
+
+_limits = []
+"""The limit of each context that is open in this process; all but the first are None.
+
+Threads that each restored the limit that they found would lift it for those still running.
+"""
+
 
 @contextmanager
 def single_threaded_blas():
     """A context in which BLAS has one thread; contexts may be nested, and overlap in threads."""
-    limit = _shared_limit()
-    limit.enter()
+    with _LOCK:
+        _limits.append(None if _limits else _controller().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
-        limit.leave()
-
-
-class _SharedLimit:
-    """The limit of all contexts that are open in this process, lifted when the last one ends.
-
-    Threads that each restored the limit that they found would lift it for those still running.
-    """
-
-    def __init__(self):
-        self._controller = ThreadpoolController()  # listing the libraries takes milliseconds
-        self._lock, self._n_open, self._limiter = Lock(), 0, None
-
-    def enter(self):
-        with self._lock:
-            if not self._n_open:
-                self._limiter = self._controller.limit(limits=1, user_api="blas")
-            self._n_open += 1
-
-    def leave(self):
-        with self._lock:
-            self._n_open -= 1
-            if not self._n_open:
-                self._limiter.restore_original_limits()
+        with _LOCK:
+            limit = _limits.pop(0)
+            if _limits:
+                _limits[0] = limit  # the last context that ends lifts it
+            else:
+                limit.restore_original_limits()
 
 
 @cache
-def _shared_limit():
-    return _SharedLimit()
+def _controller():
+    """The controller of this process's libraries, whose listing takes milliseconds."""
+    return ThreadpoolController()

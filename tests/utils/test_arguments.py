@@ -13,7 +13,7 @@ from skfair.classification import (
 )
 from skfair.constraints import BoundedGroupLoss, DemographicParity
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._arguments import _PLACES, ExplainsArguments
+from skfair.utils._arguments import _PLACES, explain_arguments
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_every_place_is_a_half_sentence():
     for name, place in _PLACES.items():
         assert place.startswith(("is ", "bounds ")) and not place.endswith(".")
 
-        class Without(ExplainsArguments):
+        class Without:
             @classmethod
             def _get_param_names(cls):
                 return []
 
         with pytest.raises(TypeError, match=f"'{name}', which "):
-            Without(**{name: 1})
+            explain_arguments(Without, {name: 1})

@@ -188,7 +188,7 @@ class AlternatingSwaps(BaseEstimator):
                 f"Partitioned data require algorithm='homotopy', got {self!r}; or fit a subsample "
                 "in memory."
             )
-        X, weights, codes = problem.X, problem.weights, problem.attribute_codes
+        X, weights, codes = problem.X, problem.weights, _attribute_codes(problem)
         n_clusters = runs.n_clusters
         labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
         point = recompute_point(problem, labels, n_clusters)
@@ -345,6 +345,12 @@ class AlternatingFront(BaseEstimator):
             One without moves per clustering.
         """
         validate_params(self)
-        X, weights, codes = samples.X, samples.weights, samples.attribute_codes
+        X, weights, codes = samples.X, samples.weights, _attribute_codes(samples)
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]
+
+
+def _attribute_codes(problem):
+    """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
+    intersections = problem.limits.intersections
+    return (intersections - intersections.min(axis=0))[problem.codes]

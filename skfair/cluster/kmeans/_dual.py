@@ -93,7 +93,7 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
     the solution and the partitions of its evaluations.
     """
     ratios = required_ratios(limits)
-    evaluate_all = partial(_Evaluation, partial(rows.map, evaluate), limits, ratios)
+    evaluate_all = partial(_evaluate, partial(rows.map, evaluate), limits, ratios)
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
@@ -101,7 +101,7 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
-        if not NEAR_TIES_RANGE[0] <= now.share_near <= NEAR_TIES_RANGE[1]:
+        if not NEAR_TIES_RANGE[0] <= now.n_near / now.n_samples <= NEAR_TIES_RANGE[1]:
             width = _fit_width(now)
             now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
@@ -140,16 +140,29 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
     return solution, now.evaluated
 
 
-class _Evaluation:
+class _Evaluation(NamedTuple):
     """The dual and its derivatives at some multipliers, summed over all samples."""
 
-    def __init__(self, evaluate_blocks, limits, ratios, multipliers, width):
-        self.offsets, self.sample_offsets, value = compute_offsets(multipliers, limits, ratios)
-        self.evaluated = evaluate_blocks(self.sample_offsets, width)
-        totals = self.evaluated.reduce(attrgetter("totals"))
-        costs, self.counts, self.ties, self.n_near, self.n_samples, self.extras = totals
-        self.value = costs + value
-        self.share_near = self.n_near / self.n_samples
+    value: float
+    counts: np.ndarray
+    ties: np.ndarray
+    n_near: int
+    n_samples: int
+    offsets: np.ndarray
+    sample_offsets: np.ndarray
+    extras: tuple
+    evaluated: object  # partitions of the evaluations of blocks
+
+
+def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
+    """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
+    offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
+    evaluated = evaluate_blocks(sample_offsets, width)
+    totals = evaluated.reduce(attrgetter("totals"))
+    costs, counts, ties, n_near, n_samples, extras = totals
+    return _Evaluation(
+        costs + value, counts, ties, n_near, n_samples, offsets, sample_offsets, extras, evaluated
+    )
 
 
 def _fit_width(now):

@@ -26,7 +26,7 @@ from skfair.cluster.kmeans._local_search import (
     search_locally,
     shake,
 )
-from skfair.cluster.kmeans._problem import Point, recompute_point
+from skfair.cluster.kmeans._problem import Point, recompute_point, thin
 from skfair.partitions import n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
@@ -173,7 +173,7 @@ class Homotopy(BaseEstimator):
         # Larger and larger subsamples.
         size *= GROWTH
         while size < samples.n_samples:
-            larger = samples.thin(size, random_state)
+            larger = thin(samples, size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
             share = larger.n_samples / samples.n_samples
             point, _, _ = advance(larger, point, level, runs.max_iter, share * runs.tol)
@@ -274,7 +274,7 @@ class Homotopy(BaseEstimator):
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
         size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
-        subsample = samples.thin(size, random_state)
+        subsample = thin(samples, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
         generators = runs.generators(random_state)
@@ -315,7 +315,7 @@ class Homotopy(BaseEstimator):
     def _thin_samples(self, samples, runs, random_state):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
-        return samples.thin(size, random_state)
+        return thin(samples, size, random_state)
 
 
 class Start(NamedTuple):

@@ -20,9 +20,12 @@ from skfair.cluster.kmeans._problem import (
     ClusteringProblem,
     Point,
     compute_cost,
+    concatenate_problems,
+    find_outlying,
     recompute_point,
     sum_by_group,
     sum_clusters,
+    weight_up,
 )
 from skfair.partitions import SUBSAMPLE_SIZES, random_keys, sampling_rates
 
@@ -71,13 +74,13 @@ class PartitionedClustering(BaseClusteringProblem):
         rates = sampling_rates(counts, size)
         drawn = self.partitions.gather(_draw, rates, self.summary.scatter, size)
         problems, is_far = zip(*drawn, strict=True)
-        problem = ClusteringProblem.concatenate(problems, self.n_jobs)
+        problem = concatenate_problems(problems, self.n_jobs)
         if (rates == 1).all():  # and weights are what they are
             return problem
         is_far = np.concatenate(is_far)
         # Samples far out stand for themselves, so that the others have only the remaining weight.
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
-        return problem.weighted_up(self.summary.weights - far, is_far)
+        return weight_up(problem, self.summary.weights - far, is_far)
 
     def spread(self, numbers, clustering):
         """A clustering of all samples in memory, with these row numbers, as one of these."""
@@ -143,7 +146,7 @@ class PartitionedClustering(BaseClusteringProblem):
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(_load, dual.centers, dual.sample_offsets, wanted)
         problems, labels, gaps = zip(*loaded, strict=True)
-        problem = ClusteringProblem.concatenate(problems)
+        problem = concatenate_problems(problems)
         labels, gaps = np.concatenate(labels), np.concatenate(gaps)
         rows = _nearest_ties(problem, labels, gaps, *wanted)
         problem, labels, gaps = problem.subset(rows), labels[rows], gaps[rows]
@@ -200,7 +203,7 @@ def _to_problem(block, mean, limits, positions, first):
 
 def _draw(problem, rates, scatter, size):
     """The samples of a block that are drawn, and which of them lie far."""
-    is_far = problem.is_outlying(scatter, size)
+    is_far = find_outlying(problem, scatter, size)
     drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
     return problem.subset(drawn), is_far[drawn]
 

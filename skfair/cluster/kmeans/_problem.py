@@ -149,20 +149,9 @@ class ClusteringProblem(BaseClusteringProblem):
         return sum_by_group(self.codes, self.weights, self.limits.intersections)
 
     @property
-    def attribute_codes(self):
-        """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
-        intersections = self.limits.intersections
-        return (intersections - intersections.min(axis=0))[self.codes]
-
-    @property
     def mean(self):
         """Weighted means of the features, (n_features,)."""
         return self.partitions.reduce(_weighted_sums) / self.total_weight
-
-    @property
-    def scatter(self):
-        """Sum of masses times squared distances to the origin, where the mean is."""
-        return float((self.masses * np.einsum("ij,ij->i", self.X, self.X)).sum())
 
     @property
     def partitions(self):
@@ -186,15 +175,6 @@ class ClusteringProblem(BaseClusteringProblem):
         numbers = None if self.numbers is None else self.numbers[rows]
         X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
-
-    @classmethod
-    def concatenate(cls, problems, n_jobs=None):
-        """One problem of the samples of several."""
-        columns = {}
-        for name in ("X", "weights", "codes", "unit_costs", "numbers"):
-            values = list(map(attrgetter(name), problems))
-            columns[name] = None if values[0] is None else np.concatenate(values)
-        return cls(**columns, limits=problems[0].limits, n_jobs=n_jobs)
 
     def tabulate(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
@@ -281,48 +261,6 @@ class ClusteringProblem(BaseClusteringProblem):
         """The point of all samples, from that of the candidates."""
         return point
 
-    def thin(self, size, random_state):
-        """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
-
-        Of a small intersection at least ``size / (4 n_intersections)`` are drawn, or all there
-        are, and all samples for which no others can stand: those that lie far out.
-        """
-        n_samples = len(self.weights)
-        if n_samples <= size:
-            return self
-        # All outlying samples, and of each intersection a share of the others.
-        drawn, n_intersections = [], len(self.limits.intersections)
-        is_far = self.is_outlying(self.scatter, size)
-        for code in range(n_intersections):
-            rows = np.flatnonzero((self.codes == code) & ~is_far)
-            share = max(size * len(rows) // n_samples, size // (4 * n_intersections))
-            drawn.append(random_state.choice(rows, min(share, len(rows)), replace=False))
-        others = np.bincount(self.codes, self.weights * ~is_far, minlength=n_intersections)
-        rows = np.sort(np.concatenate((*drawn, np.flatnonzero(is_far))))
-        thinned = replace(self.subset(rows), n_jobs=self.n_jobs)
-        return thinned.weighted_up(others, is_far[rows])
-
-    def is_outlying(self, scatter, size):
-        """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
-
-        They make up more than a fixed multiple of their share in the ``scatter`` of the full data
-        (sum of squared distances to the mean, by mass), which is true of a quarter of ``size`` at
-        most.
-        """
-        squares = self.masses * np.einsum("ij,ij->i", self.X, self.X)
-        return squares > OUTLYING / size * scatter
-
-    def weighted_up(self, others, is_far):
-        """A subsample weighted to the full data: samples that lie far stand for themselves only.
-
-        ``others`` are the weights of all other samples in the full data, by intersection.
-        """
-        # One factor per intersection, by which its drawn samples make up its weight.
-        drawn = np.bincount(self.codes, self.weights * ~is_far, minlength=len(others))
-        factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
-        factors = np.where(is_far, 1.0, factors[self.codes])
-        return replace(self, weights=self.weights * factors)
-
 
 class Point(NamedTuple):
     """A clustering, its cost, and the dual solution that led to it."""
@@ -331,6 +269,63 @@ class Point(NamedTuple):
     cost: float | None  # summed over the samples; None where it is not known yet
     dual: DualSolution | None  # of the fair assignment, the start of the next one
     balance: float  # minimum of a cluster, in the scales of the limits
+
+
+def concatenate_problems(problems, n_jobs=None):
+    """One problem of the samples of several."""
+    columns = {}
+    for name in ("X", "weights", "codes", "unit_costs", "numbers"):
+        values = list(map(attrgetter(name), problems))
+        columns[name] = None if values[0] is None else np.concatenate(values)
+    return ClusteringProblem(**columns, limits=problems[0].limits, n_jobs=n_jobs)
+
+
+def thin(problem, size, random_state):
+    """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
+
+    Of a small intersection at least ``size / (4 n_intersections)`` are drawn, or all there are, and
+    all samples for which no others can stand: those that lie far out.
+    """
+    n_samples = len(problem.weights)
+    if n_samples <= size:
+        return problem
+    # All outlying samples, and of each intersection a share of the others.
+    drawn, n_intersections = [], len(problem.limits.intersections)
+    is_far = find_outlying(problem, squared_radii(problem).sum(), size)
+    for code in range(n_intersections):
+        rows = np.flatnonzero((problem.codes == code) & ~is_far)
+        share = max(size * len(rows) // n_samples, size // (4 * n_intersections))
+        drawn.append(random_state.choice(rows, min(share, len(rows)), replace=False))
+    others = np.bincount(problem.codes, problem.weights * ~is_far, minlength=n_intersections)
+    rows = np.sort(np.concatenate((*drawn, np.flatnonzero(is_far))))
+    thinned = replace(problem.subset(rows), n_jobs=problem.n_jobs)
+    return weight_up(thinned, others, is_far[rows])
+
+
+def squared_radii(problem):
+    """Masses times squared distances to the origin, where the mean of all samples is."""
+    return problem.masses * np.einsum("ij,ij->i", problem.X, problem.X)
+
+
+def find_outlying(problem, scatter, size):
+    """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
+
+    They make up more than a fixed multiple of their share in the ``scatter`` of the full data (sum
+    of squared distances to the mean, by mass), which is true of a quarter of ``size`` at most.
+    """
+    return squared_radii(problem) > OUTLYING / size * scatter
+
+
+def weight_up(problem, others, is_far):
+    """A subsample weighted to the full data: samples that lie far stand for themselves only.
+
+    ``others`` are the weights of all other samples in the full data, by intersection.
+    """
+    # One factor per intersection, by which its drawn samples make up its weight.
+    drawn = np.bincount(problem.codes, problem.weights * ~is_far, minlength=len(others))
+    factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
+    factors = np.where(is_far, 1.0, factors[problem.codes])
+    return replace(problem, weights=problem.weights * factors)
 
 
 def recompute_point(problem, labels, n_clusters, dual=None):
