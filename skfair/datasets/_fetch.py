@@ -7,8 +7,6 @@ and requests an address that does not exist four times.
 
 import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -19,24 +17,10 @@ from sklearn.datasets import get_data_home
 from skfair.utils._files import write_bytes
 from skfair.utils._messages import warn
 
+from ._sources import SOURCES
+
 TIMEOUT = 30.0
 """Seconds to wait for a connection, or for its next bytes."""
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A public file, pinned by its address (a commit, never a branch) and its digest.
-
-    `path` is its place below the folder named by ``SKFAIR_DATA`` and below the cache folder.
-    `clean` maps the bytes at `url` to those that may be saved, for a file with personal data:
-    `sha256` is then the digest of the latter, and `public_sha256` that of the former.
-    """
-
-    url: str
-    sha256: str
-    path: str
-    clean: Callable[[bytes], bytes] | None = None
-    public_sha256: str | None = None
 
 
 def fetch(remote, *, data_home=None, download_if_missing=True):
@@ -62,6 +46,16 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     body = _download(remote, cached)
     _save(remote.clean(body) if remote.clean else body, cached)
     return cached
+
+
+def read_csv(path, data_home, download_if_missing, **layout):
+    """Parse a file of the table of sources; `layout` is for :func:`pandas.read_csv`."""
+    import pandas as pd
+
+    source = SOURCES[path]
+    return pd.read_csv(
+        fetch(source, data_home=data_home, download_if_missing=download_if_missing), **layout
+    )
 
 
 def find_user_file(remote):
