@@ -68,7 +68,6 @@ class ClusterCompositionDisplay(Display):
         self.cluster_names = cluster_names
 
     @classmethod
-    @display_docs
     def from_estimator(
         cls, estimator: BaseEstimator, *, attribute: Label | None = None, ax: Axes | None = None
     ) -> Self:
@@ -109,7 +108,6 @@ class ClusterCompositionDisplay(Display):
         return cls(counts, group_names=to_text(names)).plot(ax=ax)
 
     @classmethod
-    @display_docs
     def from_predictions(
         cls,
         labels: ArrayLike,
@@ -145,7 +143,6 @@ class ClusterCompositionDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars.
 

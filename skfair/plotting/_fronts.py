@@ -92,7 +92,6 @@ class ParetoFrontDisplay(Display):
         self.criterion = criterion
 
     @classmethod
-    @display_docs
     def from_front(
         cls,
         front: Any,
@@ -129,7 +128,6 @@ class ParetoFrontDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the front.
 
@@ -243,7 +241,6 @@ class TradeoffDisplay(Display):
         self.gap_name = gap_name
 
     @classmethod
-    @display_docs
     def from_front(
         cls,
         front: pd.DataFrame,
@@ -269,7 +266,6 @@ class TradeoffDisplay(Display):
         """
         return cls(front, name=name, gap_name=gap_name).plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
         """Draw the points, with their intervals and tolerances.
 

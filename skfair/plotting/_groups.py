@@ -94,7 +94,6 @@ class GroupRateDisplay(Display):
         self.counts = counts
 
     @classmethod
-    @display_docs
     def from_estimator(
         cls,
         estimator: BaseEstimator,
@@ -144,7 +143,6 @@ class GroupRateDisplay(Display):
         )
 
     @classmethod
-    @display_docs
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -207,7 +205,6 @@ class GroupRateDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the rates.
 
@@ -327,7 +324,6 @@ class GroupRateCurveDisplay(Display):
         self.name = name
 
     @classmethod
-    @display_docs
     def from_estimator(
         cls,
         estimator: BaseEstimator,
@@ -375,7 +371,6 @@ class GroupRateCurveDisplay(Display):
         )
 
     @classmethod
-    @display_docs
     def from_predictions(
         cls,
         y_score: ArrayLike,
@@ -424,7 +419,6 @@ class GroupRateCurveDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 
@@ -546,7 +540,6 @@ class GroupScoreDisplay(Display):
         self.score_name = score_name
 
     @classmethod
-    @display_docs
     def from_estimator(
         cls,
         estimator: BaseEstimator,
@@ -586,7 +579,6 @@ class GroupScoreDisplay(Display):
         )
 
     @classmethod
-    @display_docs
     def from_predictions(
         cls,
         y_score: ArrayLike,
@@ -629,7 +621,6 @@ class GroupScoreDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 

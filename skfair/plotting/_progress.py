@@ -89,7 +89,6 @@ class ConvergenceDisplay:
         self.against = against
 
     @classmethod
-    @display_docs
     def from_monitor(
         cls,
         monitor: Any,
@@ -123,7 +122,6 @@ class ConvergenceDisplay:
         return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
 
     @classmethod
-    @display_docs
     def from_monitors(
         cls,
         monitors: Any,
@@ -157,7 +155,6 @@ class ConvergenceDisplay:
         logs = {name: monitor.log for name, monitor in monitors.items()}
         return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
 
@@ -311,7 +308,6 @@ class GapMonitorDisplay(Display):
         self.tolerance = tolerance
 
     @classmethod
-    @display_docs
     def from_monitor(cls, monitor: Any, *, ax: Axes | None = None) -> Self:
         """Draw what a monitor has read so far.
 
@@ -327,7 +323,6 @@ class GapMonitorDisplay(Display):
         """
         return cls(monitor.summary(), tolerance=monitor.tolerance).plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time.
 
