@@ -33,7 +33,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     if user_file is not None:
         return user_file
     # The cache: used if its digest is right, else replaced.
-    cached = Path(get_data_home(data_home), "skfair", remote.path)
+    cached = cache_folder(data_home) / remote.path
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
             return cached
@@ -58,14 +58,23 @@ def read_csv(path, data_home, download_if_missing, **layout):
     )
 
 
+def user_folder():
+    """Folder named by the environment variable ``SKFAIR_DATA``; None if it is not set."""
+    folder = os.environ.get("SKFAIR_DATA")
+    return Path(folder).expanduser() if folder else None
+
+
+def cache_folder(data_home):
+    """Subfolder ``skfair`` of scikit-learn's data home."""
+    return Path(get_data_home(data_home), "skfair")
+
+
 def find_user_file(remote):
     """Path of the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
-    folder = os.environ.get("SKFAIR_DATA")
-    if not folder:
+    folder = user_folder()
+    if folder is None or not (folder / remote.path).is_file():
         return None
-    path = Path(folder).expanduser() / remote.path
-    if not path.is_file():
-        return None
+    path = folder / remote.path
     # A file of the user is verified as well, or results would differ silently.
     digest = _sha256(path.read_bytes())
     if digest != remote.sha256:

@@ -250,8 +250,7 @@ def fetch_bank_marketing(
     return make_bunch(data, table["y"], groups, BANK_MARKETING, as_frame, return_X_y)
 
 
-PLACE = ["state", "county", "community", "communityname", "fold"]
-SHARES = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
+_SHARES = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
 COMMUNITIES_CRIME = """\
 Communities and Crime: how violent is a community?
 
@@ -343,8 +342,9 @@ def fetch_communities_crime(
     """
     check_choice("missing", missing, ("drop", "keep"))
     table = _read_communities(data_home, download_if_missing)
-    groups = select_groups(_halves(table[SHARES]), sensitive)
-    data = table.drop(columns=[*PLACE, "ViolentCrimesPerPop"])
+    groups = select_groups(_halves(table[_SHARES]), sensitive)
+    place = ["state", "county", "community", "communityname", "fold"]
+    data = table.drop(columns=[*place, "ViolentCrimesPerPop"])
     if missing == "drop":
         data = data.dropna(axis="columns")
     if drop_sensitive:
@@ -367,7 +367,7 @@ def communities_crime_groups(*, data_home=None, download_if_missing=True):
     description is not sufficient to reproduce them.
     """
     table = _read_communities(data_home, download_if_missing)
-    thresholds = [_threshold_conditions(table[share]) for share in SHARES[:3]]
+    thresholds = [_threshold_conditions(table[share]) for share in _SHARES[:3]]
     # The first of several groups with the same mask is kept.
     groups = {}
     for conditions in itertools.product(*thresholds):
