@@ -297,7 +297,6 @@ class ConstrainedClassifierCV(
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

@@ -146,7 +146,6 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

@@ -28,6 +28,7 @@ from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_ca
 from skfair.utils._types import MatrixLike
 
 
+@document
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     """Base of networks for two classes that are trained under constraints."""
 
@@ -52,7 +53,6 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

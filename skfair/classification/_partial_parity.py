@@ -177,7 +177,6 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.verbose = verbose
 
     @classmethod
-    @document
     def from_paper(
         cls,
         interval: tuple[float, float],
@@ -236,7 +235,6 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

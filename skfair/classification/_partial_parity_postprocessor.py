@@ -254,7 +254,6 @@ class PartialParityPostprocessor(
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

@@ -15,6 +15,7 @@ from skfair.utils._sklearn import Interval, StrOptions
 _CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
+@constraint_docs
 class GroupLoss(Constraint):
     """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
 
@@ -49,7 +50,6 @@ class GroupLoss(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    @constraint_docs
     def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The loss of each sample.
 

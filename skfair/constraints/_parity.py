@@ -185,7 +185,6 @@ class MeanParity(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    @constraint_docs
     def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The score of each sample.
 

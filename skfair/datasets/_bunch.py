@@ -14,6 +14,12 @@ def check_choice(name, value, choices):
         )
 
 
+def categorize_texts(table, target):
+    """Make a categorical column of every column of text but the target."""
+    texts = table.drop(columns=target).select_dtypes(exclude="number").columns
+    return table.astype(dict.fromkeys(texts, "category"))
+
+
 def select_groups(table, sensitive):
     """Categorical columns of a table by name: a Series for one name, a DataFrame for a list."""
     candidates = table.select_dtypes("category")
@@ -27,7 +33,7 @@ def select_groups(table, sensitive):
     return table[sensitive]
 
 
-def make_bunch(data, target, sensitive_features, descr, *, as_frame=True, return_X_y=False):
+def make_bunch(data, target, sensitive_features, descr, as_frame=True, return_X_y=False):
     """Make the bunch of a dataset from pandas objects, or with ``return_X_y`` data and target.
 
     With ``as_frame=False`` it holds arrays: a category becomes its position in

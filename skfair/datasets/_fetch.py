@@ -7,8 +7,6 @@ and requests an address that does not exist four times.
 
 import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -19,24 +17,10 @@ from sklearn.datasets import get_data_home
 from skfair.utils._files import write_bytes
 from skfair.utils._messages import warn
 
+from ._sources import SOURCES
+
 TIMEOUT = 30.0
 """Seconds to wait for a connection, or for its next bytes."""
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A public file, pinned by its address (a commit, never a branch) and its digest.
-
-    `path` is its place below the folder named by ``SKFAIR_DATA`` and below the cache folder.
-    `clean` maps the bytes at `url` to those that may be saved, for a file with personal data:
-    `sha256` is then the digest of the latter, and `public_sha256` that of the former.
-    """
-
-    url: str
-    sha256: str
-    path: str
-    clean: Callable[[bytes], bytes] | None = None
-    public_sha256: str | None = None
 
 
 def fetch(remote, *, data_home=None, download_if_missing=True):
@@ -49,7 +33,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     if user_file is not None:
         return user_file
     # The cache: used if its digest is right, else replaced.
-    cached = Path(get_data_home(data_home), "skfair", remote.path)
+    cached = cache_folder(data_home) / remote.path
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
             return cached
@@ -64,14 +48,33 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     return cached
 
 
+def read_csv(path, data_home, download_if_missing, **layout):
+    """Parse a file of the table of sources; `layout` is for :func:`pandas.read_csv`."""
+    import pandas as pd
+
+    source = SOURCES[path]
+    return pd.read_csv(
+        fetch(source, data_home=data_home, download_if_missing=download_if_missing), **layout
+    )
+
+
+def user_folder():
+    """Folder named by the environment variable ``SKFAIR_DATA``; None if it is not set."""
+    folder = os.environ.get("SKFAIR_DATA")
+    return Path(folder).expanduser() if folder else None
+
+
+def cache_folder(data_home):
+    """Subfolder ``skfair`` of scikit-learn's data home."""
+    return Path(get_data_home(data_home), "skfair")
+
+
 def find_user_file(remote):
     """Path of the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
-    folder = os.environ.get("SKFAIR_DATA")
-    if not folder:
+    folder = user_folder()
+    if folder is None or not (folder / remote.path).is_file():
         return None
-    path = Path(folder).expanduser() / remote.path
-    if not path.is_file():
-        return None
+    path = folder / remote.path
     # A file of the user is verified as well, or results would differ silently.
     digest = _sha256(path.read_bytes())
     if digest != remote.sha256:

@@ -1,7 +1,10 @@
-"""Random points with groups and known clusters."""
+"""Random points and graphs with groups, and with clusters that are known."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
@@ -9,6 +12,7 @@ from skfair.utils._types import RandomState
 
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
+from ._graphs import adjacency_matrix
 
 
 @dataset_docs
@@ -99,7 +103,7 @@ def make_fair_blobs(
     return X[order], y[order], groups[order]
 
 
-def check_shares(shares):
+def _check_shares(shares):
     """Return the shares of the groups as an array, positive and with sum 1."""
     shares = np.asarray(shares, dtype=float)
     if shares.ndim != 1 or not np.all(shares > 0) or not np.isclose(shares.sum(), 1):
@@ -111,7 +115,7 @@ def check_shares(shares):
 
 def _group_counts(shares, n_samples):
     """Integers with sum n_samples, each less than one away from its share."""
-    shares = check_shares(shares)
+    shares = _check_shares(shares)
     # Rounding cumulative sums keeps the total.
     bounds = np.rint(n_samples * np.cumsum(shares)).astype(int)
     counts = np.diff(bounds, prepend=0)
@@ -193,3 +197,258 @@ def make_fair_synthetic(
     )
     # The first half of the blobs lies below the second: these are the groups.
     return X, y, (y >= len(sizes) // 2).astype(int)
+
+
+@dataset_docs
+def make_fair_sbm(
+    n_samples: int = 1000,
+    *,
+    n_clusters: int = 5,
+    n_groups: int = 2,
+    probabilities: Sequence[float] = (0.9, 0.35, 0.5, 0.05),
+    average_degree: float | None = None,
+    random_state: RandomState = None,
+) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    r"""Random graph with balanced clusters that are masked by homophilous groups (m-SBM).
+
+    Every cluster has the same number of nodes of every group. Two nodes are linked, independently
+    of all others, with a probability that depends on whether they share
+
+    ========================  ========
+    cluster and group         s a
+    group only                s b
+    cluster only              s c
+    neither                   s d
+    ========================  ========
+
+    where (a, b, c, d) are ``probabilities``. Their defaults are chosen here, as [2]_ states none:
+    groups are nearly as dense as clusters, so that plain spectral clustering may return the groups,
+    while fair spectral clustering finds the clusters [1]_. In dense graphs
+
+    .. math:: s = \left(\frac{\log n}{n}\right)^{1/10} / 0.528,
+
+    of which [2]_ states the power alone. s is 1 at n = 5,000, and probabilities above 1 (n below
+    1,500) are clipped. With ``average_degree``, s is such that the expected mean degree is this
+    number.
+
+    Time and memory grow with the number of edges, not with n squared.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of nodes n.
+    n_clusters : int, default=5
+        Number of clusters.
+    n_groups : int, default=2
+        Number of groups. The numbers of nodes of two pairs of a cluster and a group differ by at
+        most one.
+    probabilities : tuple of four floats, default=(0.9, 0.35, 0.5, 0.05)
+        a, b, c and d of the table, up to the factor s.
+    average_degree : float, default=None
+        Expected mean number of links per node. None makes dense graphs.
+    {random_state}
+
+    Returns
+    -------
+    adjacency : csr_array of float64, shape (n_samples, n_samples)
+        1 if two nodes are linked. Symmetric, zero diagonal, nodes in random order.
+    y : ndarray of shape (n_samples,)
+        The cluster of each node, 0, ..., n_clusters - 1: a perfectly fair clustering.
+    sensitive_features : ndarray of shape (n_samples,)
+        The group of each node, 0, ..., n_groups - 1.
+
+    Raises
+    ------
+    ValueError
+        If a group would be missing from a cluster (fewer nodes than n_clusters n_groups), if
+        ``probabilities`` are not four numbers in [0, 1], or if ``average_degree`` would require one
+        above 1.
+
+    References
+    ----------
+    .. [1] M. Kleindessner, S. Samadi, P. Awasthi and J. Morgenstern, "Guarantees for spectral
+       clustering with fairness constraints", ICML 2019, Section 4.
+    .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
+       under fairness constraints", ICML 2025, Section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.datasets import make_fair_sbm
+    >>> adjacency, y, groups = make_fair_sbm(
+    ...     600, n_clusters=3, n_groups=2, average_degree=20, random_state=0
+    ... )
+    >>> adjacency.shape
+    (600, 600)
+    >>> [np.bincount(groups[y == k]).tolist() for k in range(3)]
+    [[100, 100], [100, 100], [100, 100]]
+    >>> round(float(adjacency.sum() / 600))
+    20
+    """
+    n_blocks = n_clusters * n_groups
+    if not 1 <= n_blocks <= n_samples:
+        raise ValueError(
+            "Every cluster must have every group: n_clusters * n_groups must be at least 1 and at "
+            f"most n_samples; got {n_clusters} * {n_groups} and n_samples={n_samples}."
+        )
+    rng = check_random_state(random_state)
+    # A block is a pair of a cluster and a group. Sizes differ by at most one.
+    cluster, group = np.divmod(np.arange(n_blocks), n_groups)
+    sizes = n_samples // n_blocks + (np.arange(n_blocks) < n_samples % n_blocks)
+    links = _link_probabilities(cluster, group, probabilities)
+    # The paper's scale of the probabilities, or the requested mean degree.
+    if average_degree is None:
+        links = np.minimum(links * (np.log(n_samples) / n_samples) ** 0.1 / 0.528, 1)
+    else:
+        links = _scale_to_average_degree(links, sizes, average_degree)
+    # The nodes are numbered block by block, then moved to random positions.
+    position = rng.permutation(n_samples)
+    rows, cols = _draw_edges(sizes, links, rng)
+    block = np.empty(n_samples, dtype=int)
+    block[position] = np.repeat(np.arange(n_blocks), sizes)
+    adjacency = adjacency_matrix(position[rows], position[cols], n_samples)
+    return adjacency, cluster[block], group[block]
+
+
+def _link_probabilities(cluster, group, probabilities):
+    """Matrix (n_blocks, n_blocks) of the table in `make_fair_sbm`, without the factor s."""
+    values = np.asarray(probabilities, dtype=float)
+    if values.shape != (4,) or not np.all((values >= 0) & (values <= 1)) or not values.any():
+        raise ValueError(
+            f"probabilities must be four numbers in [0, 1], not all 0; got {probabilities!r}."
+        )
+    a, b, c, d = values
+    same_cluster = cluster[:, None] == cluster
+    same_group = group[:, None] == group
+    return np.where(same_cluster, np.where(same_group, a, c), np.where(same_group, b, d))
+
+
+def _scale_to_average_degree(links, sizes, average_degree):
+    """Scale the probabilities so that the expected mean degree is `average_degree`."""
+    # Mean degree expected from the unscaled probabilities, without loops.
+    expected = (sizes @ links @ sizes - sizes @ np.diag(links)) / sizes.sum()
+    largest = expected / links.max()
+    if not 0 < average_degree <= largest:
+        raise ValueError(
+            f"average_degree must be positive and at most {largest:.6g}, where the largest "
+            f"probability is 1; got {average_degree!r}. Pass more samples, or probabilities that "
+            "differ less."
+        )
+    # Rounding may exceed 1.
+    return np.minimum(links * (average_degree / expected), 1)
+
+
+def _draw_edges(sizes, links, rng):
+    """Draw the links of a block model in time proportional to their number: rows < cols.
+
+    `sizes` are the numbers of nodes in the blocks, `links` the symmetric matrix of probabilities.
+    """
+    starts = np.cumsum(sizes) - sizes
+    first, second = np.triu_indices(len(sizes))
+    areas = sizes[first] * sizes[second]
+    edges = []
+    for p in np.unique(links[first, second]):
+        # All pairs of nodes with this probability in one line, block pair by block pair.
+        pair = np.flatnonzero(links[first, second] == p)
+        ends = np.cumsum(areas[pair])
+        hits = _draw_successes(ends[-1], p, rng)
+        # Block pair of each link, and its row and column within the blocks.
+        index = np.searchsorted(ends, hits, side="right")
+        a, b = first[pair[index]], second[pair[index]]
+        row, col = np.divmod(hits - (ends - areas[pair])[index], sizes[b])
+        edges.append((starts[a] + row, starts[b] + col))
+    rows, cols = np.concatenate(edges, axis=1)
+    # Within a block every pair was drawn twice, and every node with itself.
+    is_upper = rows < cols
+    return rows[is_upper], cols[is_upper]
+
+
+def _draw_successes(n_trials, p, rng):
+    """Ascending positions of the successes among independent trials: their gaps are geometric."""
+    if p == 0:
+        return np.empty(0, dtype=int)
+    batches, last = [], -1
+    while last < n_trials - 1:
+        # A batch of gaps that almost always covers the remaining trials.
+        expected = (n_trials - 1 - last) * p
+        gaps = rng.geometric(p, size=int(expected + 5 * np.sqrt(expected)) + 1)
+        batches.append(last + np.cumsum(gaps))
+        last = batches[-1][-1]
+    positions = np.concatenate(batches)
+    return positions[: np.searchsorted(positions, n_trials)]
+
+
+def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), random_state=None):
+    """Random weighted graph without clusters, with random groups (RandLaplace): adjacency, groups.
+
+    Any two nodes are linked with probability ``density``, with a weight drawn uniformly from
+    (0, 1]. The group of each node is drawn independently. The graph serves to time eigensolvers on
+    clustered eigenvalues.
+
+    The density is that of the public code of J. Wang et al., "Scalable spectral clustering with
+    group fairness constraints", AISTATS 2023. The groups, two with probabilities 0.7 and 0.3,
+    follow the text of F. Tonin et al., "Accelerating spectral clustering under fairness
+    constraints", ICML 2025, Appendix A.2, where a figure and a table mention five.
+    """
+    if not 0 < density <= 1:
+        raise ValueError(f"density must lie in (0, 1]; got {density!r}.")
+    shares = _check_shares(group_shares)
+    rng = check_random_state(random_state)
+    rows, cols = _draw_edges(np.array([n_samples]), np.array([[density]]), rng)
+    # Uniform in (0, 1]: a weight of 0 would be no edge.
+    weights = 1 - rng.uniform(size=len(rows))
+    groups = rng.choice(len(shares), size=n_samples, p=shares)
+    return adjacency_matrix(rows, cols, n_samples, weights), groups
+
+
+@dataset_docs
+def make_elliptical(
+    n_samples: int = 500, *, random_state: RandomState = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two flat ellipses one above the other, with a group in each half (Elliptical).
+
+    The points are uniform in two ellipses with semi-axes 4 and 1 and centers (0, -1.5) and
+    (0, 1.5). Group 0 has the left halves, group 1 the right ones. The ellipses are perfectly fair
+    clusters, which a connected affinity finds, while k-means prefers the groups.
+
+    The sets of this name in the literature have two clusters and two groups as well [1]_, but their
+    distribution is not published.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Number of points. The sizes of the four halves differ by at most one.
+    {random_state}
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The points, in random order.
+    y : ndarray of shape (n_samples,)
+        The ellipse of each point, 0 (below) or 1 (above).
+    sensitive_features : ndarray of shape (n_samples,)
+        The group of each point, 0 (left) or 1 (right).
+
+    References
+    ----------
+    .. [1] R. Feng, C. Zhong and T. Pan, "Fair spectral clustering based on coordinate descent",
+       Symmetry 17(1), 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.datasets import make_elliptical
+    >>> X, y, groups = make_elliptical(400, random_state=0)
+    >>> X.shape
+    (400, 2)
+    >>> [np.bincount(groups[y == k]).tolist() for k in range(2)]
+    [[100, 100], [100, 100]]
+    """
+    rng = check_random_state(random_state)
+    y, groups = np.divmod(rng.permutation(n_samples) % 4, 2)
+    # Uniform points in a half disc, stretched, reflected and shifted.
+    radius = np.sqrt(rng.uniform(size=n_samples))
+    angle = np.pi * (rng.uniform(size=n_samples) - 0.5)
+    side, height = 2 * groups - 1, 3 * y - 1.5
+    X = np.column_stack([4 * side * radius * np.cos(angle), height + radius * np.sin(angle)])
+    return X, y, groups

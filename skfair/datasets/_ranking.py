@@ -1,18 +1,17 @@
 """Learning to rank with two groups of documents: a generator, and MSLR-WEB10K."""
 
-import os
 from os import PathLike
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from sklearn.datasets import get_data_home, load_svmlight_file
+from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
 
 from skfair.utils._types import RandomState
 
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
+from ._fetch import cache_folder, user_folder
 
 ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
 N_FEATURES = 136
@@ -170,9 +169,7 @@ def fetch_mslr(
 
 def _path(name, data_home):
     """Path of the file, in the folder named by SKFAIR_DATA or in the data home."""
-    user_folder = os.environ.get("SKFAIR_DATA")
-    folders = [Path(user_folder).expanduser()] if user_folder else []
-    folders.append(Path(get_data_home(data_home), "skfair"))
+    folders = [folder for folder in (user_folder(), cache_folder(data_home)) if folder]
     paths = [folder / name for folder in folders if (folder / name).is_file()]
     if not paths:
         raise OSError(

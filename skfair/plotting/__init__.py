@@ -5,14 +5,10 @@ Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`
 hatches in grey. matplotlib is imported when something is drawn.
 """
 
-from skfair.plotting._cluster_composition import ClusterCompositionDisplay
-from skfair.plotting._convergence import ConvergenceDisplay
-from skfair.plotting._gap_monitor import GapMonitorDisplay
-from skfair.plotting._group_rate_curve import GroupRateCurveDisplay
-from skfair.plotting._group_rates import GroupRateDisplay
-from skfair.plotting._group_scores import GroupScoreDisplay
-from skfair.plotting._pareto_front import ParetoFrontDisplay
-from skfair.plotting._tradeoff import TradeoffDisplay
+from skfair.plotting._clusters import ClusterCompositionDisplay
+from skfair.plotting._fronts import ParetoFrontDisplay, TradeoffDisplay
+from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay, GroupScoreDisplay
+from skfair.plotting._progress import ConvergenceDisplay, GapMonitorDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",

@@ -1,4 +1,8 @@
-"""Colours, markers, hatches, axes and legends that the displays share."""
+"""What the displays share: colours, markers, hatches, legends, and their base class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 # Okabe and Ito's palette, which is distinct for colour-blind readers, then three colours of Tol's.
 # Neighbours in this order also differ in lightness, so that they are distinct in grey. Ten groups
@@ -11,11 +15,17 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", "p")
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++", "oo", "||||", "**")
 INK = "#333333"
+_STYLES = {"color": COLORS, "marker": MARKERS, "linestyle": LINES, "hatch": HATCHES}
 
 
 def cycle(values, index):
     """Take the value at `index`, starting over at the end."""
     return values[index % len(values)]
+
+
+def style(index, *properties):
+    """Keyword arguments of matplotlib, such as color and marker, for the group or model `index`."""
+    return {name: cycle(_STYLES[name], index) for name in properties}
 
 
 def import_pyplot():
@@ -30,18 +40,16 @@ def import_pyplot():
     return plt
 
 
-def new_axes(ax, size):
-    """Return `ax`, or the axes of a new figure of `size` (width, height) in inches.
-
-    A new figure reserves space for legends and labels outside its axes.
-    """
-    if ax is None:
-        _, ax = import_pyplot().subplots(figsize=size, layout="constrained")
-    return ax
-
-
-def legend_above(ax, is_last=lambda handle, label: False, n_columns=None):
-    """Put the legend above the axes, in the order of drawing, some entries after all others."""
+def write_legend(
+    ax,
+    is_last=lambda handle, label: False,
+    *,
+    loc="lower left",
+    bbox_to_anchor=(0, 1),
+    ncols=None,
+    **options,
+):
+    """Write the legend in the order of drawing, some entries last, by default above the axes."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         # A stable sort, so that entries keep their order otherwise.
@@ -49,10 +57,11 @@ def legend_above(ax, is_last=lambda handle, label: False, n_columns=None):
         ax.legend(
             [handles[i] for i in order],
             [labels[i] for i in order],
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            ncols=n_columns or max(1, 64 // (8 + max(map(len, labels)))),
+            loc=loc,
+            bbox_to_anchor=bbox_to_anchor,
+            ncols=ncols or max(1, 64 // (8 + max(map(len, labels)))),
             frameon=False,
+            **options,
         )
 
 
@@ -65,3 +74,29 @@ def strip_frame(ax, *sides):
     """Remove the sides of the frame that carry no scale."""
     for side in sides:
         ax.spines[side].set_visible(False)
+
+
+class Display:
+    """Base of the displays: its axes, the names of its groups, what is on its axes already."""
+
+    group_names: Sequence[str] | None
+    _gid = ""
+    """Mark of the lines that displays of a class draw."""
+
+    def _use_axes(self, ax, size):
+        """Store the axes, or those of a new figure of `size` (width, height) in inches.
+
+        A new figure reserves space for legends and labels outside its axes.
+        """
+        if ax is None:
+            _, ax = import_pyplot().subplots(figsize=size, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _name_groups(self, n_groups):
+        """Names of the groups, or numbers where there are none."""
+        return self.group_names or [f"group {k}" for k in range(n_groups)]
+
+    def _count_drawn(self):
+        """Count the lines on the axes that displays of this class drew before."""
+        return sum(line.get_gid() == self._gid for line in self.ax_.lines)

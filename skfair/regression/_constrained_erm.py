@@ -150,7 +150,6 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

@@ -154,7 +154,6 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
-    @document
     def fit(
         self,
         X: MatrixLike,

@@ -22,25 +22,27 @@ def shared_docs(*sections: str, **blocks: str) -> Callable[[Decorated], Decorate
         {y_true}
             This metric does not depend on it.
 
-    The decorator takes functions, methods and classes, and raises a ValueError for an unknown name.
-    Under ``python -OO`` there are no docstrings and it does nothing.
+    The decorator takes functions, and classes with all their methods. A line with an unknown name
+    is left as it is, and a test of the package finds it. Under ``python -OO`` there are no
+    docstrings and the decorator does nothing.
     """
     texts = {name: entry for section in sections for name, entry in _split_entries(section)}
     texts |= {name: dedent(block).strip() for name, block in blocks.items()}
 
-    def fill(documented):
-        def insert(placeholder):
-            margin, names = placeholder.groups()
-            unknown = [name for name in names.split(", ") if name not in texts]
-            if unknown:
-                raise ValueError(
-                    f"Every placeholder must name a shared entry, but the docstring of "
-                    f"{documented.__qualname__} has {unknown}; the entries are {sorted(texts)}."
-                )
-            return indent("\n".join(texts[name] for name in names.split(", ")), margin)
+    def insert(placeholder):
+        margin, names = placeholder.groups()
+        if any(name not in texts for name in names.split(", ")):
+            return placeholder.group()
+        return indent("\n".join(texts[name] for name in names.split(", ")), margin)
 
-        if documented.__doc__ is not None:
-            documented.__doc__ = _PLACEHOLDER.sub(insert, documented.__doc__)
+    def fill(documented):
+        members = vars(documented).values() if isinstance(documented, type) else ()
+        for thing in (documented, *members):
+            # A decorator such as classmethod has a docstring of its own.
+            while thing is not None:
+                if isinstance(thing.__doc__, str) and _PLACEHOLDER.search(thing.__doc__):
+                    thing.__doc__ = _PLACEHOLDER.sub(insert, thing.__doc__)
+                thing = getattr(thing, "__wrapped__", None)
         return documented
 
     return fill

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from skfair.datasets._sources import SOURCES
+
 
 @pytest.fixture
 def replace_file(tmp_path, monkeypatch):
-    """Put a small text in the place of a module's remote file, below SKFAIR_DATA."""
+    """Put a small text in the place of a public file, below SKFAIR_DATA."""
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
 
-    def put(module, name, text):
-        remote = getattr(module, name)
-        path = tmp_path / remote.path
+    def put(name, text):
+        path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text.encode())
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        monkeypatch.setattr(module, name, dataclasses.replace(remote, sha256=digest))
+        monkeypatch.setitem(SOURCES, name, dataclasses.replace(SOURCES[name], sha256=digest))
 
     return put
 

@@ -3,7 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.datasets import _adult, fetch_adult
+from skfair.datasets import fetch_adult
+from skfair.datasets._adult import CLUSTERING_COLUMNS
 
 FILES = ("adult/adult.data", "adult/adult.test")
 
@@ -23,8 +24,8 @@ United-States, >50K.
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_adult, "TRAIN", TRAIN)
-    replace_file(_adult, "TEST", TEST)
+    replace_file("adult/adult.data", TRAIN)
+    replace_file("adult/adult.test", TEST)
 
 
 def test_files_are_parsed(small):
@@ -77,7 +78,7 @@ def test_several_sensitive_columns(small):
 
 def test_clustering_columns(small):
     adult = fetch_adult(columns="clustering", drop_sensitive=True)
-    assert adult.feature_names == _adult.CLUSTERING_COLUMNS
+    assert adult.feature_names == CLUSTERING_COLUMNS
     assert adult.sensitive_features.tolist() == ["Male", "Female"]
 
 

@@ -39,6 +39,7 @@ _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
 
 
+@partial_docs
 class PartialParity(Constraint):
     """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
 
@@ -94,7 +95,6 @@ class PartialParity(Constraint):
             uncompared = None
         return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
 
-    @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
 
@@ -145,7 +145,6 @@ class PartialParity(Constraint):
         """Positions in the interval of the percentiles at which shares are compared or reported."""
         return np.linspace(0.0, 1.0, 10)
 
-    @partial_docs
     def thresholds(
         self,
         ranked: RankedEvents,
@@ -168,7 +167,6 @@ class PartialParity(Constraint):
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
-    @partial_docs
     def interval_tolerances(self, ranked: RankedEvents, tolerance: float) -> np.ndarray:
         """The tolerance in units of the interval of each event, (n_events,).
 
@@ -263,7 +261,6 @@ class PartialStatisticalParity(PartialParity):
     def _measure(self, scored, positive):
         return statistical_parity_gap(scored, self.scale)
 
-    @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
 
@@ -331,7 +328,6 @@ class PartialGroupAUC(PartialParity):
     def _measure(self, scored, positive):
         return group_auc_gap(scored)
 
-    @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> PairRows:
         """One row per pair of groups, as `PairRows`.
 
@@ -363,7 +359,6 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
-    @partial_docs
     def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
 
@@ -378,7 +373,6 @@ class ThresholdParity(PartialParity):
         convex_means = CONVEX_MEANS[self.surrogate]
         return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
 
-    @partial_docs
     def thresholds(
         self,
         ranked: RankedEvents,

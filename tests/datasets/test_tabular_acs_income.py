@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.datasets import _acs_income, fetch_acs_income
+from skfair.datasets import fetch_acs_income
 
 FILE = "acs_income/OK_0.csv"
 
@@ -17,7 +17,7 @@ AGEP,COW,SCHL,MAR,OCCP,POBP,RELP,WKHP,SEX,RAC1P,PINCP
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_acs_income, "OKLAHOMA", SMALL)
+    replace_file("acs_income/OK_0.csv", SMALL)
 
 
 def test_file_is_parsed(small):

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans, SpectralClustering
 
 from skfair.datasets import make_elliptical, make_fair_sbm, make_rand_laplace
-from skfair.datasets._spectral_generators import _draw_edges, _draw_successes
+from skfair.datasets._generators import _draw_edges, _draw_successes
 
 
 def table(y, groups):

@@ -5,7 +5,8 @@ import warnings
 
 import pytest
 
-from skfair.datasets import _compas, _fetch, fetch_compas
+from skfair.datasets import _fetch, fetch_compas
+from skfair.datasets._sources import PERSONAL, SOURCES, anonymise
 
 FILE = "compas/compas-scores-two-years-anonymous.csv"
 
@@ -23,7 +24,7 @@ PUBLIC = (
     "6,flo goe,flo,goe,Female,1970-01-01,43,Other,0,0,0,0,0,13H,O,Parking,0,,,1,Low,0,0\r\n"
     "7,gus hoe,gus,hoe,Male,1970-01-01,43,Other,0,0,0,0,0,13I,F,Arson,0,,,-1,N/A,0,0\r\n"
 )
-ANONYMOUS = _compas.anonymise(PUBLIC.encode())
+ANONYMOUS = anonymise(PUBLIC.encode())
 SECRETS = ["doe", "ann", "1990-01-01", "13A", "14B", "15C"]
 
 
@@ -33,7 +34,7 @@ def digest(body):
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_compas, "ANONYMOUS", ANONYMOUS.decode())
+    replace_file(FILE, ANONYMOUS.decode())
 
 
 def test_only_personal_data_are_dropped():
@@ -50,7 +51,10 @@ def test_only_personal_data_are_dropped():
 
 def test_file_is_parsed_and_filtered(small):
     compas = fetch_compas()
-    assert compas.feature_names == _compas.FEATURES
+    assert compas.feature_names == [
+        *("sex", "age", "race", "juv_fel_count", "juv_misd_count"),
+        *("juv_other_count", "priors_count", "c_charge_degree"),
+    ]
     assert compas.data["age"].tolist() == [23, 33]
     assert compas.target.tolist() == [1, 0]
     assert compas.sensitive_features.tolist() == ["Asian", "Other"]
@@ -85,18 +89,18 @@ def test_arrays(small):
 
 
 def test_a_users_copy_of_the_public_file_is_read_without_names(replace_file):
-    replace_file(_compas, "PUBLIC", PUBLIC)
+    replace_file("compas/compas-scores-two-years.csv", PUBLIC)
     compas = fetch_compas(columns="all")
     assert compas.data.shape == (2, 15)
-    assert not _compas.PERSONAL & set(compas.feature_names)
+    assert not PERSONAL & set(compas.feature_names)
 
 
 def test_a_download_is_saved_without_names(tmp_path, monkeypatch):
     monkeypatch.delenv("SKFAIR_DATA", raising=False)
     remote = dataclasses.replace(
-        _compas.ANONYMOUS, sha256=digest(ANONYMOUS), public_sha256=digest(PUBLIC.encode())
+        SOURCES[FILE], sha256=digest(ANONYMOUS), public_sha256=digest(PUBLIC.encode())
     )
-    monkeypatch.setattr(_compas, "ANONYMOUS", remote)
+    monkeypatch.setitem(SOURCES, FILE, remote)
     monkeypatch.setattr(_fetch, "urlopen", lambda url, timeout: io.BytesIO(PUBLIC.encode()))
     downloaded = fetch_compas(data_home=tmp_path)
     (saved,) = (path for path in tmp_path.rglob("*") if path.is_file())
@@ -140,10 +144,10 @@ def test_real_counts(real_data):
 
 def test_real_file_is_what_remains_of_the_public_one(real_data):
     body = (real_data(FILE) / FILE).read_bytes()
-    assert _compas.anonymise(body) == body
+    assert anonymise(body) == body
     everything = fetch_compas(columns="all", propublica_filter=False)
     assert everything.data.shape == (7214, 45)
-    assert not _compas.PERSONAL & set(everything.feature_names)
+    assert not PERSONAL & set(everything.feature_names)
 
 
 def test_real_example(real_data, run_example):

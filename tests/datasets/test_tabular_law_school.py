@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from skfair.datasets import _law_school, fetch_law_school
+from skfair.datasets import fetch_law_school
 
 FILE = "law_school/law_school_clean.csv"
 
@@ -15,7 +15,7 @@ decile1b,decile3,lsat,ugpa,zfygpa,zgpa,fulltime,fam_inc,male,tier,race,pass_bar
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_law_school, "CLEAN", SMALL)
+    replace_file("law_school/law_school_clean.csv", SMALL)
 
 
 def test_file_is_parsed(small):

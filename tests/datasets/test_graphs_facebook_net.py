@@ -3,7 +3,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import _facebook_net, fetch_facebook_net
+from skfair.datasets import fetch_facebook_net
 from skfair.datasets._graphs import adjacency_matrix
 
 FILES = ("facebooknet/Facebook-known-pairs_data_2013.csv", "facebooknet/metadata_2013.txt")
@@ -14,8 +14,8 @@ STUDENTS = "5\tPC\tF\n4\tPC\tUnknown\n1\tPC\tM\n2\tMP\tF\n3\tMP\tM\n"
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_facebook_net, "PAIRS", PAIRS)
-    replace_file(_facebook_net, "STUDENTS", STUDENTS)
+    replace_file(FILES[0], PAIRS)
+    replace_file(FILES[1], STUDENTS)
 
 
 def test_only_friends_of_known_gender_are_linked(small):

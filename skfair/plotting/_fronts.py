@@ -1,4 +1,4 @@
-"""Display of a Pareto front of clustering cost against balance."""
+"""Displays of trade-offs: clustering cost against balance, accuracy against gap."""
 
 from __future__ import annotations
 
@@ -9,22 +9,13 @@ from numpy.typing import ArrayLike
 
 from skfair.metrics import non_dominated
 from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import (
-    COLORS,
-    INK,
-    LINES,
-    MARKERS,
-    cycle,
-    legend_above,
-    new_axes,
-    strip_frame,
-)
+from skfair.plotting._style import INK, Display, strip_frame, style, write_legend
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
-_GID = "skfair-pareto-front"
 _MAX_MARKERS = 25
 _LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
@@ -33,7 +24,7 @@ _LABELS = {
 
 
 @display_docs
-class ParetoFrontDisplay:
+class ParetoFrontDisplay(Display):
     """Pareto front of clustering cost against balance.
 
     The front is a step function: the smallest cost at which each balance is reached. Dominated
@@ -79,6 +70,8 @@ class ParetoFrontDisplay:
     'balance (smallest / largest group, worst cluster)'
     """
 
+    _gid = "skfair-pareto-front"
+
     def __init__(
         self,
         cost: ArrayLike,
@@ -99,7 +92,6 @@ class ParetoFrontDisplay:
         self.criterion = criterion
 
     @classmethod
-    @display_docs
     def from_front(
         cls,
         front: Any,
@@ -136,7 +128,6 @@ class ParetoFrontDisplay:
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the front.
 
@@ -149,16 +140,15 @@ class ParetoFrontDisplay:
         display : ParetoFrontDisplay
             This display, with `ax_`, `figure_` and `line_`.
         """
-        self.ax_ = ax = new_axes(ax, size=(6.4, 4.2))
-        self.figure_ = ax.figure
+        ax = self._use_axes(ax, size=(6.4, 4.2))
         # Colours and markers continue after the fronts that are on the axes.
-        self._draw_front(n_before=sum(line.get_gid() == _GID for line in ax.lines))
+        self._draw_front(n_before=self._count_drawn())
         self._draw_limit()
         self._draw_selected()
         ax.set_xlabel(_LABELS[self.criterion])
         ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
-        legend_above(ax, lambda handle, label: handle.get_gid() != _GID, n_columns=2)
+        write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
     def _draw_front(self, n_before):
@@ -171,13 +161,11 @@ class ParetoFrontDisplay:
             balance[front],
             cost[front],
             drawstyle="steps-pre",
-            color=cycle(COLORS, n_before),
-            linestyle=cycle(LINES, n_before),
-            marker=cycle(MARKERS, n_before),
             markersize=4.5,
             markevery=max(1, len(front) // _MAX_MARKERS),
             label=self.name,
-            gid=_GID,
+            gid=self._gid,
+            **style(n_before, "color", "linestyle", "marker"),
         )
 
     def _draw_limit(self):
@@ -204,3 +192,125 @@ class ParetoFrontDisplay:
             zorder=3,
             label=f"selected: {self.criterion.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
         )
+
+
+@display_docs
+class TradeoffDisplay(Display):
+    """Accuracy against the gap between groups, with confidence intervals.
+
+    To compare several models on the same axes, pass ``ax=display.ax_`` to the next call: colours
+    and markers advance automatically.
+
+    Parameters
+    ----------
+    front : DataFrame
+        Output of :func:`skfair.audit.fairness_front`: columns ``tolerance``, ``accuracy`` and
+        ``gap``, and for intervals the last two with ``_low`` and ``_high``.
+    {name}
+    gap_name : str, default="gap between groups"
+        Label of the horizontal axis.
+
+    Attributes
+    ----------
+    {ax_, figure_}
+    line_ : matplotlib.lines.Line2D
+        The points, once drawn, by ascending tolerance.
+
+    See Also
+    --------
+    skfair.audit.fairness_front : Fits and evaluates the models.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.plotting import TradeoffDisplay
+    >>> front = pd.DataFrame(
+    ...     {"tolerance": [0.02, 0.1], "accuracy": [0.8, 0.85], "gap": [0.03, 0.11]}
+    ... )
+    >>> TradeoffDisplay.from_front(front, name="by hand").ax_.get_ylabel()
+    'accuracy'
+    """
+
+    _gid = "skfair-tradeoff"
+
+    def __init__(
+        self, front: pd.DataFrame, *, name: str | None = None, gap_name: str = "gap between groups"
+    ):
+        self.front = front
+        self.name = name
+        self.gap_name = gap_name
+
+    @classmethod
+    def from_front(
+        cls,
+        front: pd.DataFrame,
+        *,
+        name: str | None = None,
+        gap_name: str = "gap between groups",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a front.
+
+        Parameters
+        ----------
+        front : DataFrame
+            Output of :func:`skfair.audit.fairness_front`.
+        {name}
+        gap_name : str, default="gap between groups"
+            Label of the horizontal axis.
+        {ax}
+
+        Returns
+        -------
+        {display}
+        """
+        return cls(front, name=name, gap_name=gap_name).plot(ax=ax)
+
+    def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
+        """Draw the points, with their intervals and tolerances.
+
+        Parameters
+        ----------
+        {ax}
+        bound : float, default=None
+            A gap to mark by a vertical line.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+            This display, with `ax_`, `figure_` and `line_`.
+        """
+        ax = self._use_axes(ax, size=(6.4, 4.2))
+        front = self.front.sort_values("tolerance")
+        # Colours and markers continue after the models that are on the axes.
+        marks = style(self._count_drawn(), "color", "marker")
+        # Confidence intervals of both coordinates, if the front has them.
+        points = front["gap"], front["accuracy"]
+        for column, side in (("gap", "xerr"), ("accuracy", "yerr")):
+            if f"{column}_low" not in front:
+                continue
+            limits = front[[f"{column}_low", f"{column}_high"]].to_numpy().T
+            margins = np.abs(limits - front[column].to_numpy())
+            ax.errorbar(
+                *points, **{side: margins}, fmt="none", ecolor=marks["color"], elinewidth=0.8
+            )
+        (self.line_,) = ax.plot(
+            *points,
+            markersize=6,
+            linewidth=1.0,
+            label=self.name,
+            gid=self._gid,
+            **marks,
+        )
+        # Write the tolerance next to each point.
+        for _, row in front[front["tolerance"].notna()].iterrows():
+            point, tolerance = (row["gap"], row["accuracy"]), f"{row['tolerance']:g}"
+            ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
+        if bound is not None:
+            ax.axvline(bound, color=INK, linewidth=0.8, linestyle="--")
+        ax.set(xlabel=self.gap_name, ylabel="accuracy")
+        ax.autoscale(axis="x")
+        ax.set_xlim(left=0.0)
+        strip_frame(ax, "top", "right")
+        write_legend(ax)
+        return self

@@ -3,7 +3,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import _ds577, fetch_ds577
+from skfair.datasets import fetch_ds577
 
 FILE = "synthetic2d/DS-577.arff"
 
@@ -25,7 +25,7 @@ SMALL = """\
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_ds577, "POINTS", SMALL)
+    replace_file("synthetic2d/DS-577.arff", SMALL)
 
 
 def test_file_is_parsed_and_groups_are_dealt_within_clusters(small):

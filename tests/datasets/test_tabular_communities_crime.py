@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from skfair.datasets import (
-    _communities_crime,
     communities_crime_groups,
     fetch_communities_crime,
 )
@@ -35,8 +34,8 @@ TABLE = (
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_communities_crime, "NAMES", NAMES)
-    replace_file(_communities_crime, "TABLE", TABLE)
+    replace_file("communities_crime/communities.names", NAMES)
+    replace_file("communities_crime/communities.data", TABLE)
 
 
 def test_files_are_parsed(small):

@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from skfair.datasets import _thyroid, fetch_thyroid
+from skfair.datasets import fetch_thyroid
 
 FILES = ("thyroid/ann-train.data", "thyroid/ann-test.data")
 
@@ -12,8 +12,8 @@ TEST = "0.29,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0.0061,0.028,0.111,0.131,0.085,2\n"
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_thyroid, "TRAIN", TRAIN)
-    replace_file(_thyroid, "TEST", TEST)
+    replace_file("thyroid/ann-train.data", TRAIN)
+    replace_file("thyroid/ann-test.data", TEST)
 
 
 def test_files_are_parsed(small):

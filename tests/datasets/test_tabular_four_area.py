@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from skfair.datasets import _four_area, fetch_four_area
+from skfair.datasets import fetch_four_area
 
 FILE = "4area/4area.csv"
 
@@ -11,7 +11,7 @@ SMALL = "color,1,2,3,4,5,6,7,8\n0,-0.5,1,2,3,4,5,6,7.25\n3,8,9,10,11,12,13,14,15
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_four_area, "EMBEDDING", SMALL)
+    replace_file("4area/4area.csv", SMALL)
 
 
 def test_file_is_parsed(small):

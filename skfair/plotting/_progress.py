@@ -1,4 +1,4 @@
-"""Display of the convergence of a fit: objective, violation and residual by iteration."""
+"""Displays over time: convergence of a fit, and the gap of a model that is monitored."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import COLORS, LINES, cycle, import_pyplot, strip_frame
+from skfair.plotting._style import (
+    COLORS,
+    INK,
+    Display,
+    import_pyplot,
+    strip_frame,
+    style,
+    write_legend,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 _QUANTITIES = {
@@ -80,7 +89,6 @@ class ConvergenceDisplay:
         self.against = against
 
     @classmethod
-    @display_docs
     def from_monitor(
         cls,
         monitor: Any,
@@ -114,7 +122,6 @@ class ConvergenceDisplay:
         return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
 
     @classmethod
-    @display_docs
     def from_monitors(
         cls,
         monitors: Any,
@@ -148,7 +155,6 @@ class ConvergenceDisplay:
         logs = {name: monitor.log for name, monitor in monitors.items()}
         return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
 
@@ -211,11 +217,10 @@ class ConvergenceDisplay:
             axes.plot(
                 run[self.against],
                 run[quantity],
-                color=cycle(COLORS, index),
-                linestyle=cycle(LINES, index),
                 linewidth=1.5 if len(runs) == 1 else 0.9,
                 marker="." if len(run) < 30 else None,
                 label=name if name and not number else None,
+                **style(index, "color", "linestyle"),
             )
 
     def _write_legend(self):
@@ -256,3 +261,126 @@ def _set_scale_to_zero(axes, columns):
     if len(positive):
         axes.set_yscale("symlog", linthresh=positive.min())
         axes.set_ylim(bottom=0)
+
+
+_STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLORS[4]}
+"""Colours of the band by status."""
+
+
+@display_docs
+class GapMonitorDisplay(Display):
+    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
+
+    Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
+    band shows the statement on all batches so far: its height is the interval, its colour the
+    status (green: certified, orange: alarm, blue: monitoring).
+
+    Parameters
+    ----------
+    summary : DataFrame
+        Output of :meth:`skfair.monitoring.GapMonitor.summary`.
+    tolerance : float
+        Largest gap allowed, drawn as a horizontal line.
+
+    Attributes
+    ----------
+    {ax_, figure_}
+    line_ : matplotlib.lines.Line2D
+        The gaps of the batches, once drawn.
+
+    See Also
+    --------
+    skfair.monitoring.GapMonitor : The monitor.
+
+    Examples
+    --------
+    >>> from skfair.monitoring import GapMonitor
+    >>> from skfair.plotting import GapMonitorDisplay
+    >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
+    >>> for month in range(3):
+    ...     _ = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"], time=month)
+    >>> GapMonitorDisplay.from_monitor(monitor).ax_.get_ylabel()
+    'gap between groups'
+    """
+
+    def __init__(self, summary: pd.DataFrame, *, tolerance: float):
+        self.summary = summary
+        self.tolerance = tolerance
+
+    @classmethod
+    def from_monitor(cls, monitor: Any, *, ax: Axes | None = None) -> Self:
+        """Draw what a monitor has read so far.
+
+        Parameters
+        ----------
+        monitor : GapMonitor
+            The monitor, after its first batch.
+        {ax}
+
+        Returns
+        -------
+        {display}
+        """
+        return cls(monitor.summary(), tolerance=monitor.tolerance).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the gap over time.
+
+        Parameters
+        ----------
+        {ax}
+
+        Returns
+        -------
+        display : GapMonitorDisplay
+            This display, with `ax_`, `figure_` and `line_`.
+        """
+        ax = self._use_axes(ax, size=(7.2, 4.0))
+        summary = self.summary
+        has_time = summary["time"].notna().all()
+        x = summary["time" if has_time else "batch"].to_numpy()
+        # The band is the statement after each batch: interval and status.
+        low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
+        edges = _edges(x).repeat(2)[1:-1]
+        for status, color in _STATUS_COLORS.items():
+            for number, (start, stop) in enumerate(_runs(summary["status"] == status)):
+                steps = slice(2 * start, 2 * stop)
+                band = low.repeat(2)[steps], high.repeat(2)[steps]
+                label = f"interval: {status}" if number == 0 else None
+                ax.fill_between(
+                    edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
+                )
+        ax.plot(x, summary["estimate"], color=COLORS[0], linewidth=1.4, label="gap so far")
+        # The markers are the batches alone, whatever the statement is.
+        gaps = summary["gap"].to_numpy()
+        (self.line_,) = ax.plot(  # type: ignore[var-annotated]
+            x, gaps, ".", color=INK, markersize=5, label="gap of the batch"
+        )
+        if (is_above := gaps > self.tolerance).any():
+            above = "gap above the tolerance"
+            ax.plot(x[is_above], gaps[is_above], "^", color=_STATUS_COLORS["alarm"], label=above)
+        ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
+        ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
+        # Interval limits far above all gaps leave the axes.
+        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["estimate"]])
+        ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
+        if has_time and summary["time"].dtype.kind == "M":
+            ax.tick_params(axis="x", rotation=30)
+        strip_frame(ax, "top", "right")
+        write_legend(ax)
+        return self
+
+
+def _runs(mask):
+    """Start and end of each run of consecutive True."""
+    steps = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
+    return steps.reshape(-1, 2).tolist()
+
+
+def _edges(x):
+    """Ends of the steps around ascending positions: their middles, and half a step outside."""
+    if len(x) == 1:
+        half = np.timedelta64(12, "h") if x.dtype.kind == "M" else 0.5
+        return np.array([x[0] - half, x[0] + half])
+    middles = x[:-1] + (x[1:] - x[:-1]) / 2
+    return np.concatenate(([x[0] - (middles[0] - x[0])], middles, [x[-1] + (x[-1] - middles[-1])]))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.groups import group_names
 from skfair.metrics import cluster_composition
 from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, strip_frame, to_text
+from skfair.plotting._style import INK, Display, strip_frame, style, to_text, write_legend
 from skfair.utils._balance import cluster_balances
 from skfair.utils._types import Label, MatrixLike
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @display_docs
-class ClusterCompositionDisplay:
+class ClusterCompositionDisplay(Display):
     """Group composition of every cluster.
 
     Each cluster is one bar, divided by the shares of the groups. Dashed lines show the divisions of
@@ -68,7 +68,6 @@ class ClusterCompositionDisplay:
         self.cluster_names = cluster_names
 
     @classmethod
-    @display_docs
     def from_estimator(
         cls, estimator: BaseEstimator, *, attribute: Label | None = None, ax: Axes | None = None
     ) -> Self:
@@ -109,7 +108,6 @@ class ClusterCompositionDisplay:
         return cls(counts, group_names=to_text(names)).plot(ax=ax)
 
     @classmethod
-    @display_docs
     def from_predictions(
         cls,
         labels: ArrayLike,
@@ -145,7 +143,6 @@ class ClusterCompositionDisplay:
         )
         return display.plot(ax=ax)
 
-    @display_docs
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars.
 
@@ -159,8 +156,7 @@ class ClusterCompositionDisplay:
         {display}
         """
         counts = np.asarray(self.counts, dtype=float)
-        self.ax_ = ax = new_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
-        self.figure_ = ax.figure
+        ax = self._use_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
         self._draw_bars(counts)
         self._draw_reference(counts.sum(axis=0))
         self._write_numbers(counts)
@@ -177,7 +173,7 @@ class ClusterCompositionDisplay:
         """Draw a bar for each cluster, divided by the shares of the groups."""
         n_clusters, n_groups = counts.shape
         clusters = range(n_clusters) if self.cluster_names is None else self.cluster_names
-        groups = self.group_names or [f"group {j}" for j in range(n_groups)]
+        groups = self._name_groups(n_groups)
         # Stacked bars: each group starts where the one before ends.
         shares = counts / counts.sum(axis=1, keepdims=True)
         starts = np.cumsum(shares, axis=1) - shares
@@ -187,10 +183,9 @@ class ClusterCompositionDisplay:
                 shares[:, j],
                 left=starts[:, j],
                 height=0.7,
-                color=cycle(COLORS, j),
-                hatch=cycle(HATCHES, j),
                 edgecolor="white",
                 label=name,
+                **style(j, "color", "hatch"),
             )
         self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in clusters])
 
@@ -229,18 +224,14 @@ class ClusterCompositionDisplay:
         """Put the legend below the axis' title, where it never covers a bar."""
         from matplotlib.transforms import ScaledTranslation
 
-        ax = self.ax_
-        handles, labels = ax.get_legend_handles_labels()
+        bottom = ScaledTranslation(0, -0.53, self.figure_.dpi_scale_trans)
         # Bars first, lines last.
-        groups_first = sorted(range(len(labels)), key=lambda i: handles[i] in ax.lines)
-        ax.legend(
-            [handles[i] for i in groups_first],
-            [labels[i] for i in groups_first],
+        write_legend(
+            self.ax_,
+            lambda handle, label: handle in self.ax_.lines,
             loc="upper left",
             bbox_to_anchor=(0, 0),
-            bbox_transform=ax.transAxes + ScaledTranslation(0, -0.53, ax.figure.dpi_scale_trans),
-            ncols=max(1, 64 // (8 + max(map(len, labels)))),
-            frameon=False,
+            bbox_transform=self.ax_.transAxes + bottom,
             borderaxespad=0,
             borderpad=0,
         )

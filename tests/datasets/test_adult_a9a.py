@@ -3,8 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.datasets import _adult, fetch_a9a
-from skfair.datasets._a9a import ENCODING
+from skfair.datasets import fetch_a9a, fetch_adult
+from skfair.datasets._adult import ENCODING
 
 FILES = ("adult/adult.data", "adult/adult.test")
 
@@ -22,8 +22,8 @@ Holand-Netherlands, >50K.
 
 @pytest.fixture
 def small(replace_file):
-    replace_file(_adult, "TRAIN", TRAIN)
-    replace_file(_adult, "TEST", TEST)
+    replace_file("adult/adult.data", TRAIN)
+    replace_file("adult/adult.test", TEST)
 
 
 def ones(bunch, row):
@@ -109,7 +109,7 @@ def test_real_matrix_equals_the_published_one(real_data, subset, file):
 
 def test_real_categories_are_all_encoded(real_data):
     real_data(*FILES)
-    adult = _adult.fetch_adult(subset="all")
+    adult = fetch_adult(subset="all")
     for name, categories in adult.categories.items():
         assert set(categories) == set(ENCODING[name])
 

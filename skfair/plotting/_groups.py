@@ -1,0 +1,705 @@
+"""Displays of groups: their rates, their scores, and the rate of one against another's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.ndimage import gaussian_filter1d
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.groups import is_in_intervals
+from skfair.metrics import PREDICTIONS, check_scored, group_report
+from skfair.plotting._docstrings import display_docs
+from skfair.plotting._style import (
+    COLORS,
+    INK,
+    Display,
+    cycle,
+    strip_frame,
+    style,
+    to_text,
+    write_legend,
+)
+from skfair.utils._balance import count_table
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+
+_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
+_OVERALL = "all samples"
+
+
+@display_docs
+class GroupRateDisplay(Display):
+    """Rates of each group, with 95 % confidence intervals.
+
+    Each rate is one row with a mark for every group. The bars are 95 % intervals, and a line marks
+    the rate of all samples. Next to each mark is the number of samples that it is a share of. A
+    difference between marks may be sampling noise if the bars overlap by much.
+
+    Parameters
+    ----------
+    rates : array-like of shape (n_groups, n_rates)
+        Rates of the groups, in [0, 1]; nan is not drawn.
+    intervals : array-like of shape (n_groups, n_rates, 2)
+        Lower and upper ends of their confidence intervals.
+    overall : array-like of shape (n_rates,)
+        Rates of all samples.
+    rate_names : sequence of str
+        Names of the rates.
+    {group_names}
+    counts : array-like of shape (n_groups, n_rates), default=None
+        Number of samples that each rate is a share of, the effective number if they are weighted.
+        None writes nothing.
+
+    Attributes
+    ----------
+    {ax_, figure_}
+
+    See Also
+    --------
+    skfair.metrics.group_report : The same numbers as a table.
+
+    Examples
+    --------
+    >>> from skfair.plotting import GroupRateDisplay
+    >>> display = GroupRateDisplay.from_predictions(
+    ...     [1, 1, 0, 0, 1, 1, 0, 0], [1, 1, 1, 0, 1, 0, 0, 0], sensitive_features=[*"aaaabbbb"]
+    ... )
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['selection rate', 'true positive rate', 'false positive rate']
+    """
+
+    def __init__(
+        self,
+        rates: Sequence[ArrayLike] | np.ndarray,
+        intervals: ArrayLike,
+        overall: ArrayLike,
+        *,
+        rate_names: Sequence[str],
+        group_names: Sequence[str] | None = None,
+        counts: Sequence[ArrayLike] | np.ndarray | None = None,
+    ):
+        self.rates = rates
+        self.intervals = intervals
+        self.overall = overall
+        self.rate_names = rate_names
+        self.group_names = group_names
+        self.counts = counts
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        rates: Sequence[str] = _RATES,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the rates of a classifier's predictions.
+
+        Parameters
+        ----------
+        {estimator, X}
+        y : array-like of shape (n_samples,)
+            True class of each sample.
+        {sensitive_features}
+        rates : sequence of str
+            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
+        {pos_label, ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        {NotFittedError}
+        """
+        check_is_fitted(estimator)
+        (y_true, y_pred), params = PREDICTIONS["classification"](
+            estimator, X, y, sensitive_features, pos_label
+        )
+        return cls.from_predictions(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            rates=rates,
+            sample_weight=sample_weight,
+            ax=ax,
+            **params,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        rates: Sequence[str] = _RATES,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the rates of any predictions.
+
+        Parameters
+        ----------
+        {y_true}
+        y_pred : array-like of shape (n_samples,)
+            Predicted class of each sample.
+        {sensitive_features}
+        rates : sequence of str
+            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
+        pos_label : int, float, bool or str, default=None
+            The positive class, as in :func:`skfair.metrics.group_report`.
+        {ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        ValueError
+            If a rate is unknown, or as in :func:`skfair.metrics.group_report`.
+        """
+        report = group_report(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+        )
+        rates = list(rates)
+        # Every rate of the report has a standard error.
+        known = [name.removesuffix("_se") for name in report if name.endswith("_se")]
+        unknown = sorted(set(rates) - set(known))
+        if unknown:
+            raise ValueError(f"rates must be among {known}; got {unknown}.")
+        # The last row of the report is that of all samples.
+        groups, overall = report.iloc[:-1], report.iloc[-1]
+        ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
+        display = cls(
+            groups[rates].to_numpy(),
+            np.stack(ends, axis=-1),
+            overall[rates].to_numpy(dtype=np.float64),
+            rate_names=[rate.replace("_", " ") for rate in rates],
+            group_names=to_text(groups.index),
+            counts=groups[[f"{rate}_n" for rate in rates]].to_numpy(),
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the rates.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure whose height follows the number of marks.
+
+        Returns
+        -------
+        {display}
+        """
+        rates, intervals = np.asarray(self.rates), np.asarray(self.intervals)
+        n_groups, n_rates = rates.shape
+        ax = self._use_axes(ax, size=(6.4, 1.3 + n_rates * (0.3 + 0.16 * n_groups)))
+        rows = np.arange(n_rates)
+        names = self._name_groups(n_groups)
+        # The groups of a rate are drawn below each other, on the inner 60 % of its row.
+        offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
+        for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
+            # Bars reach to the ends of the intervals, which are not symmetric.
+            margins = np.abs(intervals[k].T - rates[k])
+            ax.errorbar(
+                rates[k],
+                rows + offset,
+                xerr=margins,
+                linestyle="none",
+                markersize=5.5,
+                capsize=2.5,
+                label=name,
+                **style(k, "color", "marker"),
+            )
+            if self.counts is not None:
+                self._write_counts(rows + offset, self.counts[k])
+        # Rates of all samples, across the row of each rate.
+        ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
+        ax.set_yticks(rows, self.rate_names)
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(n_rates - 0.5, -0.5)
+        ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.set_xlabel("rate, with 95 % confidence interval")
+        ax.tick_params(axis="y", length=0)
+        strip_frame(ax, "top", "right", "left")
+        write_legend(ax, lambda handle, label: label == _OVERALL)
+        return self
+
+    def _write_counts(self, heights, counts):
+        """Write the number of samples next to each mark of a group."""
+        # x is a share of the width of the axes, y a value of the data.
+        transform = self.ax_.get_yaxis_transform()
+        for height, count in zip(heights, counts, strict=True):
+            text = f"of {count:,.0f}" if float(count).is_integer() else f"of {count:,.1f}"
+            self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
+
+
+_MAX_POINTS = 2000
+
+
+@display_docs
+class GroupRateCurveDisplay(Display):
+    """Positive rate of one group against another's, over all thresholds.
+
+    It is the ROC curve of the group as predicted by the score: for equal score distributions it is
+    the diagonal. Bands mark an interval of percentiles on both axes. Partial parity requires the
+    diagonal only where they cross. To compare several models on the same axes, pass
+    ``ax=display.ax_`` to the next call: colours and lines advance automatically.
+
+    Parameters
+    ----------
+    rates : array-like of shape (n_groups, n_thresholds)
+        Share of each group strictly above each threshold.
+    reference : int, default=0
+        Group of the horizontal axis.
+    intervals : list of array-like, one per group, each of shape (n_pairs, 2), default=None
+        Pairs (alpha, beta) to mark on the axis of each group; None marks none.
+    {group_names, name}
+
+    Attributes
+    ----------
+    {ax_, figure_}
+
+    See Also
+    --------
+    skfair.metrics.partial_statistical_parity_difference : With ``scale="raw"``, how far a curve
+        is from the diagonal within the bands.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, Figure 2.
+
+    Examples
+    --------
+    >>> from skfair.plotting import GroupRateCurveDisplay
+    >>> display = GroupRateCurveDisplay.from_predictions(
+    ...     [4, 3, 2, 1, 4, 2, 1, 0], sensitive_features=[*"aaaabbbb"], interval=(0.0, 0.5)
+    ... )
+    >>> display.ax_.get_ylabel()
+    'share of b above the threshold'
+    """
+
+    _gid = "skfair-group-rate-curve"
+
+    def __init__(
+        self,
+        rates: ArrayLike,
+        *,
+        reference: int = 0,
+        intervals: Sequence[ArrayLike] | None = None,
+        group_names: Sequence[str] | None = None,
+        name: str | None = None,
+    ):
+        self.rates = rates
+        self.reference = reference
+        self.intervals = intervals
+        self.group_names = group_names
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        *,
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        reference: Label | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the scores of a classifier.
+
+        Parameters
+        ----------
+        {estimator}
+            It has predict_proba or decision_function.
+        {X, sensitive_features, interval}
+        reference : label, default=None
+            Group of the horizontal axis. None takes the largest.
+        {sample_weight, pos_label}
+        name : str, default=None
+            Name of the model in the legend. None takes that of its class.
+        {ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        {NotFittedError}
+        """
+        y_score = _predict_scores(estimator, X, sensitive_features, pos_label)
+        return cls.from_predictions(
+            y_score,
+            sensitive_features=sensitive_features,
+            interval=interval,
+            reference=reference,
+            sample_weight=sample_weight,
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_score: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        reference: Label | None = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw any scores.
+
+        Parameters
+        ----------
+        {y_score}
+        sensitive_features : array-like or sparse matrix
+            Group of each sample, at least two groups.
+        {interval}
+        reference : label, default=None
+            Group of the horizontal axis. None takes the largest.
+        {sample_weight, name, ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        ValueError
+            If there is only one group, `reference` is not a group, the inputs differ in length or
+            hold missing values, or the interval is invalid.
+        """
+        scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
+        if len(scored.names) < 2:
+            raise ValueError(
+                "sensitive_features must have at least two groups, one for each axis; got only "
+                f"{scored.names[0]!r}."
+            )
+        display = cls(
+            scored.table().rates(scored.weights),
+            reference=_position(reference, scored),
+            intervals=None if interval is None else scored.intervals,
+            group_names=to_text(scored.names),
+            name=name,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        {ax}
+
+        Returns
+        -------
+        {display}
+        """
+        ax = self._use_axes(ax, size=(4.8, 5.2))
+        rates = np.asarray(self.rates)
+        names = self._name_groups(len(rates))
+        others = [k for k in range(len(rates)) if k != self.reference]
+        # The background is drawn once, by the first curve on the axes.
+        if not self._count_drawn():
+            self._draw_background(others)
+        self._draw_curves(rates, names, others)
+        vertical = names[others[0]] if len(others) == 1 else "the other group"
+        ax.set_xlabel(f"share of {names[self.reference]} above the threshold")
+        ax.set_ylabel(f"share of {vertical} above the threshold")
+        ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.yaxis.set_major_formatter("{x:.0%}")
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        write_legend(ax)
+        return self
+
+    def _draw_background(self, others):
+        """Draw the diagonal and the bands of the intervals, once for all curves of the axes."""
+        self.ax_.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle=":")
+        if self.intervals is None:
+            return
+        band = {"facecolor": (INK, 0.1), "linewidth": 0}
+        for pair in self.intervals[self.reference]:
+            self.ax_.axvspan(*pair, **band)
+        for pair in np.unique(np.vstack([self.intervals[k] for k in others]), axis=0):
+            self.ax_.axhspan(*pair, **band)
+
+    def _draw_curves(self, rates, names, others):
+        """Draw the curve of every other group, in the next colours of the axes."""
+        # More points are not visible, but would enlarge a file.
+        points = np.unique(np.linspace(0, rates.shape[1] - 1, _MAX_POINTS).astype(int))
+        for index, k in enumerate(others, start=self._count_drawn()):
+            labels = [self.name, names[k] if len(others) > 1 else None]
+            self.ax_.plot(
+                rates[self.reference, points],
+                rates[k, points],
+                label=": ".join(filter(None, labels)) or None,
+                gid=self._gid,
+                **style(index, "color", "linestyle"),
+            )
+
+
+def _position(reference, scored):
+    """Position of the group of the horizontal axis."""
+    if reference is None:
+        return int(np.argmax(np.bincount(scored.codes, scored.weights)))
+    if reference not in scored.names:
+        raise ValueError(f"reference must be one of the groups {scored.names}; got {reference!r}.")
+    return scored.names.index(reference)
+
+
+_N_POINTS = 512
+
+
+@display_docs
+class GroupScoreDisplay(Display):
+    """Distribution of the scores in each group.
+
+    An interval of percentiles is shaded under the curve of each group: partial parity requires
+    equal curves only there.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_points,)
+        Scores at which the densities are evaluated, ascending.
+    densities : array-like of shape (n_groups, n_points)
+        Density of the scores of each group.
+    inside : array-like of bool, shape (n_groups, n_points), default=None
+        Mask of the scores to shade under the curve of each group. None shades nothing.
+    {group_names}
+    score_name : str, default="score"
+        Label of the score axis.
+
+    Attributes
+    ----------
+    {ax_, figure_}
+
+    See Also
+    --------
+    skfair.metrics.partial_statistical_parity_difference : The distance of the shaded areas.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.plotting import GroupScoreDisplay
+    >>> score = np.random.default_rng(0).normal(size=100)
+    >>> display = GroupScoreDisplay.from_predictions(
+    ...     score, sensitive_features=["men", "women"] * 50, interval=(0.0, 0.2)
+    ... )
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['men', 'women', 'in the interval']
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        densities: Sequence[ArrayLike] | np.ndarray,
+        *,
+        inside: Sequence[ArrayLike] | np.ndarray | None = None,
+        group_names: Sequence[str] | None = None,
+        score_name: str = "score",
+    ):
+        self.scores = scores
+        self.densities = densities
+        self.inside = inside
+        self.group_names = group_names
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        *,
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the scores of a classifier.
+
+        Parameters
+        ----------
+        {estimator}
+            Its decision_function is drawn or, if it has none, its predict_proba.
+        {X, sensitive_features, interval, sample_weight, pos_label, ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        {NotFittedError}
+        """
+        y_score = _predict_scores(estimator, X, sensitive_features, pos_label)
+        has_decision = hasattr(estimator, "decision_function")
+        return cls.from_predictions(
+            y_score,
+            sensitive_features=sensitive_features,
+            interval=interval,
+            sample_weight=sample_weight,
+            score_name="decision function" if has_decision else "probability of the positive class",
+            ax=ax,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_score: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        sample_weight: ArrayLike | None = None,
+        score_name: str = "score",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw any scores.
+
+        The densities are Gaussian kernel estimates, with a bandwidth by Silverman's rule for each
+        group, reflected at the lowest and the highest of all scores.
+
+        Parameters
+        ----------
+        {y_score, sensitive_features, interval, sample_weight}
+        score_name : str, default="score"
+            Label of the score axis.
+        {ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        ValueError
+            If the inputs differ in length or hold missing values, or the interval is invalid.
+        """
+        scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
+        scores, densities, above = _estimate(scored)
+        display = cls(
+            scores,
+            densities,
+            inside=None if interval is None else is_in_intervals(above, scored.intervals),
+            group_names=to_text(scored.names),
+            score_name=score_name,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        {ax}
+
+        Returns
+        -------
+        {display}
+        """
+        ax = self._use_axes(ax, size=(6.4, 3.8))
+        names = self._name_groups(len(self.densities))
+        for k, (name, density) in enumerate(zip(names, self.densities, strict=True)):
+            ax.plot(self.scores, density, label=name, **style(k, "color", "linestyle"))
+            # Shade the scores inside the interval below the curve.
+            if self.inside is not None:
+                ax.fill_between(
+                    self.scores,
+                    density,
+                    where=self.inside[k],
+                    facecolor=(cycle(COLORS, k), 0.25),
+                    edgecolor=(cycle(COLORS, k), 0.6),
+                    linewidth=0,
+                    **style(k, "hatch"),
+                )
+        if self.inside is not None:
+            # An entry of the legend for the shading of all groups.
+            ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
+        ax.set_ylim(bottom=0)
+        ax.margins(x=0)
+        ax.set_xlabel(self.score_name)
+        ax.set_ylabel("density")
+        strip_frame(ax, "top", "right")
+        write_legend(ax)
+        return self
+
+
+def _estimate(scored):
+    """Grid of scores, density of each group on it, and share of each group above its points."""
+    lowest, highest = scored.y_score.min(), scored.y_score.max()
+    # A single value gets a grid of width 1 around it.
+    if lowest == highest:
+        lowest, highest = lowest - 0.5, highest + 0.5
+    # Histogram of every group on the grid, smoothed by a Gaussian kernel.
+    width = (highest - lowest) / _N_POINTS
+    cells = np.minimum(((scored.y_score - lowest) / width).astype(np.intp), _N_POINTS - 1)
+    counts = count_table(scored.codes, cells, scored.weights, len(scored.names), _N_POINTS)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    bandwidths = _bandwidths(shares, np.bincount(scored.codes, minlength=len(shares)))
+    # A kernel of less than one cell would leave the steps of the grid visible.
+    densities = [
+        gaussian_filter1d(share, max(bandwidth, 1.0), mode="reflect") / width
+        for share, bandwidth in zip(shares, bandwidths, strict=True)
+    ]
+    scores = lowest + width * (np.arange(_N_POINTS) + 0.5)
+    return scores, np.array(densities), 1 - np.cumsum(shares, axis=1)
+
+
+def _bandwidths(shares, n_samples):
+    """Bandwidth of each group in cells, by Silverman's rule: 0.9 min(sd, iqr / 1.34) n^(-1/5)."""
+    cells = np.arange(_N_POINTS)
+    mean = shares @ cells
+    deviation = np.sqrt(np.maximum(shares @ cells**2 - mean**2, 0))
+    lower, upper = (np.argmax(np.cumsum(shares, axis=1) >= q, axis=1) for q in (0.25, 0.75))
+    # The interquartile range may be 0 on the grid: then the standard deviation alone.
+    iqr = (upper - lower) / 1.34
+    spread = np.where(iqr > 0, np.minimum(deviation, iqr), deviation)
+    return 0.9 * spread * n_samples**-0.2
+
+
+def _predict_scores(estimator, X, sensitive_features, pos_label):
+    """Scores of a fitted classifier."""
+    check_is_fitted(estimator)
+    (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
+    return y_score
+
+
+def _check_scores(y_score, sensitive_features, interval, sample_weight):
+    """Check the scores, groups and ranks; without an interval all ranks are selected."""
+    ranks = (0.0, 1.0) if interval is None else interval
+    return check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
