@@ -71,13 +71,13 @@ _TABLE = re.compile(r"^(Parameters|Returns|Yields)\n-{3,}", re.MULTILINE)
 
 TEXT_EXCEPTIONS = {
     ("benchmarks/papers/index.py", "census"): "the data set Census of a paper",
-    ("tests/datasets/test_tabular_bank_marketing.py", "price"): "the consumer price index",
+    ("tests/datasets/test_bank_marketing.py", "price"): "the consumer price index",
     ("doc/papers.rst", "census"): "the survey that a paper counts groups of",
     ("doc/fair_classification.rst", "price"): "the name of an author",
-    ("skfair/datasets/_tabular.py", "price"): "the consumer price index",
+    ("skfair/datasets/_people.py", "price"): "the consumer price index",
     ("skfair/metrics/_docstrings.py", "price"): "the name of an author",
     ("skfair/datasets/_adult.py", "census"): "the survey that the data come from",
-    ("skfair/datasets/_tabular.py", "census"): "the survey that the data come from",
+    ("skfair/datasets/_people.py", "census"): "the survey that the data come from",
     **{
         (f"examples/{page}.py", "census"): "the survey that Adult comes from"
         for page in (

@@ -1,29 +1,24 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
-from skfair.partitions import open_blocks
-
-from ._adult import fetch_a9a, fetch_adult
-from ._generators import (
+from skfair.datasets._adult import fetch_a9a, fetch_acs_income, fetch_adult
+from skfair.datasets._generators import (
     make_elliptical,
     make_fair_blobs,
     make_fair_sbm,
     make_fair_synthetic,
     make_rand_laplace,
 )
-from ._graphs import fetch_facebook_net, fetch_lastfm_asia
-from ._ranking import fetch_mslr, make_ranking
-from ._tabular import (
+from skfair.datasets._graphs import fetch_facebook_net, fetch_lastfm_asia
+from skfair.datasets._measurements import fetch_ds577, fetch_four_area, fetch_thyroid, load_patients
+from skfair.datasets._people import (
     communities_crime_groups,
-    fetch_acs_income,
     fetch_bank_marketing,
     fetch_communities_crime,
     fetch_compas,
-    fetch_ds577,
-    fetch_four_area,
     fetch_law_school,
-    fetch_thyroid,
-    load_patients,
 )
+from skfair.datasets._ranking import fetch_mslr, make_ranking
+from skfair.partitions import open_blocks
 
 __all__ = [
     "fetch_a9a",

@@ -14,10 +14,9 @@ from urllib.request import urlopen
 
 from sklearn.datasets import get_data_home
 
+from skfair.datasets._sources import SOURCES
 from skfair.utils._files import write_bytes
 from skfair.utils._messages import warn
-
-from ._sources import SOURCES
 
 TIMEOUT = 30.0
 """Seconds to wait for a connection, or for its next bytes."""

@@ -8,11 +8,10 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
+from skfair.datasets._bunch import check_choice
+from skfair.datasets._docstrings import dataset_docs
+from skfair.datasets._graphs import adjacency_matrix
 from skfair.utils._types import RandomState
-
-from ._bunch import check_choice
-from ._docstrings import dataset_docs
-from ._graphs import adjacency_matrix
 
 
 @dataset_docs

@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import Bunch
 
-from ._bunch import check_choice
-from ._docstrings import dataset_docs
-from ._fetch import read_csv
+from skfair.datasets._bunch import check_choice
+from skfair.datasets._docstrings import dataset_docs
+from skfair.datasets._fetch import read_csv
 
 MIN_USERS = 500
 FACEBOOK_NET = """\

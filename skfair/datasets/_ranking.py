@@ -7,11 +7,10 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
 
+from skfair.datasets._bunch import check_choice
+from skfair.datasets._docstrings import dataset_docs
+from skfair.datasets._fetch import cache_folder, user_folder
 from skfair.utils._types import RandomState
-
-from ._bunch import check_choice
-from ._docstrings import dataset_docs
-from ._fetch import cache_folder, user_folder
 
 ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
 N_FEATURES = 136
