@@ -8,7 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 _LOCK = Lock()
 
-_limits = []
+_limits: list = []
 """The limit of each context that is open in this process; all but the first are None.
 
 Threads that each restored the limit that they found would lift it for those still running.

@@ -114,7 +114,7 @@ def iterate_lloyd(samples, centers, max_iter, tol):
         if sizes.all():
             means = sums / sizes[:, np.newaxis]
         else:
-            clustering = samples.occupy(np.concatenate(labels), centers)
+            clustering = occupy_clusters(samples, np.concatenate(labels), centers)
             labels, means, sizes = [clustering.labels], clustering.centers, clustering.sizes
             cost = samples.cost_of(clustering._replace(centers=centers))
         shifts, gain, lowest = means - centers, lowest - cost, cost
@@ -176,3 +176,12 @@ def _relocation_costs(samples, centers):
     removal = np.bincount(labels, samples.masses * (second - nearest), minlength=len(centers))
     cheapest = np.argsort(removal, kind="stable")[: max(2, len(centers) // 3)]
     return cheapest, labels, nearest, second
+
+
+def occupy_clusters(problem, labels, centers):
+    """The clustering of labels, once every empty cluster has got a sample."""
+    clustering = problem.tabulate(labels, len(centers))
+    if clustering.sizes.all():
+        return clustering
+    members = np.bincount(labels, minlength=len(centers))
+    return problem.tabulate(problem.fill(labels, members, centers), len(centers))

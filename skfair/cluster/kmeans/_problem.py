@@ -21,6 +21,7 @@ from skfair.cluster.kmeans._dual import (
     gather_labels,
     solve_dual,
 )
+from skfair.cluster.kmeans._lloyd import occupy_clusters
 from skfair.groups import GroupSummary
 from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
@@ -202,14 +203,6 @@ class ClusteringProblem(BaseClusteringProblem):
         distances = squared_distances_by_cluster(self.X, centers)
         return distances if self.unit_costs is None else distances * self.unit_costs
 
-    def occupy(self, labels, centers):
-        """The clustering of labels, once every empty cluster has got a sample."""
-        clustering = self.tabulate(labels, len(centers))
-        if clustering.sizes.all():
-            return clustering
-        members = np.bincount(labels, minlength=len(centers))
-        return self.tabulate(self.fill(labels, members, centers), len(centers))
-
     def fill(self, labels, members, centers):
         """Labels once every empty cluster has got the sample farthest from its own centre.
 
@@ -234,7 +227,7 @@ class ClusteringProblem(BaseClusteringProblem):
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
         dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
-        clustering = self.occupy(dual.labels, centers)
+        clustering = occupy_clusters(self, dual.labels, centers)
         return Point(clustering, None, dual, self.balance_of(clustering.counts))
 
     def solve_assignment(self, centers, limits, start, slack, max_iter):

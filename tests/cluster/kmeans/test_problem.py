@@ -16,6 +16,7 @@ from skfair.cluster.kmeans._lloyd import (
     draw_centers,
     iterate_lloyd,
     lloyd,
+    occupy_clusters,
     relocate_centers,
 )
 from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, thin
@@ -63,7 +64,7 @@ def test_rounding_to_integer_counts_limits_the_balance():
 def test_empty_clusters_get_the_samples_farthest_from_their_centres():
     samples = samples_of([[0.0], [1.0], [2.0], [9.0]])
     labels, centers = np.array([1, 1, 1, 1], dtype=np.int32), samples.X[[0, 1, 2]]
-    clustering = samples.occupy(labels, centers)
+    clustering = occupy_clusters(samples, labels, centers)
     assert clustering.labels.tolist() == [2, 1, 1, 0]
     assert labels.tolist() == [1, 1, 1, 1]
 
@@ -71,7 +72,7 @@ def test_empty_clusters_get_the_samples_farthest_from_their_centres():
 def test_a_single_member_is_not_taken_away():
     samples = samples_of([[0.0], [0.1], [50.0]])
     centers = samples.X[[0, 0, 0]]
-    clustering = samples.occupy(np.array([0, 0, 1], dtype=np.int32), centers)
+    clustering = occupy_clusters(samples, np.array([0, 0, 1], dtype=np.int32), centers)
     assert clustering.labels[2] == 1
     assert sorted(clustering.labels) == [0, 1, 2]
 
