@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels import linear_pass
+from skfair._kernels import linear_pass as kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
 from skfair.enforcement import _flips
@@ -96,8 +96,8 @@ def test_any_number_of_threads_gives_the_same_percentiles(partitioned_fits):
 
 
 def test_fits_of_few_samples_compile_no_pass(monkeypatch):
-    monkeypatch.delattr(linear_pass, "evaluate_block")
-    monkeypatch.delattr(linear_pass, "count_block")
+    monkeypatch.delattr(kernels, "evaluate_block")
+    monkeypatch.delattr(kernels, "count_block")
     assert fit_model("demographic_parity").constraint_violation_ == 0.0
 
 

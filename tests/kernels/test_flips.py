@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair._kernels import flips
+from skfair._kernels import flips as kernels
 from skfair.enforcement import _flips
 
 N_TIMES = 51  # odd: no sample flips at a breakpoint
@@ -37,7 +37,7 @@ def test_sums_follow_the_decisions(max_numpy, monkeypatch):
 
 def test_flips_lie_between_their_stops():
     scores, slopes = draw()
-    flip_times, decisions = flips.bin_flips(scores, slopes, 1e-9, 0.5, N_TIMES)
+    flip_times, decisions = kernels.bin_flips(scores, slopes, 1e-9, 0.5, N_TIMES)
     place = np.linspace(-1, 1, N_TIMES + 1)[1:-1]
     at = 0.5 * place / (1 - np.abs(place))
     moving = np.abs(slopes) > 1e-9
