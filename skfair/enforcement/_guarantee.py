@@ -11,13 +11,17 @@ returned, and their evidence is the probability that is reported:
    If it is large enough, the search ends.
 3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
    of this gap per unit of the training gap is assumed once and then measured between two rounds.
+   Where rates of decisions remain too far apart out of fold although they are equal in training,
+   the tolerance is that of training rates plus their optimism, which leads them past each other.
+   The training data keeps the requested tolerance all the same.
 4. Fit all samples at the tolerance of the most certain round, with exactly the search of the folds:
    a more thorough search would find models that are fairer by chance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
 first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
-tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. The
+tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. Nor has
+the optimism of the rates, out of fold less in training, a share in e: both count every sample. The
 difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
 it.
 
@@ -248,9 +252,11 @@ class _Evidence:
 
     def is_promising(self, level):
         """Whether the probability is below a level, and would not be if the gaps were 0."""
+        if self.probability >= level:
+            return False
         rows = zip(self.posteriors, self.multiples, strict=True)
         risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
-        return self.probability < level <= 1.0 - sum(risks)
+        return level <= 1.0 - sum(risks)
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -363,8 +369,8 @@ class _Folds:
         # gap that this hides is measured on scores that the same models give training samples.
         pooled = self.constraint.gaps(inside)
         hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
-        # Losses grow as fast where they are led past each other, ranks have no rates, and the gap of
-        # a sum says nothing about ratios.
+        # Losses that are led past each other have more optimism, ranks have no rates, and the gap
+        # of a sum says nothing about ratios.
         optimism = [
             one.exact_sums(outside) - one.exact_sums(inside)
             if one.statistic == "decisions" and not one.is_ratio

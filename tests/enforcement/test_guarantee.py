@@ -190,6 +190,45 @@ def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_st
     assert result.tolerances == [rounds[-1]]
 
 
+def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_tolerance():
+    # Rates that are equal in training differ by .06 elsewhere; a gap of .05 is requested.
+    groups, fits = np.repeat([0, 1], 20_000), []
+    constraint = bind_all(
+        DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=0.05
+    )
+
+    def make_fit(rows, start):
+        def fit(tolerances, added=None):
+            # The largest signed gap at which rates plus the optimism keep the tolerance.
+            gap = tolerances[0] - (0.0 if added is None else np.ptp(added[0]))
+            fits.append((rows is None, gap))
+            return scores_at(groups, gap, rows, 0.06)
+
+        return fit
+
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    is_full, gap = fits[-1]
+    assert is_full
+    assert gap == pytest.approx(0.05 - 0.06 - margin(0.0049), abs=0.001)
+    assert constraint.gaps(result.candidate.scores) <= 0.05
+
+
+def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
+    groups, calls = np.repeat([0, 1], 100), []
+    constraint = bind_all(DemographicParity(), target=np.ones(200), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances, added=None):
+            calls.append(rows)
+            return scores_at(groups, tolerances[0], rows, 0.05)
+
+        return fit
+
+    assert fit_with_guarantee(constraint, 0.95, make_fit).probability < 0.9
+    assert len(calls) == 1 + N_FOLDS + 1
+
+
 def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     # Losses are equal within groups, and their gap on other samples falls by a tenth of training's.
     groups, target, calls = np.repeat([0, 1], 1500), np.ones(3000), []
