@@ -55,6 +55,9 @@ _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 _NEARLY = 0.1
 """Increase of the risk at a gap of 0 that is accepted where not even this is certain enough."""
 
+_LOWER = 0.8
+"""Rates of a fit, relative to the smallest out of fold before, that are hardly ever lower."""
+
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
 
@@ -125,16 +128,15 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
         latest = rounds[-1]
         excess = latest.excess(aim)
         target = latest.lower(excess, _slopes(rounds))
-        falls = latest.target.edges(constraint) - target.edges(constraint)
-        is_lowest = not (falls > _MIN_STEP).any()
+        is_lowest = not (latest.target.edges - target.edges > _MIN_STEP).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
         rounds.append(folds.evaluate(target, clusters))
     # Step 4: fit all samples at a tolerance that had folds.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    is_first = np.array_equal(best.target.tolerances, requested) and best.target.optimism is None
-    candidate = first if is_first else fit(*best.target)
-    training = best.target.shift(constraint).gaps(candidate.scores)
+    is_first = np.array_equal(best.target.edges, requested)
+    candidate = first if is_first else fit(best.target.tolerances, best.target.optimism)
+    training = best.target.expect(constraint).gaps(candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
@@ -164,24 +166,22 @@ class _Target(NamedTuple):
         Largest gaps of the training rates plus the optimism.
     optimism : list of (ndarray of shape (n_events,) or None), or None
         By how much rates of new data are expected to be larger, of each constraint; None for 0.
+    sizes : ndarray of shape (n_constraints,) or 0.0
+        Gap that the optimism of each constraint makes of equal rates.
     """
 
     tolerances: np.ndarray
     optimism: list | None = None
+    sizes: np.ndarray | float = 0.0
 
-    def shift(self, constraint):
+    @property
+    def edges(self):
+        """Largest gaps of training rates in the direction of the optimism; negative beyond 0."""
+        return self.tolerances - self.sizes
+
+    def expect(self, constraint):
         """The constraint on rates plus the optimism."""
         return constraint if self.optimism is None else constraint.add_optimism(self.optimism)
-
-    def edges(self, constraint):
-        """Largest gaps before the optimism is added, in its direction; negative in the other."""
-        return self.tolerances - _sizes(constraint, self.optimism)
-
-
-def _sizes(constraint, optimism):
-    """Gap of the optimism of each constraint, (n_constraints,); 0 where there is none."""
-    pairs = zip(constraint, optimism or [None] * len(constraint), strict=True)
-    return np.array([0.0 if of_one is None else one.aggregate(of_one) for one, of_one in pairs])
 
 
 class _Evidence:
@@ -197,8 +197,7 @@ class _Evidence:
     def __init__(self, constraint, target, scores, training, clusters, hidden=0.0, optimism=None):
         self.constraint, self.target = constraint, target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
-        self.optimism, self.sizes = optimism, _sizes(constraint, optimism)
-        self.edges = training - _sizes(constraint, target.optimism)
+        self.optimism, self.edges = optimism, training - target.sizes
         self.pooled = constraint.gaps(scores)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
@@ -234,14 +233,26 @@ class _Evidence:
         is_violated = self.training - self.target.tolerances > margin
         tolerances = np.minimum(self.target.tolerances, np.where(is_violated, np.inf, lowest))
         optimism = list(self.target.optimism or [None] * len(requested))
+        sizes = np.zeros(len(requested)) + self.target.sizes
         # Beyond a training gap of 0, rates are led past each other, against their optimism. The
         # training data keeps the requested tolerance.
-        for i in np.flatnonzero((edges < self.floors) & ~is_violated & (self.sizes > 0.0)):
-            largest = min(self.gaps[i] - excess[i], (requested[i] + edges[i]) / 2)
-            tolerances[i] = max(self.floors[i], largest)
-            needed = min(tolerances[i] - edges[i], requested[i] - tolerances[i])
-            optimism[i] = needed / self.sizes[i] * self.optimism[i]
-        return _Target(tolerances, optimism if any(map(np.ndim, optimism)) else None)
+        for i in np.flatnonzero((edges < self.floors) & ~is_violated):
+            size = self._size_of_optimism(i)
+            if size > 0.0:
+                largest = min(self.gaps[i] - excess[i], (requested[i] + edges[i]) / 2)
+                tolerances[i] = max(self.floors[i], largest)
+                sizes[i] = min(tolerances[i] - edges[i], requested[i] - tolerances[i])
+                optimism[i] = sizes[i] / size * self.optimism[i]
+        return _Target(tolerances, optimism if sizes.any() else None, sizes)
+
+    def _size_of_optimism(self, i):
+        """Gap that the optimism of a constraint makes of equal rates; 0 where there is none."""
+        if self.optimism is None or self.optimism[i] is None:
+            return 0.0
+        # A ratio depends on the rates and the direction, and rates of the next fit may be lower.
+        # The largest gap is taken, so that the training data keeps the tolerance.
+        aggregate, equal = self.constraint[i].aggregate, _LOWER * self.posteriors[i].means.min()
+        return max(aggregate(equal + self.optimism[i]), aggregate(equal - self.optimism[i]))
 
     def is_out_of_reach(self, excess):
         """Whether an excess would remain if a gap fell by as much as the training gap can.
@@ -369,11 +380,10 @@ class _Folds:
         # gap that this hides is measured on scores that the same models give training samples.
         pooled = self.constraint.gaps(inside)
         hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
-        # Losses that are led past each other have more optimism, ranks have no rates, and the gap
-        # of a sum says nothing about ratios.
+        # Losses that are led past each other have more optimism, and ranks have no rates.
         optimism = [
             one.exact_sums(outside) - one.exact_sums(inside)
-            if one.statistic == "decisions" and not one.is_ratio
+            if one.statistic == "decisions"
             else None
             for one in self.constraint
         ]
@@ -383,10 +393,10 @@ class _Folds:
         """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
         outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = fit(*target).scores
+            scores = fit(target.tolerances, target.optimism).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
-            gaps.append(target.shift(constraint).gaps(scores[rows]))
+            gaps.append(target.expect(constraint).gaps(scores[rows]))
         return outside, inside, gaps
 
 
