@@ -13,6 +13,7 @@ and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 
 import numpy as np
 
 from benchmarks.guarantees.redraws import (
+    CASES,
     CELLS,
     LEVELS,
     TOLERANCES,
@@ -44,6 +45,7 @@ def cell_redraws(budget):
     for tolerance in TOLERANCES:
         for kind in CELLS:
             names = [name_cell(kind, name, tolerance) for name in CELLS[kind]]
+            names = [name for name in names if name in CASES]
             chosen = [name for name in names if _is_chosen(name, budget.cells)]
             if chosen:
                 records = [_records(name, n_redraws, budget.recorded_only) for name in chosen]

@@ -180,7 +180,8 @@ class Case(NamedTuple):
     """A population, the sample size, and the requirements of the fit.
 
     Where a `unit` is named, the tolerance is a multiple of it: of the "plain gap", the mean gap of
-    plain fits in the population, or of the "noise", 1.645 standard errors of the sample's gap.
+    plain fits in the population, or of the "noise", the .9 quantile of the gap that samples of a
+    fair model show by chance.
     """
 
     population: str

@@ -56,6 +56,9 @@ _N_REDRAWS, _MAX_OF_ANY_MODEL = 300, 200
 _N_PLAIN = 40
 """Plain fits from which the plain gap and the noise of a cell are measured."""
 
+_N_DRAWS = 10
+"""Samples of each plain fit from which the noise is measured."""
+
 _CHUNK = 10
 _N_BINS = 20
 _MIN_IN_BIN = 100
@@ -181,6 +184,8 @@ CASES |= {
     for tolerance, (multiple, unit) in TOLERANCES.items()
     for kind, cases in CELLS.items()
     for name, case in cases.items()
+    # A bound of a loss is no gap: no model has a loss of twice the noise.
+    if (kind, tolerance) != ("largest loss", "noise")
 }
 
 KINDS = {
@@ -235,21 +240,34 @@ def requirements(name):
 
 @cache
 def _measure_plain_fits(case):
-    """Mean gap of plain fits in the population, and 1.645 standard errors of a sample's gap.
+    """Mean gap of plain fits in the population, and the gap that samples of a fair model show.
 
-    The samples are others than those of the redraws.
+    The noise is the .9 quantile of that gap: for the difference of two rates 1.645 standard errors.
+    Rates of a fair model are equal in the population, and their errors are those of a plain fit. A
+    gap of many groups or cells is the largest of many differences, and that of a ratio is relative
+    to the rates, so errors of the plain fit's gap, of which one difference is by far the largest,
+    would say nothing about fair models. Of ranks, which have no rates, they must do. The samples
+    are others than those of the redraws.
     """
     samples = population(case.population)
     (constraint,) = _bind(case.constraint, 1.0, samples)
-    gaps = []
+    gaps, errors, chance = [], [], []
     for seed in range(_N_PLAIN):
         rows = _draw_rows(case, len(samples.target), [8, seed])
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
         scores = model.decision_function(samples.X)
-        gaps.append((constraint.gap(scores), constraint.take(rows).gap(scores[rows])))
-    gaps = np.array(gaps)
-    noise = 1.645 * np.std(gaps[:, 1] - gaps[:, 0], ddof=1)
-    return {"plain gap": float(gaps[:, 0].mean()), "noise": float(noise)}
+        gaps.append(constraint.gap(scores))
+        if constraint.statistic == "ranks":
+            errors.append(constraint.take(rows).gap(scores[rows]) - gaps[-1])
+            continue
+        rates = constraint.exact_sums(scores)
+        fair = constraint.aggregate.shrink(rates, 0.0)
+        for draw in range(_N_DRAWS):
+            rows = _draw_rows(case, len(samples.target), [9, seed, draw])
+            drawn = constraint.take(rows).exact_sums(scores[rows])
+            chance.append(constraint.aggregate(fair + drawn - rates))
+    noise = np.quantile(chance, 0.9) if chance else 1.645 * np.std(errors, ddof=1)
+    return {"plain gap": float(np.mean(gaps)), "noise": float(noise)}
 
 
 def _bind(constraint, tolerance, samples):

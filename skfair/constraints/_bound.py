@@ -61,6 +61,9 @@ class BoundConstraint:
         What the public metric depends on: the signs of the scores, or their values.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums; it corrects them for their residual.
+    optimism : ndarray of shape (n_events,) or 0.0
+        Added to all rates, smooth and exact, unless they are quotients: by how much those of new
+        data are expected to be larger.
     one_row : bool
         Whether the gap is bounded by one piecewise linear row instead of several linear ones.
     uncompared : BoundConstraint or None
@@ -81,6 +84,7 @@ class BoundConstraint:
     tolerance: float
     statistic: str = "values"
     offset: np.ndarray | float = 0.0
+    optimism: np.ndarray | float = 0.0
     one_row: bool = False
     uncompared: "BoundConstraint | None" = None
     is_ratio: bool = False
@@ -147,7 +151,7 @@ class BoundConstraint:
         The rate of a group without a denominator is nan, so that its gap is unknown.
         """
         if not self.is_quotient:
-            return sums
+            return (sums.T + self.optimism).T
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.divide(*np.split(sums, 2))
 

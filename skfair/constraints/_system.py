@@ -136,6 +136,13 @@ class ConstraintSystem(tuple):
         pairs = zip(self, tolerances, strict=True)
         return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
 
+    def add_optimism(self, optimism):
+        """The same constraints with rates as expected of new data; None adds nothing."""
+        pairs = zip(self, optimism, strict=True)
+        return ConstraintSystem(
+            [one if of_one is None else replace(one, optimism=of_one) for one, of_one in pairs]
+        )
+
     def correct(self, scores, step_size=1.0):
         """The same constraints, each offset moved by a step to the residual at the scores."""
         return ConstraintSystem([one.correct(scores, step_size) for one in self])

@@ -115,7 +115,7 @@ refined, and how the best of them is finished."""
 
 _INTERNAL = {
     # A shorter search: of many models one seems fairer by chance.
-    "brief": (corrections, partial(polish, max_rounds=1, max_breadth=1), _keep),
+    "brief": (corrections, partial(polish, max_rounds=1, max_breadth=1, max_coefficients=0), _keep),
     "none": (_start_alone, _keep, _keep),
 }
 
@@ -164,8 +164,8 @@ class _FoldFit:
             self.fold = fitter.restrict_to(fitter.problem.take(rows))
             self.start = start and start._replace(scores=start.scores[rows])
 
-    def __call__(self, tolerances):
-        tighter = self.fold.replace_tolerances(tolerances)
+    def __call__(self, tolerances, optimism=None):
+        tighter = self.fold.replace_tolerances(tolerances, optimism)
         tighter = tighter if self.start is None else _refit(tighter, self.start)
         self.start = enforce(tighter, self.strategy)
         if self.rows is None:

@@ -130,9 +130,11 @@ class Fitter:
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def replace_tolerances(self, tolerances):
-        """The same fitter with other tolerances, (n_constraints,)."""
+    def replace_tolerances(self, tolerances, optimism=None):
+        """The same fitter with other tolerances, (n_constraints,), and rates with an optimism."""
         constraint = self.constraint.replace_tolerances(tolerances)
+        if optimism is not None:
+            constraint = constraint.add_optimism(optimism)
         return replace(self, problem=self.replace_constraint(constraint))
 
     def restrict_to(self, problem):

@@ -11,13 +11,17 @@ returned, and their evidence is the probability that is reported:
    If it is large enough, the search ends.
 3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
    of this gap per unit of the training gap is assumed once and then measured between two rounds.
+   Where rates of decisions remain too far apart out of fold although they are equal in training,
+   the tolerance is that of training rates plus their optimism, which leads them past each other.
+   The training data keeps the requested tolerance all the same.
 4. Fit all samples at the tolerance of the most certain round, with exactly the search of the folds:
    a more thorough search would find models that are fairer by chance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
 first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
-tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. The
+tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. Nor has
+the optimism of the rates, out of fold less in training, a share in e: both count every sample. The
 difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
 it.
 
@@ -47,6 +51,12 @@ _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
 
 _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 """Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
+
+_NEARLY = 0.1
+"""Increase of the risk at a gap of 0 that is accepted where not even this is certain enough."""
+
+_LOWER = 0.8
+"""Rates of a fit, relative to the smallest out of fold before, that are hardly ever lower."""
 
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
@@ -109,56 +119,85 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     fit = make_fit(None, None)
     first = fit(requested)
     training = constraint.gaps(first.scores)
-    noise = _Evidence(constraint, requested, first.scores, training, clusters)
-    tolerances = noise.lower(noise.excess(aim))
+    noise = _Evidence(constraint, _Target(requested), first.scores, training, clusters)
+    target = noise.lower(noise.excess(aim))
     # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
     folds = _Folds(constraint, make_fit, first, clusters)
-    rounds = [folds.evaluate(tolerances, clusters)]
-    while rounds[-1].probability < confidence and len(rounds) < _MAX_ROUNDS:
+    rounds = [folds.evaluate(target, clusters)]
+    while rounds[-1].is_promising(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
-        tolerances = latest.lower(excess, _slopes(rounds))
-        is_lowest = np.array_equal(tolerances, latest.tolerances)
+        target = latest.lower(excess, _slopes(rounds))
+        is_lowest = not (latest.target.edges - target.edges > _MIN_STEP).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
-        rounds.append(folds.evaluate(tolerances, clusters))
+        rounds.append(folds.evaluate(target, clusters))
     # Step 4: fit all samples at a tolerance that had folds.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    is_first = np.array_equal(best.tolerances, requested)
-    candidate = first if is_first else fit(best.tolerances)
-    training = constraint.gaps(candidate.scores)
+    is_first = np.array_equal(best.target.edges, requested)
+    candidate = first if is_first else fit(best.target.tolerances, best.target.optimism)
+    training = best.target.expect(constraint).gaps(candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
         size_factor = best.required_size_factor(training, 1.0 - risk)
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
-    return Guarantee(candidate, best.tolerances, probability, size_factor, limits)
+    return Guarantee(candidate, best.target.tolerances, probability, size_factor, limits)
 
 
 def _slopes(rounds):
     """Fall of each out-of-fold gap per unit of the training gap, between the last two rounds."""
     slopes = rounds[0].first_slopes
     for before, after in zip(rounds[:-1], rounds[1:], strict=True):
-        steps = before.training - after.training
+        steps = before.edges - after.edges
         is_measured = steps > _MIN_STEP
         falls = (before.gaps - after.gaps) / np.where(is_measured, steps, 1.0)
         slopes = np.where(is_measured, np.clip(falls, after.min_slopes, 1.0), slopes)
     return slopes
 
 
-class _Evidence:
-    """Posteriors of the population's gaps, from out-of-fold decisions at some tolerances.
+class _Target(NamedTuple):
+    """What fits are held to.
 
-    `training` are the mean gaps of the fits on their own training data, and `hidden` by how much
-    pooling makes gaps smaller. Apart from sampling noise, which the posteriors have, the
+    Attributes
+    ----------
+    tolerances : ndarray of shape (n_constraints,)
+        Largest gaps of the training rates plus the optimism.
+    optimism : list of (ndarray of shape (n_events,) or None), or None
+        By how much rates of new data are expected to be larger, of each constraint; None for 0.
+    sizes : ndarray of shape (n_constraints,) or 0.0
+        Gap that the optimism of each constraint makes of equal rates.
+    """
+
+    tolerances: np.ndarray
+    optimism: list | None = None
+    sizes: np.ndarray | float = 0.0
+
+    @property
+    def edges(self):
+        """Largest gaps of training rates in the direction of the optimism; negative beyond 0."""
+        return self.tolerances - self.sizes
+
+    def expect(self, constraint):
+        """The constraint on rates plus the optimism."""
+        return constraint if self.optimism is None else constraint.add_optimism(self.optimism)
+
+
+class _Evidence:
+    """Posteriors of the population's gaps, from out-of-fold decisions of fits held to a target.
+
+    `training` are the mean gaps of the fits on their own training data, `hidden` is by how much
+    pooling makes gaps smaller, and `optimism` by how much rates are larger out of fold, None where
+    fits cannot be held to it. Apart from sampling noise, which the posteriors have, the
     population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
     less than in training.
     """
 
-    def __init__(self, constraint, tolerances, scores, training, clusters, hidden=0.0):
+    def __init__(self, constraint, target, scores, training, clusters, hidden=0.0, optimism=None):
+        self.constraint, self.target = constraint, target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
-        self.tolerances = tolerances
+        self.optimism, self.edges = optimism, training - target.sizes
         self.pooled = constraint.gaps(scores)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
@@ -182,17 +221,38 @@ class _Evidence:
         return self.gaps - np.array([_largest_certain(*row, level) for row in rows])
 
     def lower(self, excess, slopes=1.0):
-        """Tolerances at which gaps are expected to fall by their excess.
+        """The target at which gaps are expected to fall by their excess.
 
-        They are unchanged where there is no excess, and where fits violate them: no fit has smaller
+        It is unchanged where there is no excess, and where fits violate it: no fit has smaller
         gaps. `slopes` are the falls of out-of-fold gaps per unit of the training gaps.
         """
-        lowest = np.maximum(self.floors, self.training - excess / slopes)
+        edges, requested = self.edges - excess / slopes, self.constraint.tolerances
+        lowest = np.maximum(self.floors, edges)
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
-        requested = np.array([one.tolerance for one in self.posteriors])
         margin = np.maximum(self.floors, _VIOLATED * (requested - lowest))
-        is_violated = self.training - self.tolerances > margin
-        return np.where(is_violated, self.tolerances, np.minimum(self.tolerances, lowest))
+        is_violated = self.training - self.target.tolerances > margin
+        tolerances = np.minimum(self.target.tolerances, np.where(is_violated, np.inf, lowest))
+        optimism = list(self.target.optimism or [None] * len(requested))
+        sizes = np.zeros(len(requested)) + self.target.sizes
+        # Beyond a training gap of 0, rates are led past each other, against their optimism. The
+        # training data keeps the requested tolerance.
+        for i in np.flatnonzero((edges < self.floors) & ~is_violated):
+            size = self._size_of_optimism(i)
+            if size > 0.0:
+                largest = min(self.gaps[i] - excess[i], (requested[i] + edges[i]) / 2)
+                tolerances[i] = max(self.floors[i], largest)
+                sizes[i] = min(tolerances[i] - edges[i], requested[i] - tolerances[i])
+                optimism[i] = sizes[i] / size * self.optimism[i]
+        return _Target(tolerances, optimism if sizes.any() else None, sizes)
+
+    def _size_of_optimism(self, i):
+        """Gap that the optimism of a constraint makes of equal rates; 0 where there is none."""
+        if self.optimism is None or self.optimism[i] is None:
+            return 0.0
+        # A ratio depends on the rates and the direction, and rates of the next fit may be lower.
+        # The largest gap is taken, so that the training data keeps the tolerance.
+        aggregate, equal = self.constraint[i].aggregate, _LOWER * self.posteriors[i].means.min()
+        return max(aggregate(equal + self.optimism[i]), aggregate(equal - self.optimism[i]))
 
     def is_out_of_reach(self, excess):
         """Whether an excess would remain if a gap fell by as much as the training gap can.
@@ -200,6 +260,14 @@ class _Evidence:
         Nothing is out of reach of decisions and ranks: their gaps do not fall smoothly.
         """
         return bool((excess > self.training - self.floors)[self.is_smooth].any())
+
+    def is_promising(self, level):
+        """Whether the probability is below a level, and would not be if the gaps were 0."""
+        if self.probability >= level:
+            return False
+        rows = zip(self.posteriors, self.multiples, strict=True)
+        risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
+        return level <= 1.0 - sum(risks)
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -218,7 +286,7 @@ class _Evidence:
 
         Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
         """
-        excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
+        excess = np.maximum(0.0, training - np.maximum(self.target.tolerances, self.training))
         expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
         return np.divide(expected, self.pooled, out=ones, where=self.pooled > 0)
 
@@ -247,7 +315,7 @@ class _Evidence:
 
 
 def _largest_certain(posterior, pooled, expected, multiple, level):
-    """The largest gap that keeps the tolerance with a probability; negative if there is none.
+    """The largest gap that keeps the tolerance with a probability, or nearly if there is none.
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
     """
@@ -258,8 +326,9 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
 
     if excess(expected) >= 0.0:
         return np.inf
-    if excess(0.0) < 0.0:
-        return -1.0
+    if excess(0.0) < 0.0:  # nearly as certain as a gap of 0
+        risk = (1.0 + _NEARLY) * (1.0 - level - excess(0.0))
+        return _largest_certain(posterior, pooled, expected, multiple, 1.0 - risk)
     # The root, less its error: each evaluation costs an integral or thousands of draws.
     return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
 
@@ -297,30 +366,37 @@ class _Folds:
             training = []
         self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
 
-    def evaluate(self, tolerances, clusters):
-        """The evidence of fits without a fold at given tolerances, as `_Evidence`.
+    def evaluate(self, target, clusters):
+        """The evidence of fits without a fold that are held to a target, as `_Evidence`.
 
         That of the first fit if there are no fits without a fold.
         """
         outside = np.array(self.first.scores)
         inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
         if self.fits:
-            outside, inside, gaps = self._predict(tolerances)
+            outside, inside, gaps = self._predict(target)
         training = np.mean(gaps, axis=0)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
         pooled = self.constraint.gaps(inside)
         hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
-        return _Evidence(self.constraint, tolerances, outside, training, clusters, hidden)
+        # Losses that are led past each other have more optimism, and ranks have no rates.
+        optimism = [
+            one.exact_sums(outside) - one.exact_sums(inside)
+            if one.statistic == "decisions"
+            else None
+            for one in self.constraint
+        ]
+        return _Evidence(self.constraint, target, outside, training, clusters, hidden, optimism)
 
-    def _predict(self, tolerances):
+    def _predict(self, target):
         """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
         outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = fit(tolerances).scores
+            scores = fit(target.tolerances, target.optimism).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
-            gaps.append(constraint.gaps(scores[rows]))
+            gaps.append(target.expect(constraint).gaps(scores[rows]))
         return outside, inside, gaps
 
 

@@ -52,7 +52,13 @@ def search(fitter, candidate, direction):
     return next(lines.improvements(points), candidate)
 
 
-def polish(fitter, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
+def polish(
+    fitter,
+    candidate,
+    max_rounds=_MAX_ROUNDS,
+    max_breadth=_MAX_BREADTH,
+    max_coefficients=_MAX_COEFFICIENTS,
+):
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
@@ -61,7 +67,7 @@ def polish(fitter, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     """
     is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
-    lines = _Lines(fitter, candidate)
+    lines = _Lines(fitter, candidate, max_coefficients)
     breadth = min(max(1, 2 * _SMALL // lines.n_in_memory), max_breadth)
     best = fitter.evaluate(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
     starts = [best]
@@ -75,15 +81,15 @@ def polish(fitter, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
         if is_slow:
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
-            lines = _Lines(fitter, best)
+            lines = _Lines(fitter, best, max_coefficients)
     return min(best, candidate, key=rank)
 
 
 class _Lines:
     """Lines of the last layer of a model, all layers before it fixed, and points on them."""
 
-    def __init__(self, fitter, candidate):
-        self.fitter = fitter
+    def __init__(self, fitter, candidate, max_coefficients=0):
+        self.fitter, self.max_coefficients = fitter, max_coefficients
         model = fitter.problem.model.last_layer(candidate.parameters)
         is_all = model is fitter.problem.model
         self.problem = fitter.problem if is_all else replace(fitter.problem, model=model)
@@ -139,7 +145,7 @@ class _Lines:
             # The largest coefficients, one by one.
             coef = self.parameters if intercept is None else np.where(intercept, 0, self.parameters)
             largest = np.argsort(-np.abs(canonical(coef, _DIRECTION_BITS)), kind="stable")
-            n_coefficients = min(_MAX_COEFFICIENTS, len(coef) - (intercept is not None))
+            n_coefficients = min(self.max_coefficients, len(coef) - (intercept is not None))
             directions += [*np.eye(len(coef))[largest[:n_coefficients]]]
         return self.scale(directions), newton, effects
 

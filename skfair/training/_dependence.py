@@ -49,7 +49,7 @@ def _share_of_copies(X, training):
         np.unique(training.samples.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
     )
     _, features = np.unique(features, return_inverse=True)
-    both = np.unique(np.stack((features, outcome)), axis=1, return_counts=True)[1]
+    both = np.unique(features * (outcome.max() + 1) + outcome, return_counts=True)[1]
     share = 1.0 - len(both) / len(outcome)
     if share <= _SHARE:
         return 0.0

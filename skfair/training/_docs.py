@@ -89,7 +89,9 @@ guarantee_probability_ : float
     which the population keeps the tolerance; nan where ``confidence_level`` is None.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
-    ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
+    ``confidence_level`` is given. Where rates would be too far apart on new data even if they were
+    equal in training, it is that of the rates that are expected of new data. That of a ratio is 1
+    minus the ratio.
 guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     The smallest tolerance of each constraint that this model keeps in the population with a
     probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where

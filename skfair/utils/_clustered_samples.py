@@ -63,13 +63,13 @@ def describe_clustered_samples(X):
         columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
     examined = _draw_positions(X.shape[0])
     values = _to_numbers(X, examined, columns)
-    information = np.array([_information(column) for column in values.T])
+    information, n_values = _describe_columns(values)
     if np.count_nonzero(information) < _MIN_COLUMNS:
         return None
     if _are_neighbours_similar(X, columns, information):
         return "consecutive samples are similar in most columns, and distant ones are not"
     # A column of two values may be one of several that code a label.
-    weights = np.array([0.5 if len(np.unique(column)) == 2 else 1.0 for column in values.T])
+    weights = np.where(n_values == 2, 0.5, 1.0)
     share = _share_of_near_copies(X, columns, examined, information, weights * (information > 0))
     if share > _MIN_SHARE:
         return f"{share:.0%} of the samples equal another one in all but one or two columns"
@@ -119,12 +119,22 @@ def _draw_positions(n_samples):
     return np.random.default_rng(0).choice(n_samples, _N_EXAMINED, replace=False)
 
 
-def _information(values):
-    """Minus the logarithm of the probability that two samples are equal in a column."""
-    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
-    n_pairs = len(values) * (len(values) - 1.0)
+def _describe_columns(values):
+    """Information of each column, and its number of distinct values.
+
+    The information is minus the logarithm of the probability that two samples are equal.
+    """
+    values = np.sort(values, axis=0).T
+    is_first = np.ones(values.shape, dtype=bool)
+    is_first[:, 1:] = values[:, 1:] != values[:, :-1]
+    # Numbers of equal values, column by column.
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(starts, append=values.size).astype(np.float64)
+    n_equal = np.bincount(starts // values.shape[1], counts * (counts - 1.0), len(values))
+    n_pairs = values.shape[1] * (values.shape[1] - 1.0)
     # One pair is added: where no two values are equal, the probability is not 0.
-    return max(0.0, -np.log((counts @ (counts - 1.0) + 2.0) / (n_pairs + 2.0)))
+    information = np.maximum(0.0, -np.log((n_equal + 2.0) / (n_pairs + 2.0)))
+    return information, is_first.sum(axis=1)
 
 
 def _are_neighbours_similar(X, columns, information):

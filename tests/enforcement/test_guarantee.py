@@ -52,7 +52,7 @@ def make_exact_fit(groups, optimism=0.0):
     """A fit that is at its tolerance on its training samples, and above it on the others."""
 
     def make_fit(rows, start):
-        return lambda tolerances: scores_at(groups, min(tolerances), rows, optimism)
+        return lambda tolerances, added=None: scores_at(groups, min(tolerances), rows, optimism)
 
     return make_fit
 
@@ -96,7 +96,7 @@ def test_a_fit_far_below_its_tolerance_is_not_repeated():
     constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             calls.append(rows)
             return scores_at(groups, 0.01)
 
@@ -113,7 +113,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, tolerances[0], rows, 0.02)
 
@@ -133,7 +133,7 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, min(0.095, tolerances[0]), rows, 0.02)
 
@@ -153,7 +153,7 @@ def make_slow_fit(groups, slope, gap_outside, calls):
     """A fit that is plain at .095, whose gap elsewhere falls by part of the training gap's fall."""
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             training = min(0.095, tolerances[0])
             outside = gap_outside - slope * (0.095 - training)
             calls.append((rows is None, tolerances[0], outside))
@@ -190,6 +190,45 @@ def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_st
     assert result.tolerances == [rounds[-1]]
 
 
+def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_tolerance():
+    # Rates that are equal in training differ by .06 elsewhere; a gap of .05 is requested.
+    groups, fits = np.repeat([0, 1], 20_000), []
+    constraint = bind_all(
+        DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=0.05
+    )
+
+    def make_fit(rows, start):
+        def fit(tolerances, added=None):
+            # The largest signed gap at which rates plus the optimism keep the tolerance.
+            gap = tolerances[0] - (0.0 if added is None else np.ptp(added[0]))
+            fits.append((rows is None, gap))
+            return scores_at(groups, gap, rows, 0.06)
+
+        return fit
+
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    is_full, gap = fits[-1]
+    assert is_full
+    assert gap == pytest.approx(0.05 - 0.06 - margin(0.0049), abs=0.001)
+    assert constraint.gaps(result.candidate.scores) <= 0.05
+
+
+def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
+    groups, calls = np.repeat([0, 1], 100), []
+    constraint = bind_all(DemographicParity(), target=np.ones(200), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances, added=None):
+            calls.append(rows)
+            return scores_at(groups, tolerances[0], rows, 0.05)
+
+        return fit
+
+    assert fit_with_guarantee(constraint, 0.95, make_fit).probability < 0.9
+    assert len(calls) == 1 + N_FOLDS + 1
+
+
 def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     # Losses are equal within groups, and their gap on other samples falls by a tenth of training's.
     groups, target, calls = np.repeat([0, 1], 1500), np.ones(3000), []
@@ -198,7 +237,7 @@ def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     def make_fit(rows, start):
         inside = np.isin(np.arange(3000), np.arange(3000) if rows is None else rows)
 
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             calls.append(rows)
             training = min(0.09, tolerances[0])
             gaps = np.where(inside, training, 0.16 - 0.1 * (0.09 - training))
@@ -239,7 +278,7 @@ def test_the_gap_of_ranks_that_pooled_scores_of_several_models_hide_is_added():
 
     def make_fit(rows, start):
         result = FittedScores(scores + next(offsets))
-        return lambda tolerances: result
+        return lambda tolerances, added=None: result
 
     assert constraint.gaps(scores) == [0.5]
     result = fit_with_guarantee(constraint, 0.8, make_fit)
@@ -252,7 +291,7 @@ def test_the_smallest_ratio_that_is_kept():
     parity = DemographicParity(ratio=0.8)
     constraint = bind_all(parity, target=np.ones(4000), groups=groups)
     scores = FittedScores(decisions(groups, 0.2))  # a ratio of .3 / .5
-    result = fit_with_guarantee(constraint, 0.95, lambda *_: lambda tolerances: scores)
+    result = fit_with_guarantee(constraint, 0.95, lambda *_: lambda *_: scores)
     assert result.probability < 1e-6
     # The logarithm of the ratio has the variance of the delta method.
     error = _ERROR_FACTORS["decisions"] * np.sqrt(0.7 / 0.3 / 2000 + 0.5 / 0.5 / 2000)
@@ -266,7 +305,7 @@ def test_a_last_fit_above_its_tolerance_gets_the_probability_of_its_gap():
     calls = []
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             calls.append(rows)
             return scores_at(groups, max(tolerances[0], 0.09))
 
@@ -298,7 +337,11 @@ def test_a_small_sample_gets_the_factor_of_the_required_size():
     error = np.sqrt(2 * 0.4 * 0.6 / 50)
     low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
     assert low < result.size_factor < high
-    assert result.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one sample
+    # The fit is nearly as certain as one of equal rates.
+    posterior = constraint[0].posterior(decisions(groups, 0.0))
+    equal = posterior.probability(0.0, _ERROR_FACTORS["decisions"] ** -2)
+    assert 1.0 - result.probability == pytest.approx(1.0 - equal, rel=0.25)
+    assert 1 / 50 < result.tolerances[0] < 0.05
 
 
 def test_a_tolerance_of_0_has_no_guarantee():
@@ -316,7 +359,7 @@ def test_a_cell_of_one_sample_cannot_be_held_out():
 
     def make_fit(rows, start):
         fitted_rows.append(rows)
-        return lambda tolerances: FittedScores(np.ones(100))
+        return lambda tolerances, added=None: FittedScores(np.ones(100))
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert fitted_rows == [None]
@@ -325,7 +368,7 @@ def test_a_cell_of_one_sample_cannot_be_held_out():
 
 def test_without_constraints_the_probability_is_one():
     fit = FittedScores(np.ones(10))
-    result = fit_with_guarantee(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
+    result = fit_with_guarantee(ConstraintSystem(()), 0.9, lambda *_: lambda *_: fit)
     assert result.probability == 1.0
 
 
@@ -377,7 +420,7 @@ def test_declared_copies_do_not_add_certainty():
     def make_fit(rows, start):
         fit = make_exact_fit(groups)(rows, start)
 
-        def fit_copies(tolerances):
+        def fit_copies(tolerances, added=None):
             result = fit(tolerances)
             return result._replace(scores=result.scores[copies])
 
@@ -394,7 +437,7 @@ def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances):
+        def fit(tolerances, added=None):
             if rows is not None and (not calls or calls[-1] != tolerances[0]):
                 calls.append(tolerances[0])
             noise = 0.03 if len(calls) < 3 else 0.0

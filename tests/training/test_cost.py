@@ -131,7 +131,7 @@ def test_the_postprocessor_does_not_compare_tiny_groups(data):
 
 
 def six_groups(seed, n=5000):
-    """Six groups whose rates a tolerance of .05 cannot be shown to keep, except constant ones."""
+    """Six groups whose rates a tolerance of .06 cannot be shown to keep, except constant ones."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(6, size=n)
     X = rng.normal(size=(n, 15))
@@ -151,8 +151,8 @@ def rarity_warning(model, X, y, groups):
 
 
 def test_a_guarantee_of_nearly_constant_decisions_is_warned_of():
-    X, y, groups = six_groups(8)
-    model = ConstrainedERMClassifier(tolerance=0.05, confidence_level=0.95)
+    X, y, groups = six_groups(5)
+    model = ConstrainedERMClassifier(tolerance=0.06, confidence_level=0.95)
     message = rarity_warning(model, X, y, groups)
     rate = model.predict(X).mean()
     assert not 0.01 < rate < 0.99
