@@ -426,6 +426,20 @@ def test_limits_are_metrics_of_which_scorers_are_made():
     )
 
 
+def test_features_of_other_samples_are_refused():
+    limit = limit_metric(ConditionalDemographicParity(0))
+    features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
+    weights = np.arange(len(labels)) > 0
+    limits = [
+        limit(FRESH[1], labels, sensitive_features=FRESH_GROUP, X=X)
+        for X in (features, features.tolist())
+    ]
+    assert limits[0] == limits[1]
+    for other in (features[1:], np.r_[features, features]):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            limit(FRESH[1], labels, sensitive_features=FRESH_GROUP, X=other, sample_weight=weights)
+
+
 def test_certificates_print_as_sentences():
     assert str(certify_held_out(tolerance=0.5)).startswith(
         "Certified: the gap is at most 0.5 (50 percentage"
