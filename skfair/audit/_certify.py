@@ -315,6 +315,12 @@ def _certify_gap(bound, scores, tolerance, level, largest):
     """The certificate of one gap, of which `largest` is the largest possible one."""
     # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
+    if not len(estimates.sizes) or not contrasts.shape[0]:
+        raise ValueError(
+            f"A certificate needs two groups to be compared by {bound.name}, but these samples "
+            "have one at most that is large enough. Pass sensitive_features with two groups or "
+            "more, or a smaller min_group_size to the constraint."
+        )
     limit = upper_limit(estimates, contrasts, level)
     is_exact = _is_exact(estimates, contrasts)
     certified = limit <= tolerance

@@ -426,6 +426,18 @@ def test_limits_are_metrics_of_which_scorers_are_made():
     )
 
 
+def test_nothing_is_certified_of_one_group():
+    one = np.full(len(FRESH_GROUP), "a")
+    for constraint in ("demographic_parity", "equalized_odds", DemographicParity(ratio=0.8)):
+        tolerance = None if getattr(constraint, "ratio", None) else 0.3
+        with pytest.raises(ValueError, match="needs two groups to be compared"):
+            certify_held_out(tolerance=tolerance, constraint=constraint, sensitive_features=one)
+    loss = certify_held_out(
+        tolerance=None, constraint=BoundedGroupLoss(2.0), sensitive_features=one
+    )
+    assert loss.certified
+
+
 def test_features_of_other_samples_are_refused():
     limit = limit_metric(ConditionalDemographicParity(0))
     features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
