@@ -106,6 +106,7 @@ def test_errors_about_options_are_one_sentence(path, capsys, more, match):
         run(path, *more)
     error = capsys.readouterr().err
     assert any(one in error for one in match.split("|")) and error.count("\n") == 1
+    assert "---" not in error
     assert not path.with_suffix(".html").exists()
 
 
