@@ -264,7 +264,7 @@ class _StallClock:
 _RECOVERY = 0.25
 """Weight of times of progress: workers that are stalled in a fifth of the time go on."""
 
-_CLOCKS = WeakKeyDictionary()
+_CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 """The clock of each client."""
 
 
