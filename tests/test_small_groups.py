@@ -14,8 +14,14 @@ from skfair.classification import (
     PartialParityClassifier,
     PartialParityPostprocessor,
 )
-from skfair.constraints import DemographicParity, EqualOpportunity, PartialStatisticalParity
+from skfair.constraints import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualOpportunity,
+    PartialStatisticalParity,
+)
 from skfair.datasets import make_ranking, open_blocks
+from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
@@ -132,7 +138,7 @@ def test_samples_without_weight_do_not_count(data):
     weights[np.flatnonzero(groups == "b")[10:]] = 0.0
     model, messages = fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=weights)
     assert "'b' (10), 'tiny' (13)" in messages[0] and "nothing is compared" in messages[0]
-    assert model.constraint_violation_ == 0
+    assert model.status_ == "unconstrained"
     heavy = np.where(groups == "tiny", 1000.0, 1.0)
     assert "'tiny' (13)" in fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=heavy)[1][0]
 
@@ -251,3 +257,30 @@ def test_one_column_per_value_reveals_the_group(data):
         ConstrainedERMClassifier(tolerance=0.5).fit(revealing, y, sensitive_features=both)
     # Only one of three groups is revealed.
     ConstrainedERMClassifier(tolerance=0.5).fit(revealing[:, :4], y, sensitive_features=codes)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_samples_of_one_group_are_unconstrained_with_a_warning(model, data):
+    X, y, _ = data
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="All samples are in the group 'a'"):
+        model.fit(X, y, sensitive_features=np.full(len(y), "a"))
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.constraint_violation_) and not len(model.constraint_report_)
+
+
+def test_a_bound_of_one_groups_loss_is_a_constraint(data):
+    X, y, _ = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingSensitiveFeaturesWarning)
+        model = ConstrainedERMClassifier(BoundedGroupLoss(1.0)).fit(
+            X, y, sensitive_features=np.full(len(y), "a")
+        )
+    assert model.status_ == "optimal" and len(model.constraint_report_) == 1
+
+
+def test_a_fit_is_unconstrained_where_small_groups_leave_one(data):
+    X, y, groups = data
+    model, messages = fit(ConstrainedERMClassifier(), X, y, np.where(groups == "tiny", "b", "a"))
+    assert len(messages) == 1 and "Only one group is left" in messages[0]
+    assert model.status_ == "unconstrained"

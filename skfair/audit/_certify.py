@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_consistent_length
 
 from skfair.audit._certificate_units import PROBABILITY, RATE, RATIO, resolve_units
 from skfair.audit._json import certificate_to_json
@@ -314,6 +315,12 @@ def _certify_gap(bound, scores, tolerance, level, largest):
     """The certificate of one gap, of which `largest` is the largest possible one."""
     # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
+    if not len(estimates.sizes) or not contrasts.shape[0]:
+        raise ValueError(
+            f"A certificate needs two groups to be compared by {bound.name}, but these samples "
+            "have one at most that is large enough. Pass sensitive_features with two groups or "
+            "more, or a smaller min_group_size to the constraint."
+        )
     limit = upper_limit(estimates, contrasts, level)
     is_exact = _is_exact(estimates, contrasts)
     certified = limit <= tolerance
@@ -426,8 +433,10 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         sensitive_features, sample_weight, **columns, rows=rows
     )
     target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-    if X is not None and len(rows) < len(predictions[0]):
-        X = safe_indexing(X, rows)
+    if X is not None:
+        check_consistent_length(predictions[0], X)
+        if len(rows) < len(predictions[0]):
+            X = safe_indexing(X, rows)
     samples = samples._replace(target=target, X=X)
     return constraint.bind(samples, Step(), LogisticLoss(), tolerance=1.0), scores
 

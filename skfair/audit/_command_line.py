@@ -129,7 +129,7 @@ def _write_report(report, options):
 def _name_options(message, phrases=MappingProxyType({})):
     """A message about parameters as one about options of the command line."""
     options = {**phrases, **_OPTIONS}
-    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in options)
+    names = "|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in options)
     return re.sub(names, lambda match: options[match[0]], message)
 
 

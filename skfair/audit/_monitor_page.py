@@ -65,11 +65,20 @@ def monitor_findings(monitor, period="batch"):
     summary, rates = monitor.summary(), monitor.to_frame()
     first, last = (_name(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
-    by = " and ".join(f"{n} groups by {name}" for name, n in groups.items()) or "no group"
-    yield (
-        f"{summary['n'].sum():,} samples in {by} were read in {len(summary)} batches, from {first} "
-        f"to {last}."
-    )
+    by = " and ".join(f"{n} groups by {name}" for name, n in groups.items())
+    batches = f"{len(summary)} batches, from {first} to {last}"
+    if not len(groups):
+        yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
+    else:
+        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
+        yield from _describe_gap(monitor, summary)
+    if monitor.n_outstanding_:
+        wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
+        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_gap(monitor, summary):
+    """Sentences on the gap so far, and whether the tolerance is kept."""
     estimate, low, high = monitor.interval()
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start = "since the last alarm" if has_restarted else "so far"
@@ -79,9 +88,6 @@ def monitor_findings(monitor, period="batch"):
         f"other looks, if rates do not change; the tolerance is {_points(monitor.tolerance)}."
     )
     yield _verdict(monitor, summary)
-    if monitor.n_outstanding_:
-        wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
-        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
 
 
 def _verdict(monitor, summary):

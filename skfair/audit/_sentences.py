@@ -126,7 +126,8 @@ def _describe_sample(report):
     *single, last = report.attributes
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     listed = f"{', '.join(single[:-1])} and {single[-1]}" if len(single) > 1 else ""
-    by = f"combinations of {listed}" if single else f"groups by {last}"
+    noun = "group" if n_groups == 1 else "groups"
+    by = f"combinations of {listed}" if single else f"{noun} by {last}"
     text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
     templates = {
         "selection_rate": "{} were selected",

@@ -52,6 +52,7 @@ from skfair.training import (
     GroupScoreMixin,
     Storable,
     Subtask,
+    compares_nothing,
     document,
     guarantee_attributes,
     label_positive,
@@ -502,7 +503,8 @@ class ConstrainedClassifierCV(
             "constraint_report_": report,
         }
         outcome |= guarantee_attributes(self, guarantee, status)
-        return outcome | (unconstrained_attributes(report) if problems[0].lacks_groups else {})
+        is_free = compares_nothing(problems[0], problem.constraint)
+        return outcome | (unconstrained_attributes(report) if is_free else {})
 
     def _warn(self, problem, guarantee):
         """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""

@@ -67,7 +67,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         nan for gap and tolerance.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        "unconstrained": groups were to be compared, but none were passed. Else "infeasible": the
+        "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
         bound is not met. Else "uncertain": the population keeps it with a smaller probability than
         ``confidence_level``. Else "max_iter": the solver stopped before its own test. Else
         "feasible": the bound is kept, as by most good fits, by a model that exact searches have

@@ -95,7 +95,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     {multipliers_, objective_, constraint_violation_, partial_report, guarantee_probability_}
     {tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        "unconstrained": no groups were passed. Else "infeasible": the tolerance is not kept. Else
+        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
         "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
         Else "max_iter": the solver stopped before its own test. Else "feasible": none of the
         problems solved kept the tolerance, and a random search on the difference itself found

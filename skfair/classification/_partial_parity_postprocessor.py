@@ -42,6 +42,7 @@ from skfair.training import (
     GroupScoreMixin,
     Storable,
     Subtask,
+    compares_nothing,
     describe_uncertainty,
     document,
     guarantee_attributes,
@@ -154,7 +155,7 @@ class PartialParityPostprocessor(
         Tolerance that the training data was held to.
     {guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        "unconstrained": no groups were passed. "infeasible": the tolerance is exceeded.
+        "unconstrained": there are no two groups. "infeasible": the tolerance is exceeded.
         "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
         "max_iter": a callback stopped the search. "optimal": no other rates that keep it make fewer
         errors. "feasible": the same, except for rates that are closer to each other than 6e-5.
@@ -343,9 +344,8 @@ class PartialParityPostprocessor(
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
-        fitted |= (
-            unconstrained_attributes(fitted["constraint_report_"]) if training.lacks_groups else {}
-        )
+        if compares_nothing(training, [bound]):
+            fitted |= unconstrained_attributes(fitted["constraint_report_"])
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound)
         if self.confidence_level is not None:

@@ -128,6 +128,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         """One label, or several, for each row of X."""
         if X is None:
             raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
+        X = X if hasattr(X, "shape") else np.asarray(X)
         if callable(self.strata):
             return self.strata(X)
         columns = self.strata if isinstance(self.strata, list) else [self.strata]

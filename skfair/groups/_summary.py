@@ -103,7 +103,12 @@ class Summary:
         check([cell for of_block in cells for cell in of_block])
         self.cells = sorted({cell for of_block in cells for cell in of_block}, key=key)
         if not self.cells:
-            raise ValueError("Some samples must have a positive sample_weight, but none has.")
+            raise ValueError(
+                "Some samples must have a positive sample_weight, but none has."
+                if any(self.lengths)
+                else "At least one sample is required, but all partitions are empty. Check the "
+                "filter or the files that they are made from."
+            )
         self.positions = {cell: position for position, cell in enumerate(self.cells)}
         # Counts and weights of cells and moments of features, from those of blocks.
         codes = [self.positions[cell] for of_block in cells for cell in of_block]

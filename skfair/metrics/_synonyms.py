@@ -43,6 +43,7 @@ CRITERIA = (
             "positive predictive rate",
             "negative predictive rate",
             "positive rate",
+            "predictive positive rate",
             "disparate impact",
             "adverse impact",
             "four fifths rule",
@@ -214,7 +215,7 @@ CRITERIA = (
 )
 """The criteria that users ask for, also those that are not offered."""
 
-_AMBIGUOUS = {"acceptance", "rejection", "accept", "reject", "rejectance", "utility"}
+_AMBIGUOUS = {"acceptance", "rejection", "accept", "reject", "rejectance", "utility", "rank"}
 """Words that libraries use for different rates."""
 
 _ABBREVIATIONS = {

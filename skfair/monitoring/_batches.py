@@ -49,6 +49,7 @@ def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, we
     columns = {name: column for name, column in columns.items() if column is not None}
     columns = {"y_pred": y_pred} | columns
     if X is not None:
+        check_consistent_length(y_pred, X)
         columns["rows"] = np.arange(len(y_pred))
     samples, arrays = check_columns(sensitive_features, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))

@@ -153,4 +153,5 @@ def _decode(value, path):
         return restored
     if kind not in constraints.__all__ or not inspect.isclass(getattr(constraints, kind)):
         raise ValueError(f"text must name classes of skfair.constraints; got {kind!r}")
-    return getattr(constraints, kind)(**{name: _decode(content[name], path) for name in content})
+    constraint = getattr(constraints, kind)
+    return constraint(**_decode_fields(content, constraint._get_param_names(), path))

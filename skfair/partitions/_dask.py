@@ -7,6 +7,7 @@ import sys
 from functools import partial
 from itertools import chain
 from time import monotonic
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from skfair.utils._messages import join_names, warn
 from skfair.utils._threads import single_threaded_blas
 
 CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
-WARN_AFTER = 30.0  # seconds in which no worker could
+WARN_AFTER = 30.0  # seconds in which hardly any could
 TIMEOUT = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
 _MAX_DIRECT = 32  # partitions up to which a task is sent with each of its calls
@@ -177,9 +178,10 @@ def active_client():
 def gather(client, futures, what="Result"):
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
-    A note of the error says which one it is of, by its number. Warns after 30 s in which no worker
-    could run tasks, and raises TimeoutError after as long as Dask's setting
-    ``skfair.no-workers-timeout``.
+    A note of the error says which one it is of, by its number. Warns after 30 s in which there was
+    no worker, none ran tasks, or half of them were paused for lack of memory, and raises
+    TimeoutError after as long as Dask's setting ``skfair.no-workers-timeout``. Such times add up
+    over the calls of a client; times of progress take back a quarter of their length.
     """
     with _explain_errors(client):
         try:
@@ -240,32 +242,53 @@ def _address(client):
     return getattr(client.scheduler, "address", "its address")
 
 
+class _StallClock:
+    """Seconds in which the workers of a client have hardly run tasks, over all its waits.
+
+    Workers that are paused again and again run few tasks in between, in this pass or the next: such
+    times add up. Times of progress count against them with a weight.
+    """
+
+    def __init__(self):
+        self.seconds, self.has_warned, self._reason = 0.0, False, None
+
+    def add(self, seconds, reason):
+        """Count a time that ended in a stall for this reason, or in progress if it is None."""
+        self.seconds = max(0.0, self.seconds + seconds * (-_RECOVERY if reason is None else 1.0))
+        # It starts again once there are workers, or most of the stalls are long ago.
+        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
+            self.seconds, self.has_warned = 0.0, False
+        self._reason = reason
+
+
+_RECOVERY = 0.25
+"""Weight of times of progress: workers that are stalled in a fifth of the time go on."""
+
+_CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
+"""The clock of each client."""
+
+
 def _await_results(client, futures):
     """Results of tasks, unless one fails, or workers cannot run them for too long."""
+    clock, timeout, before = _CLOCKS.setdefault(client, _StallClock()), _timeout(), monotonic()
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin, client, futures)
-    begin = before = monotonic()
-    stalled, has_warned, timeout, stall = 0.0, False, _timeout(), None
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
             return None
-        previous, stall = stall, client.sync(_find_stall, client)
-        now = monotonic()
-        if stall is not None:
-            stalled += now - before
-        elif previous == _NO_WORKERS:  # the clock starts again once there are workers
-            begin, stalled, has_warned = now, 0.0, False
+        stall, now = client.sync(_find_stall, client), monotonic()
+        clock.add(now - before, stall)
         before = now
-        # Workers that are paused again and again run few tasks in between: these times add up.
-        is_mostly_stalled = stall is not None and stalled >= (now - begin) / 2
-        if is_mostly_stalled and stalled >= WARN_AFTER and not has_warned:
+        if stall is not None and clock.seconds >= WARN_AFTER and not clock.has_warned:
             warn(_stall_message(client, futures, WARN_AFTER, stall))
-            has_warned = True
-        if is_mostly_stalled and stalled >= timeout:
+            clock.has_warned = True
+        if stall is not None and clock.seconds >= timeout:
             _cancel(gathering)
+            del _CLOCKS[client]  # the next call has as much time
             raise TimeoutError(_stall_message(client, futures, timeout, stall))
         client.sync(_wait, gathering)
+    clock.add(monotonic() - before, None)
     return gathering.result()
 
 
@@ -320,7 +343,7 @@ _NO_WORKERS = "has had no worker for {seconds:g} s. Start workers"
 
 
 async def _find_stall(client):
-    """Why no worker can run tasks, as the end of a sentence; None if one can."""
+    """Why workers can run hardly any tasks, as the end of a sentence; None if they can."""
     try:
         workers = (await client.scheduler.identity())["workers"]
     except OSError:  # the scheduler does not answer
@@ -329,7 +352,8 @@ async def _find_stall(client):
         return _NO_WORKERS
     paused = {address: one for address, one in workers.items() if one["status"] == "paused"}
     counts = [one.get("metrics", {}).get("task_counts", {}) for one in workers.values()]
-    if not paused or any(count.get("executing") for count in counts):
+    is_idle = not any(count.get("executing") for count in counts)
+    if not paused or not (is_idle or 2 * len(paused) >= len(workers)):
         return None
     # Memory that libraries keep for later may be what a worker lacks.
     with contextlib.suppress(Exception):
@@ -349,7 +373,7 @@ def _describe_memory(worker):
 
 
 def _timeout():
-    """Seconds in which no worker can run tasks, after which a wait ends."""
+    """Seconds in which workers can run hardly any tasks, after which a wait ends."""
     import dask
 
     timeout = dask.utils.parse_timedelta(dask.config.get(TIMEOUT, DEFAULT_TIMEOUT))

@@ -8,6 +8,7 @@ from skfair.partitions import is_partitioned
 from skfair.postprocessing._scores import final_step, final_step_features
 from skfair.utils._held_out import share_of_rows
 from skfair.utils._messages import warn
+from skfair.utils._sklearn import first_boosted_leaves
 
 _STORED_ROWS = ("_fit_X", "X_train_", "support_vectors_")
 """Attributes with training samples: of nearest neighbours, Gaussian processes, support vectors."""
@@ -17,6 +18,8 @@ _MIN_SAMPLES = 50
 
 _MIN_LEAVES = 3
 """Leaves of a tree whose sizes show its training data."""
+
+_SAME_LEAVES = "every leaf of a tree has as many samples as in its training"
 
 
 def warn_of_memorized(estimator, cv, X, labels, scores):
@@ -33,6 +36,7 @@ def warn_of_memorized(estimator, cv, X, labels, scores):
     if not sparse.issparse(features):
         sign = sign or _compare_stored_rows(classifier, features)
         sign = sign or _compare_leaves(classifier, features)
+        sign = sign or _compare_boosted_leaves(classifier, features)
     if sign:
         warn(
             f"X looks like the training data of the fitted {type(classifier).__name__}: {sign}. "
@@ -71,8 +75,24 @@ def _compare_leaves(classifier, features):
     counts = np.bincount(tree.apply(features)[drawn], minlength=tree.tree_.node_count)
     is_leaf = tree.tree_.children_left < 0
     if np.array_equal(counts[is_leaf], tree.tree_.weighted_n_node_samples[is_leaf]):
-        return "every leaf of a tree has as many samples as in its training"
+        return _SAME_LEAVES
     return ""
+
+
+def _compare_boosted_leaves(classifier, features):
+    """The same sign for histograms of gradients, whose samples in a leaf have one first score.
+
+    Samples that were held out for early stopping are not in the leaves.
+    """
+    leaves = first_boosted_leaves(classifier)
+    if leaves is None or len(leaves) < _MIN_LEAVES or leaves["count"].sum() != len(features):
+        return ""
+    first = next(classifier.staged_decision_function(features)).reshape(len(features), -1)[:, 0]
+    # Scores have a constant besides. Leaves of equal values, up to rounding, are one.
+    first, values = (np.round(one - one.min(), 9) for one in (first, leaves["value"]))
+    values, positions = np.unique(values, return_inverse=True)
+    trained = np.bincount(positions, leaves["count"], len(values))
+    return _SAME_LEAVES if np.array_equal(np.unique_counts(first).counts, trained) else ""
 
 
 def _count_mistakes(classifier, labels, scores):

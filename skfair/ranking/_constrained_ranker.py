@@ -88,7 +88,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         Mean loss of the pairs and penalty.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance on the pairs trained on; nan if groups were to be
-        compared, but none were passed.
+        compared, but there are no two.
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.

@@ -82,9 +82,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         count from the mean of the target.
     {uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
-        "unconstrained": no groups were passed. "infeasible": the bound is not met. Else "max_iter":
-        the solver stopped before its own test. Else "optimal". ("feasible", a certified model that
-        was moved afterwards, does not occur here.)
+        "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
+        "max_iter": the solver stopped before its own test. Else "optimal". ("feasible", a certified
+        model that was moved afterwards, does not occur here.)
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also

@@ -73,7 +73,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         Mean loss and penalty, for a target of variance one.
     {constraint_violation_, partial_report, uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
-        "unconstrained": no groups were passed. Else "infeasible": the tolerance is not kept. Else
+        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
         "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
         solved kept the tolerance, and a random search on the difference itself found coefficients
         that do. Else "optimal": the last problem solved is certified.

@@ -24,6 +24,7 @@ from skfair.training._network import ConstrainedNetwork
 from skfair.training._outcome import (
     FitProgress,
     Subtask,
+    compares_nothing,
     describe_uncertainty,
     guarantee_attributes,
     status_of,

@@ -83,7 +83,7 @@ objective_ : float
     Mean loss and penalty.
 constraint_violation_ : float
     Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
-    tolerances are kept, nan if groups were to be compared, but none were passed.
+    tolerances are kept, nan if groups were to be compared, but there are no two.
 guarantee_probability_ : float
     Probability, estimated from out-of-fold decisions of fits at the tightened tolerances, with
     which the population keeps the tolerance; nan where ``confidence_level`` is None.

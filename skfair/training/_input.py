@@ -57,7 +57,7 @@ class Training(NamedTuple):
         Units that scores are trained in, in which the positive class has positive scores. (In the
         user's units the second of the ``classes`` has.)
     lacks_groups : bool
-        Whether groups were to be compared, but none were passed: then nothing is constrained.
+        Whether groups were to be compared, but there are no two: then nothing is constrained.
     """
 
     X: np.ndarray

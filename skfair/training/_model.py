@@ -20,6 +20,7 @@ from skfair.training._dependence import warn_of_dependence
 from skfair.training._files import Storable
 from skfair.training._outcome import (
     FitProgress,
+    compares_nothing,
     guarantee_attributes,
     status_of,
     store_fit,
@@ -78,6 +79,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         """Train on checked input, and store the fitted attributes; the problem may be made."""
         if problem is None:
             problem = self._make_problem(training, constraints, weights)
+        lacks_groups = compares_nothing(training, problem.constraint)
+        training = training._replace(lacks_groups=lacks_groups)
         # Without groups there is nothing to guarantee.
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:

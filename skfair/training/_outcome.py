@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.training._input import label_positive
-from skfair.utils._messages import warn
+from skfair.utils._messages import join_names, warn
 
 _NEARLY_EQUAL = 0.1
 """Standard deviation of scores below which ranks depend on tiny differences."""
@@ -42,8 +42,29 @@ def guarantee_attributes(estimator, guarantee, status):
     }
 
 
+def compares_nothing(training, constraints):
+    """Whether no bound constraint of several compares groups; warns if all samples are in one."""
+    samples = training.samples
+    is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
+    # Rows of ranks may come with the first solution.
+    is_free = [
+        is_single if one.statistic == "ranks" else not len(one.rows.lower) for one in constraints
+    ]
+    if training.lacks_groups or not is_free or not all(is_free):
+        return training.lacks_groups
+    if len(samples.groups.names) == 1:
+        names = join_names(dict.fromkeys(one.name for one in constraints))
+        warn(
+            f"All samples are in the group {samples.groups.names[0]!r}: there is nothing "
+            f"to compare by {names}, and the fit is unconstrained. Pass sensitive_features with "
+            "two groups or more, or no constraint.",
+            MissingSensitiveFeaturesWarning,
+        )
+    return True
+
+
 def unconstrained_attributes(report):
-    """Fitted attributes of a fit that lacked the groups to be compared: it certifies nothing."""
+    """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,

@@ -66,6 +66,15 @@ def validate_params(estimator):
     validate_parameter_constraints(estimator._parameter_constraints, params, name)
 
 
+def first_boosted_leaves(classifier):
+    """Leaves of the first tree of a boosting by histograms, as records; None of other models."""
+    trees = getattr(classifier, "_predictors", None)
+    if not isinstance(trees, list) or not hasattr(trees[0][0], "nodes"):
+        return None
+    nodes = trees[0][0].nodes
+    return nodes[nodes["is_leaf"].astype(bool)]
+
+
 def search_error(error):
     """The exception to raise where a search must stop.
 
@@ -132,6 +141,7 @@ __all__ = [
     "can_reuse_listener",
     "check_method_params",
     "check_sample_weight",
+    "first_boosted_leaves",
     "open_listener",
     "safe_indexing",
     "search_error",

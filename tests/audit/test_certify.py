@@ -426,6 +426,32 @@ def test_limits_are_metrics_of_which_scorers_are_made():
     )
 
 
+def test_nothing_is_certified_of_one_group():
+    one = np.full(len(FRESH_GROUP), "a")
+    for constraint in ("demographic_parity", "equalized_odds", DemographicParity(ratio=0.8)):
+        tolerance = None if getattr(constraint, "ratio", None) else 0.3
+        with pytest.raises(ValueError, match="needs two groups to be compared"):
+            certify_held_out(tolerance=tolerance, constraint=constraint, sensitive_features=one)
+    loss = certify_held_out(
+        tolerance=None, constraint=BoundedGroupLoss(2.0), sensitive_features=one
+    )
+    assert loss.certified
+
+
+def test_features_of_other_samples_are_refused():
+    limit = limit_metric(ConditionalDemographicParity(0))
+    features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
+    weights = np.arange(len(labels)) > 0
+    limits = [
+        limit(FRESH[1], labels, sensitive_features=FRESH_GROUP, X=X)
+        for X in (features, features.tolist())
+    ]
+    assert limits[0] == limits[1]
+    for other in (features[1:], np.r_[features, features]):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            limit(FRESH[1], labels, sensitive_features=FRESH_GROUP, X=other, sample_weight=weights)
+
+
 def test_certificates_print_as_sentences():
     assert str(certify_held_out(tolerance=0.5)).startswith(
         "Certified: the gap is at most 0.5 (50 percentage"

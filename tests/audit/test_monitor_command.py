@@ -106,6 +106,7 @@ def test_errors_about_options_are_one_sentence(path, capsys, more, match):
         run(path, *more)
     error = capsys.readouterr().err
     assert any(one in error for one in match.split("|")) and error.count("\n") == 1
+    assert "---" not in error
     assert not path.with_suffix(".html").exists()
 
 
@@ -283,3 +284,11 @@ def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
 def test_without_run_length_the_page_states_the_error_of_one_alarm(path):
     page = run(path, "--run-length", "none")
     assert "An alarm is raised at most once" in page and "false alarm in" not in page
+
+
+def test_nothing_is_said_of_the_gap_before_a_sample_is_counted(tmp_path, capsys):
+    path = write_log(tmp_path, 2, **known_until("2026-02-28"))
+    read_results(path, "--target", "late", "--delay", "400 days")
+    text = capsys.readouterr().out
+    assert "No sample is counted yet after 2 batches, from 2026-01-01 to 2026-02-01" in text
+    assert "gap is" not in text and "are not counted yet" in text

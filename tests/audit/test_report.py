@@ -357,7 +357,7 @@ def test_uneven_weights_warn_once():
 
 def test_a_report_of_one_group_has_no_gaps():
     report = make_report(sensitive_features=["all"] * N)
-    assert "No two groups" in report.findings[1]
+    assert " in 1 group by " in report.findings[0] and "No two groups" in report.findings[1]
     report.to_html()
 
 

@@ -68,8 +68,6 @@ def test_a_missing_field_is_named_at_any_depth(number):
     fields = [(one, name) for one in objects(damaged) for name in one]
     content, name = fields[number]
     del content[name]
-    if content.keys() <= DemographicParity().get_params().keys():
-        return  # parameters of a constraint have defaults
     with pytest.raises(ValueError, match=f"must have the fields .*{name}"):
         GapMonitor.from_json(json.dumps(damaged))
 

@@ -297,21 +297,64 @@ def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeyp
     assert isinstance(error, TimeoutError) and "has paused 1 of its workers" in str(error)
 
 
+def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, monkeypatch):
+    """Each pass loses two seconds and ends, as with workers that free memory by and by."""
+    _, client = small_cluster
+    clock, checks = [0.0], []
+
+    async def find_stall(client):
+        checks.append(None)
+        clock[0] += len(checks) <= 2
+        if len(checks) == 2:
+            RELEASED.set()
+        return "has paused 1 of its 2 workers"
+
+    def wait():
+        RELEASED.clear()
+        checks.clear()
+        return run_with_timeout(_dask.gather, client, [client.submit(await_release, pure=False)])
+
+    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_dask, "_timeout", lambda: 4.5)
+    assert wait() == wait() == [True]
+    error = wait()
+    assert isinstance(error, TimeoutError) and "paused 1 of its 2 workers" in str(error)
+    RELEASED.set()
+    # The next call has its own time.
+    assert wait() == [True]
+
+
+def test_progress_takes_back_a_quarter_of_its_time():
+    clock = _dask._StallClock()
+    clock.add(10.0, "has paused 1 of its 2 workers")
+    clock.add(20.0, None)
+    assert clock.seconds == 5.0
+    clock.add(21.0, None)
+    assert clock.seconds == 0.0
+
+
 def test_a_paused_worker_stalls_nothing_while_another_task_runs(small_cluster, impatient):
     cluster, client = small_cluster
     stored = client.submit(draw_list, 0, pure=False)
     running = client.submit(await_release, pure=False)
     client.gather(stored)
     heartbeat = {"status": "paused", "metrics": {"task_counts": {"executing": 1}}}
+    others = ["second", "third"]
     RELEASED.clear()
 
     async def identity():
         RELEASED.set()
-        return {"workers": {"paused": heartbeat, "other": {"status": "running"}}}
+        running = {name: {"status": "running"} for name in others}
+        return {"workers": {"paused": heartbeat, **running}}
 
     assert client.sync(find_stall_of, identity) is None
     assert run_with_timeout(client.gather, running)
+    # No task runs, or half of the workers are paused.
     heartbeat["metrics"]["task_counts"] = {}
+    assert "paused 1 of its 3 workers" in client.sync(find_stall_of, identity)
+    heartbeat["metrics"]["task_counts"] = {"executing": 1}
+    others.remove("third")
     assert "paused 1 of its 2 workers" in client.sync(find_stall_of, identity)
 
 

@@ -5,10 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.frozen import FrozenEstimator
@@ -27,6 +29,7 @@ SHOW = {
     "forest of few leaves": RandomForestClassifier(10, min_samples_leaf=20, random_state=0),
     "extra trees": ExtraTreesClassifier(10, max_features=None, random_state=0),
     "boosted trees": GradientBoostingClassifier(n_estimators=5, random_state=0),
+    "boosted histograms": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=10),
     "tree": TREE,
     "bagged trees": BaggingClassifier(TREE, random_state=0),
     "neighbours": KNeighborsClassifier(20),
@@ -95,11 +98,12 @@ def test_frames_bags_of_columns_and_classes_without_trees_pass(data):
     assert not messages(wrap(LogisticRegression().fit(X, y), cv="prefit"), X, y, groups)
 
 
-def test_three_classes_are_compared_too(data):
+@pytest.mark.parametrize("name", ["forest", "boosted histograms"])
+def test_three_classes_are_compared_too(data, name):
     X, y, groups = data
     y = y + (X[:, 1] > 0.7)
-    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
-    assert len(messages(wrap(forest, cv="prefit"), X, y, groups)) == 1
+    fitted = clone(SHOW[name]).fit(X, y)
+    assert len(messages(wrap(fitted, cv="prefit"), X, y, groups)) == 1
 
 
 def test_the_postprocessor_warns_as_well(data):

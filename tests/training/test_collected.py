@@ -165,6 +165,13 @@ def test_partitions_may_be_empty_or_lack_groups_and_classes(client):
     np.testing.assert_allclose(partitioned.coef_, fit_model(X, y, sex, **SMOOTH).coef_, rtol=1e-6)
 
 
+def test_data_of_empty_partitions_alone_are_refused():
+    X, y, sex, _ = draw()
+    empty = [da.from_array(column[:0], chunks=1) for column in (X, y, sex)]
+    with pytest.raises(ValueError, match="all partitions are empty. Check the filter"):
+        fit_model(*empty)
+
+
 @pytest.mark.parametrize("column", ["X", "y", "sex"])
 def test_the_error_about_missing_values_names_the_partition(client, column):
     X, y, sex, _ = draw()

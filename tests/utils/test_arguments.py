@@ -12,6 +12,7 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.constraints import BoundedGroupLoss, DemographicParity
+from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
 from skfair.utils._arguments import _PLACES, explain_arguments
 
@@ -29,6 +30,7 @@ from skfair.utils._arguments import _PLACES, explain_arguments
         (PartialParityPostprocessor, "sensitive_features", "is passed to fit"),
         (DemographicParity, "difference_bound", "pass twice the number as tolerance"),
         (BoundedGroupLoss, "tolerance", "parameter of the estimator"),
+        (GapMonitor, "attributes", r"DemographicParity\(attributes='each'\)"),
     ],
 )
 def test_an_argument_of_another_place_is_sent_there(make, argument, place):

@@ -107,7 +107,15 @@ def test_graphs_of_networkx_become_matrices():
         model.fit(graph, sensitive_features=[0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("model", [ConstrainedERMClassifier(), ConstrainedClassifierCV()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedERMClassifier(),
+        ConstrainedClassifierCV(),
+        FairKMeans(2),
+        FairSpectralClustering(2),
+    ],
+)
 def test_the_name_of_a_column_is_no_column(model):
     with pytest.raises(ValueError, match=r"sensitive_features=X\['sex'\]. Leave it out of X"):
         model.fit(TEXT, [0, 1], sensitive_features="sex")

@@ -37,7 +37,7 @@ from skfair.groups import (
     find_first_rows,
     refuse_continuous_attributes,
 )
-from skfair.partitions import is_partitioned, partitions_of
+from skfair.partitions import check_alignment, is_partitioned, partitions_of
 from skfair.utils._features import check_finite_squares, explain_conversion
 
 
@@ -156,6 +156,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         return _check_partitioned(estimator, X, sensitive_features, sample_weight)
     # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
     passed = X
+    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
         X = check_array(
             X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator

@@ -34,7 +34,7 @@ from skfair.groups import (
     refuse_continuous_attributes,
 )
 from skfair.metrics import normalized_cut
-from skfair.partitions import is_partitioned
+from skfair.partitions import check_alignment, is_partitioned
 from skfair.utils._balance import count_table, data_balance
 from skfair.utils._features import explain_conversion
 
@@ -155,6 +155,7 @@ def check_problem(estimator, X, sensitive_features):
         return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
     # Rows and groups in memory.
     formats, passed = False if has_landmarks else "csr", X
+    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
         X = check_array(
             X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator
