@@ -32,12 +32,13 @@ from skfair.groups import (
     Groups,
     GroupSummary,
     Summary,
+    check_alignment,
     check_samples,
     encode_block,
     find_first_rows,
     refuse_continuous_attributes,
 )
-from skfair.partitions import check_alignment, is_partitioned, partitions_of
+from skfair.partitions import is_partitioned, partitions_of
 from skfair.utils._features import check_finite_squares, explain_conversion
 
 
