@@ -18,7 +18,7 @@ from skfair.monitoring._settings import check_settings, parameters
 from skfair.monitoring._state import State, step
 from skfair.monitoring._times import check_time, restore_times, to_point
 from skfair.partitions import load_rows
-from skfair.utils._arguments import ExplainsArguments
+from skfair.utils._arguments import explain_arguments
 from skfair.utils._messages import join_names
 from skfair.utils._types import Label, MatrixLike
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
-class GapMonitor(ExplainsArguments, BaseEstimator):
+class GapMonitor(BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
     A fixed-sample test or interval errs more and more often the more often it is read: of 24
@@ -170,6 +170,11 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
     >>> monitor.since_
     7
     """
+
+    def __new__(cls, *args, **kwargs):
+        """Explain arguments of other places before ``__init__`` refuses them."""
+        explain_arguments(cls, kwargs)
+        return super().__new__(cls)
 
     def __init__(
         self,
