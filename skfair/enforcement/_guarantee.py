@@ -124,7 +124,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
     folds = _Folds(constraint, make_fit, first, clusters)
     rounds = [folds.evaluate(target, clusters)]
-    while rounds[-1].is_promising(confidence) and len(rounds) < _MAX_ROUNDS:
+    while rounds[-1].can_become_certain(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
         target = latest.lower(excess, _slopes(rounds))
@@ -261,7 +261,7 @@ class _Evidence:
         """
         return bool((excess > self.training - self.floors)[self.is_smooth].any())
 
-    def is_promising(self, level):
+    def can_become_certain(self, level):
         """Whether the probability is below a level, and would not be if the gaps were 0."""
         if self.probability >= level:
             return False
