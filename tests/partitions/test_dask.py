@@ -152,6 +152,15 @@ def during_a_wait(monkeypatch, action):
     monkeypatch.setattr(_dask, "_find_stall", find_stall)
 
 
+@pytest.fixture
+def interruptible():
+    """Let SIGINT raise: a process that a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_cancels_what_was_submitted(client, monkeypatch):
     partitions, cancelled = on_workers(client, 20), []
     main = threading.get_ident()
