@@ -2,7 +2,7 @@ r"""Smooth surrogates of the decision :math:`1[s > 0]`."""
 
 import numpy as np
 
-from skfair._kernels import codes
+from skfair._kernels.codes import RAMP, SIGMOID, STEP
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
@@ -18,7 +18,7 @@ class Step(ScoreFunction):
     array([0., 0., 1.])
     """
 
-    _code, _uses_blocks = codes.STEP, False
+    _code, _uses_blocks = STEP, False
 
     def _evaluate(self, scores):
         value = (scores > 0).astype(np.float64)
@@ -41,7 +41,7 @@ class Sigmoid(ScoreFunction):
     array([0.25])
     """
 
-    _code = codes.SIGMOID
+    _code = SIGMOID
 
     def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
@@ -69,7 +69,7 @@ class Ramp(ScoreFunction):
     array([0.  , 0.75, 1.  ])
     """
 
-    _code = codes.RAMP
+    _code = RAMP
 
     def __init__(self, width: float = 1.0):
         self.width = width

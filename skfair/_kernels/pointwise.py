@@ -7,7 +7,8 @@ from math import factorial
 
 import numpy as np
 
-from skfair._kernels import codes, deferred_helper, inline_helper
+from skfair._kernels.codes import ABSOLUTE, LOGISTIC, RAMP, SCORE, SIGMOID, SQUARED, SQUARED_HINGE, STEP
+from skfair._kernels import deferred_helper, inline_helper
 
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """Two numbers whose sum is log(2); small integers times the first one are exact."""
@@ -27,7 +28,7 @@ _ATANH = np.array([2.0 / (2 * k + 1) for k in range(16, -1, -1)])
 @deferred_helper
 def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
     """Value, slope and curvature of the first n scores, written into buffers."""
-    if code == codes.LOGISTIC:
+    if code == LOGISTIC:
         for i in range(n):
             value[i] = abs(target[i] * scores[i])
         _exponentials(value, n, slope, curvature)
@@ -36,7 +37,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
             p_other = (decay if margin > 0.0 else 1.0) / (1.0 + decay)
             value[i] = _log1p(decay) + max(0.0, -margin)
             slope[i], curvature[i] = -target[i] * p_other, p_other * (1.0 - p_other)
-    elif code == codes.SIGMOID:
+    elif code == SIGMOID:
         for i in range(n):
             value[i] = abs(scores[i] / width)
         _exponentials(value, n, slope, curvature)
@@ -45,18 +46,18 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
             value[i] = (1.0 if scores[i] > 0.0 else decay) / (1.0 + decay)
             slope[i] = value[i] * (1.0 - value[i]) / width
             curvature[i] = slope[i] * (1.0 - 2.0 * value[i]) / width
-    elif code == codes.RAMP:
+    elif code == RAMP:
         for i in range(n):
             height = scores[i] / width + 0.5
             value[i], curvature[i] = min(max(height, 0.0), 1.0), 0.0
             slope[i] = (1.0 if 0.0 < height < 1.0 else 0.0) / width
-    elif code == codes.STEP:
+    elif code == STEP:
         for i in range(n):
             value[i], slope[i], curvature[i] = 1.0 if scores[i] > 0.0 else 0.0, 0.0, 0.0
-    elif code == codes.SCORE:
+    elif code == SCORE:
         for i in range(n):
             value[i], slope[i], curvature[i] = scores[i], 1.0, 0.0
-    elif code == codes.SQUARED or code == codes.ABSOLUTE:
+    elif code == SQUARED or code == ABSOLUTE:
         _real_losses(code, width, scores, target, n, value, slope, curvature)
     else:
         _hinge_losses(code, width, scores, target, n, value, slope, curvature)
@@ -65,7 +66,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
 @deferred_helper
 def _real_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared loss is a parabola everywhere, the absolute one within its width.
-    is_parabola = code == codes.SQUARED
+    is_parabola = code == SQUARED
     width, end = (1.0, np.inf) if is_parabola else (width, width)
     offset, steepest = (0.0, np.inf) if is_parabola else (width / 2.0, 1.0)
     for i in range(n):
@@ -79,7 +80,7 @@ def _real_losses(code, width, scores, target, n, value, slope, curvature):
 @deferred_helper
 def _hinge_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared hinge is a parabola up to margin 1, the hinge within its width.
-    width, end = (1.0, np.inf) if code == codes.SQUARED_HINGE else (width, width)
+    width, end = (1.0, np.inf) if code == SQUARED_HINGE else (width, width)
     for i in range(n):
         shortfall = 1.0 - target[i] * scores[i]
         shortfall = 0.0 if shortfall <= 0.0 else shortfall

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import codes
+from skfair._kernels.codes import ABSOLUTE, HINGE, LOGISTIC, SQUARED, SQUARED_HINGE
 
 _BLOCK = 1 << 16
 """Scores evaluated at a time, so that intermediate arrays stay in the cache."""
@@ -139,7 +139,7 @@ class LogisticLoss(ScoreFunction):
     array([-0.5])
     """
 
-    _code = codes.LOGISTIC
+    _code = LOGISTIC
 
     def _evaluate(self, scores, target):
         margins = target * scores
@@ -161,7 +161,7 @@ class SquaredHingeLoss(ScoreFunction):
     array([0.5, 0. ])
     """
 
-    _code = codes.SQUARED_HINGE
+    _code = SQUARED_HINGE
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
@@ -186,7 +186,7 @@ class HingeLoss(ScoreFunction):
     array([0.95, 0.  ])
     """
 
-    _code = codes.HINGE
+    _code = HINGE
 
     def __init__(self, width: float = 0.1):
         self.width = width
@@ -210,7 +210,7 @@ class SquaredLoss(ScoreFunction):
     array([0.5, 4.5])
     """
 
-    _code = codes.SQUARED
+    _code = SQUARED
 
     def _evaluate(self, scores, target):
         residual = scores - target
@@ -232,7 +232,7 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    _code = codes.ABSOLUTE
+    _code = ABSOLUTE
 
     def __init__(self, width: float = 0.1):
         self.width = width

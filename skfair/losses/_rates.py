@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import codes
+from skfair._kernels.codes import SCORE
 from skfair.losses._pointwise import Pointwise, kernel_code
 
 SELECTED = (1.0, 1.0, 0.0, 0.0)
@@ -34,7 +34,7 @@ def mean_score(scores, target):
 def kernel_rate(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is mean_score:
-        return codes.SCORE, 1.0, False
+        return SCORE, 1.0, False
     if getattr(rate, "func", None) is not count_decisions:
         code, table = kernel_code(rate), None
     else:  # of a table and a surrogate, by `functools.partial`

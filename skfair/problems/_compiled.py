@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels import codes
+from skfair._kernels.codes import STEP
 from skfair.losses import kernel_code, kernel_rate
 
 
@@ -130,7 +130,7 @@ class CompiledBlock:
         """Share in the errors and means at the ends of the bins of lines, as `count_bins`."""
         from skfair._kernels.linear_pass import count_lines
 
-        if self._exact is None or (self._exact[3] != codes.STEP).any():
+        if self._exact is None or (self._exact[3] != STEP).any():
             return None
         model = self.block.model
         lines = zip(*map(model.coefficients, directions), strict=True)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels import codes
+from skfair._kernels.codes import HINGE, LOGISTIC
 from skfair._kernels.linear_pass import (
     count_block,
     count_lines,
@@ -212,7 +212,7 @@ def test_codes_are_those_of_a_class_itself():
         def _evaluate(self, scores, target):
             return super()._evaluate(2.0 * scores, target)
 
-    assert kernel_code(LogisticLoss()) == (codes.LOGISTIC, 1.0)
-    assert kernel_code(HingeLoss(0.3)) == (codes.HINGE, 0.3)
+    assert kernel_code(LogisticLoss()) == (LOGISTIC, 1.0)
+    assert kernel_code(HingeLoss(0.3)) == (HINGE, 0.3)
     assert kernel_code(CustomLoss()) is None and kernel_code(abs) is None
     assert kernel_code(HingeLoss(-1.0)) is None  # its call raises the error
