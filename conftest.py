@@ -13,7 +13,7 @@ NEED = {
         ROOT / "doc" / "large_data.rst",
         ROOT / "skfair" / "partitions" / "_collections.py",
         ROOT / "skfair" / "partitions" / "_dask.py",
-        ROOT / "skfair" / "groups" / "_duplicates.py",
+        ROOT / "skfair" / "groups" / "_samples.py",
     ),
 }
 """Examples that need an optional package, by its name."""

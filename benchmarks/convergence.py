@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair.plotting._style import COLORS
+from skfair.plotting._display import COLORS
 from skfair.solvers import Iterate, StochasticSolver, estimate_multipliers, kkt_residual
 
 ACTIVE = 1e-3

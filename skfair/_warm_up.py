@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 
-from skfair._kernels import announce_compilation, is_kernel
-from skfair._kernels._interpreted import compile_at_once
+from skfair._kernels import announce_compilation, compile_at_once, is_kernel
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor

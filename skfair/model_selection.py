@@ -10,8 +10,7 @@ from scipy.special import stdtrit
 
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
-from skfair.utils._messages import warn
-from skfair.utils._tolerance import check_tolerance
+from skfair.utils._checks import check_tolerance, warn
 
 __all__ = ["best_subject_to"]
 

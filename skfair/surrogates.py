@@ -2,7 +2,7 @@ r"""Smooth surrogates of the decision :math:`1[s > 0]`."""
 
 import numpy as np
 
-from skfair._kernels.codes import RAMP, SIGMOID, STEP
+from skfair._kernels import RAMP, SIGMOID, STEP
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]

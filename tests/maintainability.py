@@ -117,11 +117,10 @@ def largest(lengths):
     return f"{lengths[name]} ({name})"
 
 
-def _is_docstring(node, path):
-    """Whether a node is a docstring, or in a file ``_docstrings.py`` a text of docstrings."""
-    if path.name == "_docstrings.py" and isinstance(node, ast.Constant):
-        return node.end_lineno > node.lineno
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _is_text(node):
+    """Whether a node is a docstring, or assigns a text of several lines to a name."""
+    is_one = isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Constant)
+    return is_one and (isinstance(node, ast.Expr) or node.end_lineno > node.lineno)
 
 
 def line_kinds():
@@ -129,11 +128,7 @@ def line_kinds():
     kinds = Counter()
     for path, tree in trees():
         docstrings = set().union(
-            *(
-                range(node.lineno, node.end_lineno + 1)
-                for node in ast.walk(tree)
-                if _is_docstring(node, path)
-            )
+            *(range(node.lineno, node.end_lineno + 1) for node in ast.walk(tree) if _is_text(node))
         )
         kinds["code"] += len(_code_lines(path) - docstrings)
         kinds["docstring"] += len(docstrings)

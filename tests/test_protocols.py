@@ -24,9 +24,8 @@ from skfair.constraints import (
     SmoothConstraint,
 )
 from skfair.constraints._bound import BoundConstraint
-from skfair.constraints.partial._bound import BoundPartialParity
-from skfair.constraints.partial._pairs import PairRows
-from skfair.constraints.partial._shares import ShareRows
+from skfair.constraints._partial_bound import BoundPartialParity
+from skfair.constraints._partial_rows import PairRows, ShareRows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import (

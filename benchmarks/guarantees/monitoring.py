@@ -14,16 +14,16 @@ from benchmarks.tables import Check, Report
 from skfair.inference import wilson
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
-from skfair.monitoring._evidence import (
+from skfair.monitoring._monitor import check_settings, parameters
+from skfair.monitoring._state import (
     CellEvidence,
+    Differences,
     GapEvidence,
     change_evidence,
     gap_limits,
     log_evidence_against,
     log_mean,
 )
-from skfair.monitoring._hypotheses import Differences
-from skfair.monitoring._settings import check_settings, parameters
 
 try:
     import ville

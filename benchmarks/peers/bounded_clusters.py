@@ -11,9 +11,9 @@ from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster import FairKMeans
-from skfair.cluster._requirements import ClusterRequirements
-from skfair.cluster.kmeans._dual import fair_assignment
-from skfair.cluster.kmeans._local_search import round_off
+from skfair.cluster._base import ClusterRequirements
+from skfair.cluster.kmeans._assignment import fair_assignment
+from skfair.cluster.kmeans._homotopy import round_off
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 

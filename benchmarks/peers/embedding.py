@@ -6,11 +6,14 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
+from skfair.cluster.spectral._eigen_solvers import (
+    NormalizedAffinity,
+    RBFAffinity,
+    norm_of_laplacian,
+)
 from skfair.cluster.spectral._fair_embedding import embed, fair_embedding
-from skfair.cluster.spectral._literature import norm_of_laplacian
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.groups import check_groups
-from skfair.utils._graph import group_constraint
+from skfair.utils._arrays import group_constraint
 
 DEFAULT = "default"
 DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]

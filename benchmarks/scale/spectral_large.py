@@ -18,7 +18,7 @@ from benchmarks.subprocesses import peak_gigabytes, run_module
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import FairSpectralClustering, RBFAffinity, fair_embedding
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.datasets import make_fair_blobs
 from skfair.groups import check_groups
 from skfair.metrics import normalized_cut

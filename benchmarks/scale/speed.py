@@ -7,7 +7,7 @@ from benchmarks.kmeans_cases import REAL, problem
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
-from skfair.cluster.kmeans._alternating_run import alternating_front
+from skfair.cluster.kmeans._alternating import alternating_front
 
 N_CHILDREN = 1000
 

@@ -1,39 +1,343 @@
-"""The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
-
-With squared distances ``D`` (clusters first) and ratios ``b`` the linear programme ::
-
-    min  sum_p w_p sum_k D[k, p] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
-    s.t. n[k, i] >= b[i, j] n[k, j]          for every cluster k and ordered pair of groups i, j
-         R n[k] <= r                  for every cluster k and the rows of the limits
-
-has the concave dual ::
-
-    L(y, z) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)]) - sum_k r' z[k]
-
-in one multiplier ``y[k, i, j] >= 0`` per pair and one, ``z[k] >= 0``, per row, with
-``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + (R' z[k])[i]``. Any multipliers that are
-not negative bound the cost from below.
-
-With several attributes the pairs are those within an attribute (``b`` is 0 for others), and the
-offsets of all groups of a sample are added up.
-"""
+"""Kernels of fair assignment: its dual, transport to required counts, paths to more balance."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import jit
-from skfair._kernels._interpreted import interpret_at_first
-from skfair._kernels.fair_duals import (
-    Multipliers,
-    fill_intersection_offsets,
-    fill_offsets,
-    group_kkt_residual,
-    list_free_multipliers,
-    newton_direction,
-    store_multipliers,
-    sum_intersections,
+from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first, jit
+from skfair._kernels.kmeans import change, distance, move
+from skfair._kernels.limits import (
+    binding_groups,
+    extreme_groups,
+    is_in,
+    is_single,
+    ratio,
+    ratio_after,
+    row_change,
+    row_value,
+    rows_allow,
 )
+
+# The multipliers of a fair assignment, and the Newton step that improves them.
+#
+# See `skfair._kernels.fair_assignment` for the dual. Few multipliers are positive. A step works on
+# a list of these and of the violated constraints (an active set), so that many groups cost little.
+
+
+MAX_CG_ITER = 100
+CG_TOLERANCE = 1e-3
+MAX_STOPS = 3  # times per step that multipliers are fixed at 0 and the others solved for again
+ROW = -1  # in place of the first group: the second is the number of a row of the limits
+
+
+class Multipliers(NamedTuple):
+    """Non-negative multipliers of the constraints."""
+
+    ratios: np.ndarray  # (n_clusters, n_groups, n_groups) of n[k, i] >= b[i, j] n[k, j]
+    rows: np.ndarray  # (n_clusters, n_rows) of the rows of the limits
+
+
+class FreeMultipliers(NamedTuple):
+    """The constraints whose multipliers a step may change; the arrays may be longer."""
+
+    n_rows: int
+    cells: np.ndarray  # (n_rows, 3) cluster, groups i and j; i < 0: row j of the limits
+    values: np.ndarray  # (n_rows,) multipliers
+    violations: np.ndarray  # (n_rows,) the gradient of the dual
+
+
+@deferred_helper
+def fill_offsets(multipliers, ratios, limits, offsets):
+    """Offset of cluster k for members of group i (formula in `fair_assignment`)."""
+    ratio_multipliers, row_multipliers = multipliers
+    n_clusters, n_groups = offsets.shape
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            offsets[k, i] = 0.0
+        for i in range(n_groups):
+            for j in range(n_groups):
+                offsets[k, i] -= ratio_multipliers[k, i, j]
+                offsets[k, j] += ratios[i, j] * ratio_multipliers[k, i, j]
+        for r in range(limits.bounds.size):
+            for i in range(n_groups):
+                offsets[k, i] += limits.rows[r, i] * row_multipliers[k, r]
+
+
+@deferred_helper
+def fill_intersection_offsets(offsets, intersections, by_intersection):
+    """Offset of cluster k for samples of an intersection: the sum over its groups."""
+    for k in range(offsets.shape[0]):
+        for c in range(intersections.shape[0]):
+            by_intersection[k, c] = 0.0
+            for a in range(intersections.shape[1]):
+                by_intersection[k, c] += offsets[k, intersections[c, a]]
+
+
+@deferred_helper
+def sum_intersections(by_intersection, intersections, by_group):
+    """The transpose of `fill_intersection_offsets`: sums of a group over its intersections."""
+    by_group[:] = 0.0
+    for k in range(by_group.shape[0]):
+        for c in range(intersections.shape[0]):
+            for a in range(intersections.shape[1]):
+                by_group[k, intersections[c, a]] += by_intersection[k, c]
+
+
+@deferred_helper
+def _mark_extremes(counts, scales, is_smallest, is_largest):
+    """Mark the smallest and the largest group of a cluster in every scale."""
+    is_smallest[:], is_largest[:] = False, False
+    for s in range(scales.shape[0]):
+        i, j = extreme_groups(counts, scales[s])
+        is_smallest[i], is_largest[j] = True, True
+
+
+@deferred_helper
+def list_free_multipliers(multipliers, counts, limits, ratios):
+    """The constraints whose multipliers a step may change, and the violation of each.
+
+    Multipliers are free if they are positive or their constraint is violated. Of the violated
+    ratios only those with the smallest or the largest group of a cluster are free: they imply the
+    others.
+    """
+    ratio_multipliers, row_multipliers = multipliers
+    n_clusters, n_groups = counts.shape
+    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.bounds.size)
+    cells, values, violations = (
+        np.empty((capacity, 3), np.int64),
+        np.empty(capacity),
+        np.empty(capacity),
+    )
+    is_smallest, is_largest = np.empty(n_groups, np.bool_), np.empty(n_groups, np.bool_)
+    n = 0
+    for k in range(n_clusters):
+        _mark_extremes(counts[k], limits.scales, is_smallest, is_largest)
+        for i in range(n_groups):
+            for j in range(n_groups):
+                value, violation = (
+                    ratio_multipliers[k, i, j],
+                    ratios[i, j] * counts[k, j] - counts[k, i],
+                )
+                if i != j and (
+                    value > 0.0 or ((is_smallest[i] or is_largest[j]) and violation > 0.0)
+                ):
+                    cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
+                    values[n], violations[n] = value, violation
+                    n += 1
+        for r in range(limits.bounds.size):
+            value = row_multipliers[k, r]
+            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+            if value > 0.0 or violation > 0.0:
+                cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW, r
+                values[n], violations[n] = value, violation
+                n += 1
+    return FreeMultipliers(n, cells, values, violations)
+
+
+@inline_helper
+def _total(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@deferred_helper
+def fill_row_offsets(rows, values, ratios, limits, offsets):
+    """The same as `fill_offsets`, from the values of the free rows and in the same order."""
+    n_clusters, n_groups = offsets.shape
+    for k in range(n_clusters):
+        for g in range(n_groups):
+            offsets[k, g] = 0.0
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            offsets[k, i] -= values[r]
+            offsets[k, j] += ratios[i, j] * values[r]
+        else:
+            for g in range(n_groups):
+                offsets[k, g] += limits.rows[j, g] * values[r]
+
+
+@deferred_helper
+def _apply_hessian(direction, rows, density, ratios, limits, shift, result):
+    """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
+
+    If the offset of cluster k for intersection c rises by one, ``density[c, k].sum()`` members
+    leave, ``density[c, k, l]`` of them for cluster l: a graph Laplacian per intersection, between
+    the map from multipliers to offsets and its transpose.
+    """
+    (n_intersections, n_clusters, _), n_groups = density.shape, ratios.shape[0]
+    offsets, by_intersection = (
+        np.empty((n_clusters, n_groups)),
+        np.empty((n_clusters, n_intersections)),
+    )
+    leaving_by_group, leaving = (
+        np.empty((n_clusters, n_groups)),
+        np.empty((n_clusters, n_intersections)),
+    )
+    # Multipliers to offsets, offsets to weight that leaves, weight to constraints.
+    fill_row_offsets(rows, direction, ratios, limits, offsets)
+    fill_intersection_offsets(offsets, limits.intersections, by_intersection)
+    for c in range(n_intersections):
+        for k in range(n_clusters):
+            leaving[k, c] = 0.0
+            for l in range(n_clusters):  # noqa: E741
+                leaving[k, c] += density[c, k, l] * (by_intersection[k, c] - by_intersection[l, c])
+    sum_intersections(leaving, limits.intersections, leaving_by_group)
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            change = ratios[i, j] * leaving_by_group[k, j] - leaving_by_group[k, i]
+        else:
+            change = row_value(limits.rows[j], leaving_by_group[k])
+        result[r] = change + shift * direction[r]
+
+
+@deferred_helper
+def _mean_diagonal(rows, density, ratios, limits):
+    """Mean of the diagonal of the matrix of `_apply_hessian`.
+
+    A cluster with an active row of the limits gets at least the average tie weight: without any
+    ties no step would be short enough, and the ascent would stop.
+    """
+    (n_intersections, n_clusters, _), intersections = density.shape, limits.intersections
+    by_intersection, ties = (
+        np.empty((n_clusters, n_intersections)),
+        np.empty((n_clusters, ratios.shape[0])),
+    )
+    for c in range(n_intersections):
+        for k in range(n_clusters):
+            by_intersection[k, c] = _total(density[c, k])
+    sum_intersections(by_intersection, intersections, ties)
+    average = total = 0.0
+    for k in range(n_clusters):
+        average += _total(by_intersection[k]) / n_clusters
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
+        else:
+            squares = weighted = 0.0
+            for c in range(n_intersections):
+                change = row_change(limits, j, c)
+                squares += change * change
+                weighted += change * change * by_intersection[k, c]
+            total += max(weighted, squares / n_intersections * average)
+    return total / max(rows.n_rows, 1)
+
+
+@deferred_helper
+def newton_direction(rows, ratios, limits, density, ridge):
+    """Newton direction on the free multipliers, and the increase of the dual that it predicts.
+
+    Multipliers that would become negative are fixed at 0, and the others are solved for again.
+    """
+    direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
+    shift = ridge * _mean_diagonal(rows, density, ratios, limits) + 1e-300
+    for _ in range(MAX_STOPS):
+        _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction)
+        # Fix multipliers that would become negative.
+        n_stopped = 0
+        for r in range(rows.n_rows):
+            if rows.values[r] + direction[r] < 0.0:
+                direction[r] = -rows.values[r]
+                is_free[r] = False
+                n_stopped += 1
+        if n_stopped == 0:
+            break
+    # Gain of the quadratic model.
+    image, gain = np.empty(rows.n_rows), 0.0
+    _apply_hessian(direction, rows, density, ratios, limits, 0.0, image)
+    for r in range(rows.n_rows):
+        gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
+    return direction, gain
+
+
+@deferred_helper
+def _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction):
+    """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
+    n_rows = rows.n_rows
+    residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    _apply_hessian(direction, rows, density, ratios, limits, shift, image)
+    # Residual of the start.
+    norm = goal = 0.0
+    for r in range(n_rows):
+        residual[r] = search[r] = (rows.violations[r] - image[r]) if is_free[r] else 0.0
+        norm += residual[r] * residual[r]
+        bound = CG_TOLERANCE * rows.violations[r]
+        goal += bound * bound
+    for _ in range(MAX_CG_ITER):
+        if norm <= goal:
+            break
+        _apply_hessian(search, rows, density, ratios, limits, shift, image)
+        # Step along the search direction, new residual, conjugate direction.
+        curvature, previous = 0.0, norm
+        for r in range(n_rows):
+            curvature += search[r] * image[r]
+        step, norm = previous / curvature, 0.0
+        for r in range(n_rows):
+            if is_free[r]:
+                direction[r] += step * search[r]
+                residual[r] -= step * image[r]
+                norm += residual[r] * residual[r]
+        for r in range(n_rows):
+            search[r] = residual[r] + norm / previous * search[r]
+
+
+@deferred_helper
+def store_multipliers(rows, values, multipliers):
+    """Write the multipliers of the free rows, in place."""
+    ratio_multipliers, row_multipliers = multipliers
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            ratio_multipliers[k, i, j] = values[r]
+        else:
+            row_multipliers[k, j] = values[r]
+
+
+@deferred_helper
+def group_kkt_residual(multipliers, counts, limits, ratios):
+    """Maximum violation of feasibility or of complementary slackness, in units of weight."""
+    ratio_multipliers, row_multipliers = multipliers
+    worst = 0.0
+    n_clusters, n_groups, _ = ratio_multipliers.shape
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j:
+                    worst = max(worst, violation)
+                    if ratio_multipliers[k, i, j] > 0.0:
+                        worst = max(worst, -violation)
+        for r in range(limits.bounds.size):
+            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+            worst = max(worst, violation)
+            if row_multipliers[k, r] > 0.0:
+                worst = max(worst, -violation)
+    return worst
+
+
+# The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
+#
+# With squared distances ``D`` (clusters first) and ratios ``b`` the linear programme ::
+#
+#     min  sum_p w_p sum_k D[k, p] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
+#     s.t. n[k, i] >= b[i, j] n[k, j]          for every cluster k and ordered pair of groups i, j
+#          R n[k] <= r                  for every cluster k and the rows of the limits
+#
+# has the concave dual ::
+#
+#     L(y, z) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)]) - sum_k r' z[k]
+#
+# in one multiplier ``y[k, i, j] >= 0`` per pair and one, ``z[k] >= 0``, per row, with ``offsets[k,
+# i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + (R' z[k])[i]``. Any multipliers that are not
+# negative bound the cost from below.
+#
+# With several attributes the pairs are those within an attribute (``b`` is 0 for others), and the
+# offsets of all groups of a sample are added up.
+
 
 BLOCK = 128
 CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
@@ -181,3 +485,327 @@ def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
             if multipliers.rows[k, r] > 0.0:
                 value -= limits.bounds[r] * multipliers.rows[k, r]
     return value
+
+
+# Moves of the members of a group between clusters to required counts, at minimum cost.
+
+
+@jit
+def transport(distances, members, labels, surplus):
+    """Move members along the cheapest paths from clusters with too many to those with too few.
+
+    A path moves one member along each of its arcs. The cost of an arc from a to b is the minimum
+    of ``distances[p, b] - distances[p, a]`` over members p of a. If no exchange within the group
+    lowers the cost at first, none does afterwards (successive shortest paths). Stops where no path
+    is left, for example because the ``members`` that may move are in other clusters. Changes
+    ``labels`` (of all samples) and ``surplus``, (n_clusters,) int64 of sum 0, in place. Returns
+    the number of moves. ``distances`` are those of the members.
+    """
+    n_clusters = surplus.size
+    costs, carriers = (
+        np.empty((n_clusters, n_clusters)),
+        np.empty((n_clusters, n_clusters), np.int64),
+    )
+    lengths, previous = np.empty(n_clusters), np.empty(n_clusters, np.int64)
+    stale = np.ones(n_clusters, np.bool_)
+    n_moves = 0
+    while True:
+        # Costs of the arcs of changed clusters, and the cheapest path.
+        _update_arc_costs(distances, members, labels, stale, costs, carriers)
+        stale[:] = False
+        end = _shortest_paths(costs, surplus, lengths, previous)
+        if end < 0:
+            break
+        # Move one member along each arc of the path, last arc first.
+        surplus[end] += 1
+        while previous[end] >= 0:
+            start = previous[end]
+            labels[members[carriers[start, end]]] = end
+            stale[start] = stale[end] = True
+            n_moves += 1
+            end = start
+        surplus[end] -= 1
+    return n_moves
+
+
+@helper
+def _update_arc_costs(distances, members, labels, stale, costs, carriers):
+    """The cheapest move from each stale cluster to every other one, and its member."""
+    n_clusters = stale.size
+    for a in range(n_clusters):
+        if stale[a]:
+            costs[a, :] = np.inf
+    for r in range(members.size):
+        a = labels[members[r]]
+        if stale[a]:
+            for b in range(n_clusters):
+                cost = distances[r, b] - distances[r, a]
+                if cost < costs[a, b]:
+                    costs[a, b], carriers[a, b] = cost, r
+    for a in range(n_clusters):
+        costs[a, a] = np.inf
+
+
+@helper
+def _shortest_paths(costs, surplus, lengths, previous):
+    """Shortest paths from all clusters with a surplus (Bellman and Ford).
+
+    Returns the nearest cluster that lacks members, -1 if there is no path to one. ``previous``
+    has the predecessors on the paths.
+    """
+    n_clusters = surplus.size
+    for k in range(n_clusters):
+        lengths[k] = 0.0 if surplus[k] > 0 else np.inf
+        previous[k] = -1
+    # Relax all arcs.
+    for _ in range(n_clusters - 1):
+        for a in range(n_clusters):
+            for b in range(n_clusters):
+                length = lengths[a] + costs[a, b]
+                if length == np.inf:
+                    continue
+                if length < lengths[b] - 1e-12 * abs(length) and not _path_contains(previous, a, b):
+                    lengths[b], previous[b] = length, a
+    nearest, end = np.inf, -1
+    for k in range(n_clusters):
+        if surplus[k] < 0 and lengths[k] < nearest:
+            nearest, end = lengths[k], k
+    return end
+
+
+@helper
+def _path_contains(previous, a, b):
+    """Whether the path to cluster a contains b, so that an arc from a to b would close a cycle."""
+    while a >= 0:
+        if a == b:
+            return True
+        a = previous[a]
+    return False
+
+
+# Paths of cheapest moves, each of which raises the balance of the least balanced cluster.
+
+
+QUEUE_SIZE = 32  # long enough to search all rows rarely, short enough to evaluate at each move
+
+
+class MovePath(NamedTuple):
+    """Single moves, in order, with the cost and balance after each."""
+
+    samples: np.ndarray  # (n_moves,) int32
+    clusters: np.ndarray  # (n_moves,) int32, the new cluster of the sample
+    gains: np.ndarray  # (n_moves,) change of the cost
+    balances: np.ndarray  # (n_moves,) balance after the move
+
+
+@deferred_helper
+def _stays_above(counts, members, code, change, above, limits):
+    """Whether a cluster's ratio stays above a bound after a change.
+
+    At the bound 0 a cluster that already lacks a group may change as long as it keeps a member of
+    every other group.
+    """
+    if above == 0.0 and ratio(counts, members, limits) == 0.0:
+        stays = True
+        for a in range(limits.intersections.shape[1]):
+            stays &= members[limits.intersections[code, a]] > 1
+        return stays or change > 0.0
+    return ratio_after(counts, members, code, change, limits) > above
+
+
+@deferred_helper
+def _may_change(clustering, k, target, code, change, above, limits):
+    """Whether cluster k may gain (change > 0) or lose (change < 0) a sample of an intersection.
+
+    ``above`` is the ratio of the target, and the other clusters must stay above it. A sample that
+    leaves must raise the ratio of the target. One that joins may keep it, as it breaks a tie of
+    smallest groups or adds a missing group. So no move is ever undone, and the path is finite.
+    """
+    counts, members = clustering.counts[k], clustering.members[k]
+    leaving, joining = (-1, code) if change > 0.0 else (code, -1)
+    if not rows_allow(counts, leaving, joining, abs(change), limits):
+        return False
+    if change < 0.0 and is_single(members, limits):
+        return False
+    if k != target:
+        return _stays_above(counts, members, code, change, above, limits)
+    after = ratio_after(counts, members, code, change, limits)
+    return after > above or (after == above and change > 0.0)
+
+
+@deferred_helper
+def _find_cheapest(rows, distances, samples, clustering, target, above, limits, queue, costs):
+    """Fill ``queue`` with the indices of rows that help ``target`` at the lowest cost, in order.
+
+    A sample of another cluster joins the target, or a sample of the target leaves it. Costs are
+    per unit of log balance, to first order, but plain where the level is reached by any gain.
+    ``distances`` are those of the rows to all centres. Returns the length of the queue and the
+    destination of its first row.
+    """
+    (masses, weights, codes), (labels, _, sizes, counts, _) = samples, clustering
+    smallest, largest = binding_groups(counts[target], limits)
+    any_gain_suffices = limits.level <= above * (1 + 1e-12)
+    n_intersections = limits.intersections.shape[0]
+    # Samples of the smallest group help by joining, those of the largest by leaving.
+    helps = np.empty((2, n_intersections), np.bool_)  # by joining; by leaving
+    for code in range(n_intersections):
+        helps[0, code] = is_in(limits.intersections, code, smallest)
+        helps[1, code] = is_in(limits.intersections, code, largest)
+    # Cache by intersection: the weight last checked, and whether the cluster may change.
+    checked = np.empty((2, n_intersections, sizes.size))
+    checked[:] = np.nan
+    allowed = np.empty(checked.shape, np.bool_)
+    costs[:] = np.inf
+    length, destination = 0, -1
+    for r in range(rows.size):
+        p, least_cost = rows[r], costs[costs.size - 1]
+        a, code, mass, w = np.int64(labels[p]), codes[p], masses[p], weights[p]
+        side, g = (1, largest) if a == target else (0, smallest)
+        if not helps[side, code] or sizes[a] <= mass:
+            continue
+        # Cheapest destination: any other cluster for a sample that leaves, else the target.
+        best = -1
+        factor = 1.0 if any_gain_suffices else max(counts[target, g] / w, 1.0)
+        for k in range(sizes.size) if a == target else range(target, target + 1):
+            cost = factor * change(distances[r, k], distances[r, a], sizes[k], sizes[a], mass)
+            if k != a and cost < least_cost:
+                for c, signed_weight in ((a, -w), (k, w)):
+                    if checked[side, code, c] != w:
+                        checked[side, code, c] = w
+                        allowed[side, code, c] = _may_change(
+                            clustering, c, target, code, signed_weight, above, limits
+                        )
+                if allowed[side, code, a] and allowed[side, code, k]:
+                    best, least_cost = k, cost
+        if best < 0:
+            continue
+        # Insert the row into the queue by cost.
+        i = min(length, queue.size - 1)
+        while i > 0 and costs[i - 1] > least_cost:
+            queue[i], costs[i] = queue[i - 1], costs[i - 1]
+            i -= 1
+        queue[i], costs[i] = r, least_cost
+        length = min(length + 1, queue.size)
+        destination = best if i == 0 else destination
+    return length, destination
+
+
+@deferred_helper
+def _fill_queue(rows, distances, samples, clustering, target, above, limits, queue):
+    """Fill ``queue`` with samples; its length, and a lower bound on the cost of the others."""
+    costs = np.empty(queue.size)
+    length, _ = _find_cheapest(
+        rows, distances, samples, clustering, target, above, limits, queue, costs
+    )
+    for i in range(length):
+        queue[i] = rows[queue[i]]
+    return length, costs[queue.size - 1]
+
+
+@deferred_helper
+def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
+    """Index in the queue, cost and destination of the cheapest move at the current centres."""
+    labels, centers, sizes, _, _ = clustering
+    distances = np.empty((queue.size, sizes.size))
+    for i in range(queue.size):
+        p = queue[i]
+        for k in range(sizes.size):
+            if k == target or k == labels[p] or labels[p] == target:
+                distances[i, k] = distance(X[p], centers[k])
+    best, least_cost = np.empty(1, np.int64), np.empty(1)
+    n_candidates, k = _find_cheapest(
+        queue, distances, samples, clustering, target, above, limits, best, least_cost
+    )
+    return best[0] if n_candidates else -1, least_cost[0], k
+
+
+def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, max_moves):
+    """Raise the least balanced cluster by the cheapest move, until all reach the level.
+
+    Balance is the ratio of the limits; their rows are kept.
+
+    ``rows`` are the samples that may move, ``distances`` theirs to the centres at the start. Each
+    cluster keeps a queue of its cheapest candidates by these distances. The costs in the queue are
+    recomputed at every move, those of all other rows only when the best of the queue costs more
+    than they did when the queue was filled. Changes ``clustering`` in place and returns the path,
+    which ends below the level where no move helps.
+    """
+    path = MovePath(
+        samples=np.empty(max_moves, np.int32),
+        clusters=np.empty(max_moves, np.int32),
+        gains=np.empty(max_moves),
+        balances=np.empty(max_moves),
+    )
+    n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
+    return MovePath(*(column[:n_moves] for column in path))
+
+
+@deferred_helper
+def _argmin(values):
+    """Index of the minimum, ties to the lowest index."""
+    lowest = 0
+    for k in range(1, values.size):
+        if values[k] < values[lowest]:
+            lowest = k
+    return lowest
+
+
+@deferred_helper
+def _record_move(X, masses, clustering, p, k, path, n_moves):
+    """Record the move of a sample and its cost, before it is made."""
+    labels, centers, sizes, _, _ = clustering
+    a = labels[p]
+    path.gains[n_moves] = change(
+        distance(X[p], centers[k]), distance(X[p], centers[a]), sizes[k], sizes[a], masses[p]
+    )
+    path.samples[n_moves], path.clusters[n_moves] = p, k
+
+
+def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
+    return distances.size + path.samples.size * QUEUE_SIZE * X.shape[1]
+
+
+@interpret_at_first(_count_steps)
+def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
+    (labels, _, sizes, counts, members), samples = clustering, (masses, weights, codes)
+    n_clusters = sizes.size
+    queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
+    lengths, highest = np.empty(n_clusters, np.int64), np.empty(n_clusters)
+    ratios = np.empty(n_clusters)
+    for k in range(n_clusters):
+        lengths[k], highest[k], ratios[k] = 0, -np.inf, ratio(counts[k], members[k], limits)
+    # Raise the least balanced cluster until all reach the level.
+    n_moves = 0
+    while n_moves < path.samples.size:
+        target = _argmin(ratios)
+        above = ratios[target]
+        if above >= limits.level:
+            break
+        # The cheapest move of the queue, unless a row outside of it may be cheaper now.
+        queue = queues[target, : lengths[target]]
+        best, least_cost, k = _find_cheapest_queued(
+            X, samples, clustering, target, above, queue, limits
+        )
+        if best < 0 or least_cost > highest[target]:
+            lengths[target], highest[target] = _fill_queue(
+                rows, distances, samples, clustering, target, above, limits, queues[target]
+            )
+            queue = queues[target, : lengths[target]]
+            best, least_cost, k = _find_cheapest_queued(
+                X, samples, clustering, target, above, queue, limits
+            )
+            if best < 0:
+                break
+        # Remove it from the queue, record it and make it.
+        p = queue[best]
+        queue[best] = queue[queue.size - 1]
+        lengths[target] -= 1
+        _record_move(X, masses, clustering, p, k, path, n_moves)
+        # Move it and update the ratios of both clusters.
+        a = labels[p]
+        move(X, masses, weights, codes, clustering, p, k, limits)
+        ratios[a] = ratio(counts[a], members[a], limits)
+        ratios[k] = ratio(counts[k], members[k], limits)
+        path.balances[n_moves] = ratios[_argmin(ratios)]
+        n_moves += 1
+    return n_moves

@@ -1,14 +1,150 @@
-"""Distances to centres and the nearest of them.
+"""Kernels of k-means: a clustering that moves change, distances, single moves, exchanges."""
 
-Samples are processed in blocks, feature by feature. So the innermost loop runs over samples and
-vectorises for any number of features and clusters. Differences are squared, not expanded into a
-matrix product, which keeps full accuracy far from the origin and an order of the sums that does not
-depend on the number of threads.
-"""
+from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import helper, jit
+from skfair._kernels import (
+    NO_INDEX,
+    deferred_helper,
+    helper,
+    inline_helper,
+    interpret_at_first,
+    jit,
+)
+from skfair._kernels.limits import allows_change, allows_exchange, is_single, update_counts
+
+# A clustering that single moves change in place, and what a move does to it.
+#
+# A sample has a mass and a weight. The mass weighs it in the mean of its cluster and in the cost;
+# the weight counts it in the group composition. Mostly they are the same.
+#
+# Moving a sample of mass w out of cluster a and into cluster b changes the k-means cost by ::
+#
+#     w n_b / (n_b + w) |x - m_b|^2  -  w n_a / (n_a - w) |x - m_a|^2
+#
+# where n and m are the mass and the mean of a cluster before the move (Hartigan, 1975).
+
+
+class Clustering(NamedTuple):
+    """A clustering that single moves change in place."""
+
+    labels: np.ndarray  # (n_samples,) int32
+    centers: np.ndarray  # (n_clusters, n_features) means of the members by mass
+    sizes: np.ndarray  # (n_clusters,) mass of the members
+    counts: np.ndarray  # (n_clusters, n_groups) weight of the members by group
+    members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
+
+
+def build_clustering(X, masses, weights, codes, labels, n_clusters, limits):
+    """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
+
+    The centre of an empty cluster is nan.
+    """
+    labels = np.array(labels, dtype=np.int32)
+    return clustering_from_sums(
+        labels, cluster_sums(X, masses, weights, codes, labels, n_clusters, limits)
+    )
+
+
+def clustering_from_sums(labels, summed):
+    """The clustering of labels and their `cluster_sums`, summed over all partitions."""
+    sums, sizes, counts, members = summed
+    occupied = np.where(sizes == 0, np.nan, sizes)
+    return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
+
+
+def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
+    """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
+    n_groups = limits.scales.shape[1]
+    sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
+    counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
+    clustering = Clustering(labels, sums, sizes, counts, members)
+    _add_cluster_sums(X, masses, weights, codes, clustering, limits.intersections)
+    return sums, sizes, counts, members
+
+
+@jit
+def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
+    labels, sums, sizes, counts, members = clustering
+    # Count intersections first, then groups: a sample is in one intersection but several groups.
+    n_intersections, n_attributes = intersections.shape
+    weights_by_code, numbers_by_code = (
+        np.zeros((sizes.size, n_intersections)),
+        np.zeros((sizes.size, n_intersections)),
+    )
+    for p in range(labels.size):
+        k, code, mass = labels[p], codes[p], masses[p]
+        sizes[k] += mass
+        weights_by_code[k, code] += weights[p]
+        numbers_by_code[k, code] += 1.0
+        for f in range(X.shape[1]):
+            sums[k, f] += mass * X[p, f]
+    for k in range(sizes.size):
+        for code in range(n_intersections):
+            for a in range(n_attributes):
+                counts[k, intersections[code, a]] += weights_by_code[k, code]
+                members[k, intersections[code, a]] += np.int64(numbers_by_code[k, code])
+
+
+@jit
+def clustering_cost(X, masses, clustering):
+    """Sum of masses times squared distances to the centres, in one sequential sum."""
+    labels, centers = clustering.labels, clustering.centers
+    cost = 0.0
+    for p in range(labels.size):
+        cost += masses[p] * distance(X[p], centers[labels[p]])
+    return cost
+
+
+@helper
+def distance(x, center):
+    s = 0.0
+    for f in range(x.size):
+        d = x[f] - center[f]
+        s += d * d
+    return s
+
+
+@helper
+def move(X, masses, weights, codes, clustering, p, k, limits):
+    """Move sample p to cluster k."""
+    labels, centers, sizes, counts, members = clustering
+    a, code, mass = labels[p], codes[p], masses[p]
+    # Label, sizes and counts.
+    labels[p] = k
+    sizes[a] -= mass
+    sizes[k] += mass
+    update_counts(counts[a], members[a], limits.intersections, code, -weights[p])
+    update_counts(counts[k], members[k], limits.intersections, code, weights[p])
+    for f in range(X.shape[1]):
+        # Means without and with the sample.
+        centers[a, f] += mass * (centers[a, f] - X[p, f]) / sizes[a]
+        centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
+
+
+@helper
+def change(distance_to, distance_from, size_to, size_from, w):
+    """Change of the cost by a move of mass w, see the module's formula."""
+    joining = w * size_to / (size_to + w) * distance_to
+    leaving = w * size_from / (size_from - w) * distance_from
+    return joining - leaving
+
+
+@helper
+def may_leave(clustering, p, w, limits):
+    """Whether the cluster of sample p, of mass w, keeps a member without it."""
+    a = clustering.labels[p]
+    return not is_single(clustering.members[a], limits) and clustering.sizes[a] > w
+
+
+# Distances to centres and the nearest of them.
+#
+# Samples are processed in blocks, feature by feature. So the innermost loop runs over samples and
+# vectorises for any number of features and clusters. Differences are squared, not expanded into a
+# matrix product, which keeps full accuracy far from the origin and an order of the sums that does
+# not depend on the number of threads.
+
 
 BLOCK = 128
 
@@ -114,3 +250,328 @@ def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
             for f in range(x.size):
                 total[f] += mass * x[f]
     return cost
+
+
+# Passes of single moves that lower the k-means cost and keep a balance (Hartigan, 1975).
+
+
+@interpret_at_first(lambda X, distances, *_: distances.size)
+def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
+    """Move each sample to the cluster of minimum cost, within the limits.
+
+    ``distances`` are those to the centres at the start. They select the samples that are checked
+    again at the current centres, so a pass without a move proves that no move lowers the cost.
+    Returns the number of moves. Changes ``clustering`` in place.
+    """
+    labels, centers, sizes, counts, members = clustering
+    n_moves = 0
+    row = np.empty(sizes.size)
+    checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
+    cache = checked, np.empty(checked.shape, np.bool_)
+    for p in range(labels.size):
+        if (
+            _is_attracted(distances[p], sizes, labels[p], masses[p])
+            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits, cache)
+            >= 0
+        ):
+            # Check the candidate again at the current centres, which earlier moves have changed.
+            for k in range(sizes.size):
+                row[k] = distance(X[p], centers[k])
+            best = _cheapest_move(row, masses, weights, codes, clustering, p, limits, cache)
+            if best >= 0:
+                checked[:, :, labels[p]] = checked[:, :, best] = np.nan
+                move(X, masses, weights, codes, clustering, p, best, limits)
+                n_moves += 1
+    return n_moves
+
+
+def find_movers(distances, masses, weights, codes, clustering, limits):
+    """Indices of the samples of which a single allowed move lowers the cost."""
+    movers = np.empty(len(weights), np.intp)
+    n_movers = _find_movers(distances, masses, weights, codes, clustering, limits, movers)
+    return movers[:n_movers]
+
+
+@interpret_at_first(lambda distances, *_: distances.size)
+def _find_movers(distances, masses, weights, codes, clustering, limits, movers):
+    labels, _, sizes, _, _ = clustering
+    checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
+    cache = checked, np.empty(checked.shape, np.bool_)
+    n_movers = 0
+    for p in range(labels.size):
+        if (
+            _is_attracted(distances[p], sizes, labels[p], masses[p])
+            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits, cache)
+            >= 0
+        ):
+            movers[n_movers] = p
+            n_movers += 1
+    return n_movers
+
+
+@inline_helper
+def _is_attracted(distances, sizes, a, mass):
+    """Whether a sample of cluster a, at these distances, would cost less in another cluster."""
+    attractive = 0
+    if sizes[a] > mass:
+        leaving = distances[a] * sizes[a] / (sizes[a] - mass)
+        for k in range(sizes.size):
+            attractive += distances[k] * sizes[k] < leaving * (sizes[k] + mass)
+    # The sample's cluster always counts; for most samples it is the only one.
+    return attractive > 1
+
+
+@inline_helper
+def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cache):
+    """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
+
+    ``distances`` are those of sample p to all centres. ``cache`` has the weight last checked, and
+    whether the cluster keeps the limits, by joining or leaving, intersection and cluster.
+    """
+    (labels, _, sizes, _, _), (checked, allowed) = clustering, cache
+    a, g, w, weight = labels[p], codes[p], masses[p], weights[p]
+    if sizes[a] <= w:
+        return -1
+    # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
+    is_limited = limits.level > 0.0 or limits.bounds.size > 0
+    best, least = NO_INDEX, -1e-12 * w * distances[a]
+    leaves = False
+    counts, members = clustering.counts, clustering.members
+    for k in range(sizes.size):
+        if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
+            if not leaves:
+                if not may_leave(clustering, p, w, limits):
+                    return -1
+                if is_limited:
+                    if checked[1, g, a] != weight:
+                        checked[1, g, a] = weight
+                        allowed[1, g, a] = allows_change(counts[a], members[a], g, -weight, limits)
+                    if not allowed[1, g, a]:
+                        return -1
+                leaves = True
+            if is_limited and checked[0, g, k] != weight:
+                checked[0, g, k] = weight
+                allowed[0, g, k] = allows_change(counts[k], members[k], g, weight, limits)
+            if not is_limited or allowed[0, g, k]:
+                best, least = k, change(distances[k], distances[a], sizes[k], sizes[a], w)
+    return best
+
+
+# Exchanges of samples between clusters that lower the k-means cost and keep a balance.
+
+
+class ExchangeCandidates(NamedTuple):
+    """Candidates of exchanges, in cells: from cluster a, to cluster c, of an intersection."""
+
+    samples: np.ndarray  # (n_candidates,) int64, in each cell the lowest bound first
+    bounds: np.ndarray  # (n_candidates,) lower bounds on what each adds to the cost of an exchange
+    starts: np.ndarray  # (n_clusters**2 n_intersections + 1,) int64, where each cell starts
+    lowest: np.ndarray  # (n_clusters, n_clusters, n_intersections) minimum bound of a to c
+
+
+def exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits):
+    """Exchange pairs of samples between clusters where that lowers the cost.
+
+    For equal sample weights. The limits are kept. Sizes do not change, nor does the composition in
+    an exchange within an intersection. ``rows``, ``bounds`` and ``cells`` are those of
+    `find_candidates`, in the order of `sort_candidates`: if there is no exchange, none lowers the
+    cost. Returns the number of exchanges. Changes ``clustering`` in place.
+    """
+    starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
+    candidates = ExchangeCandidates(rows, bounds, starts, lowest)
+    return _exchange_pass(X, weights, codes, clustering, candidates, limits)
+
+
+def lowest_bounds(distances, codes, weight, clustering, n_intersections):
+    """Minimum bound of the samples of an intersection in a cluster, for going to another.
+
+    Exchanging p of cluster a and q of cluster c, both of weight w, changes the cost by w times ::
+
+        h_p(c) + h_q(a) - kappa |x_p - x_q|^2,      h_p(c) = |x_p - m_c|^2 - |x_p - m_a|^2
+
+    with kappa = w (1 / n_a + 1 / n_c). As |x_p - x_q|^2 <= 2 r_p^2 + 2 r_q^2, with r the distance
+    to the midpoint of the centres, h_p(c) - 2 kappa r_p^2 bounds the contribution of p from below.
+    (n_clusters, n_clusters, n_intersections), of a to c.
+    """
+    n_clusters = len(clustering.sizes)
+    lowest = np.full((n_clusters, n_clusters, n_intersections), np.inf)
+    tables = _bound_tables(weight, clustering)
+    _fill_lowest(distances, clustering.labels, codes, tables, lowest)
+    return lowest
+
+
+def _bound_tables(weight, clustering):
+    """For pairs of clusters 2 kappa and a quarter of the squared distance of their centres."""
+    centers, sizes = clustering.centers, clustering.sizes
+    with np.errstate(divide="ignore", invalid="ignore"):  # empty clusters
+        kappas = weight / sizes[:, None] + weight / sizes
+    return np.stack([2.0 * kappas, 0.25 * squared_distances(centers, centers)])
+
+
+@inline_helper
+def _bound(distances, a, c, tables):
+    """The lower bound for a sample of cluster a, at these distances, and cluster c."""
+    # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
+    halfway = 0.5 * (distances[c] + distances[a]) - tables[1, a, c]
+    return distances[c] - distances[a] - tables[0, a, c] * halfway
+
+
+@interpret_at_first(lambda distances, *_: distances.size)
+def _fill_lowest(distances, labels, codes, tables, lowest):
+    for p in range(labels.size):
+        a, code = labels[p], codes[p]
+        for c in range(distances.shape[1]):
+            if c != a:
+                bound = _bound(distances[p], a, c, tables)
+                if bound < lowest[a, c, code]:
+                    lowest[a, c, code] = bound
+
+
+def sort_candidates(bounds, cells, n_cells):
+    """The order that sorts by cell, then by bound."""
+    order = np.argsort(bounds, kind="stable")
+    return order[argsort_cells(cells[order], n_cells)]
+
+
+def argsort_cells(cells, n_cells):
+    """The stable order that sorts cells, as short integers, which is faster."""
+    return np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
+
+
+def partner_bounds(clustering, lowest, weight, limits):
+    """The minimum bound of the samples for which a sample may be exchanged.
+
+    Samples that the limits forbid to join in exchange do not count. A high balance forbids many,
+    and with these nearly all samples would be candidates. (n_clusters, n_intersections,
+    n_clusters): of a cluster, an intersection, for exchange with a cluster; inf without a partner.
+    """
+    n_clusters, _, n_intersections = lowest.shape
+    partners = np.full((n_clusters, n_intersections, n_clusters), np.inf)
+    _fill_partners(clustering, lowest, weight, limits, partners)
+    return partners
+
+
+@interpret_at_first(lambda clustering, lowest, *_: 5 * lowest.size * lowest.shape[2])
+def _fill_partners(clustering, lowest, weight, limits, partners):
+    n_clusters, n_intersections, _ = partners.shape
+    # Whether a cluster keeps the limits, by what it gives and gets; -1 where not yet checked.
+    keeps = np.full((n_clusters, n_intersections, n_intersections), -1)
+    for a in range(n_clusters):
+        for c in range(a + 1, n_clusters):
+            for g in range(n_intersections):
+                for h in range(n_intersections):
+                    bound, returning = lowest[a, c, g], lowest[c, a, h]
+                    if bound + returning < 0.0:
+                        if keeps[a, g, h] < 0:
+                            keeps[a, g, h] = _may_swap(clustering, a, g, h, weight, limits)
+                        if keeps[c, h, g] < 0:
+                            keeps[c, h, g] = _may_swap(clustering, c, h, g, weight, limits)
+                        if keeps[a, g, h] and keeps[c, h, g]:
+                            partners[a, g, c] = min(partners[a, g, c], returning)
+                            partners[c, h, a] = min(partners[c, h, a], bound)
+
+
+def find_candidates(distances, codes, weight, clustering, partners):
+    """The samples whose exchange with the partner of minimum bound might lower the cost.
+
+    Returns their rows, their bounds as in `lowest_bounds`, and their cells: source, destination and
+    intersection encoded as one integer.
+    """
+    rows, cells = np.empty(distances.size, np.int64), np.empty(distances.size, np.int64)
+    bounds, tables = np.empty(distances.size), _bound_tables(weight, clustering)
+    candidates = rows, bounds, cells
+    labels = clustering.labels
+    n_candidates = _fill_candidates(distances, labels, codes, tables, partners, candidates)
+    return tuple(column[:n_candidates].copy() for column in candidates)
+
+
+@interpret_at_first(lambda distances, *_: distances.size)
+def _fill_candidates(distances, labels, codes, tables, partners, candidates):
+    n_clusters, n_intersections, _ = partners.shape
+    rows, bounds, cells = candidates
+    n = 0
+    for p in range(labels.size):
+        a, code = labels[p], codes[p]
+        for c in range(n_clusters):
+            if partners[a, code, c] < np.inf:
+                bound = _bound(distances[p], a, c, tables)
+                if bound < -partners[a, code, c]:
+                    rows[n], bounds[n] = p, bound
+                    cells[n] = (a * n_clusters + c) * n_intersections + code
+                    n += 1
+    return n
+
+
+def _count_steps(X, weights, codes, clustering, candidates, limits):
+    return candidates.lowest.size + 10 * candidates.samples.size * X.shape[1]
+
+
+@interpret_at_first(_count_steps)
+def _exchange_pass(X, weights, codes, clustering, candidates, limits):
+    n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
+    lowest = candidates.lowest
+    n_exchanges = 0
+    for a in range(n_clusters):
+        for c in range(a + 1, n_clusters):
+            for g in range(n_intersections):
+                for h in range(n_intersections):
+                    if lowest[a, c, g] + lowest[c, a, h] < 0.0 and _may_exchange(
+                        clustering, a, c, g, h, weights[0], limits
+                    ):
+                        n_exchanges += _exchange(
+                            X, weights, codes, clustering, candidates, limits, (a, c, g, h)
+                        )
+    return n_exchanges
+
+
+@deferred_helper
+def _may_exchange(clustering, a, c, g, h, w, limits):
+    """Whether both clusters keep the limits if a gives a sample of g to c for one of h."""
+    return _may_swap(clustering, a, g, h, w, limits) and _may_swap(clustering, c, h, g, w, limits)
+
+
+@deferred_helper
+def _may_swap(clustering, k, leaving, joining, w, limits):
+    """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
+    counts, members = clustering.counts[k], clustering.members[k]
+    return allows_exchange(counts, members, leaving, joining, w, limits)
+
+
+@deferred_helper
+def _exchange(X, weights, codes, clustering, candidates, limits, cell):
+    """Exchange each candidate of a for the one of c that lowers the cost most, if one does."""
+    labels, centers, sizes, _, _ = clustering
+    samples, bounds, starts, lowest = candidates
+    n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
+    (a, c, g, h), w = cell, weights[0]
+    giving, returning = (
+        (a * n_clusters + c) * n_intersections + g,
+        (c * n_clusters + a) * n_intersections + h,
+    )
+    n_exchanges = 0
+    for j in range(starts[giving], starts[giving + 1]):
+        p = samples[j]
+        if bounds[j] + lowest[c, a, h] >= 0.0:
+            break
+        if labels[p] != a:
+            continue
+        # Contribution of p to the change, and bounds that end the search.
+        kappa = w / sizes[a] + w / sizes[c]
+        share = distance(X[p], centers[c]) - distance(X[p], centers[a])
+        # The best partner: bounds ascend, so the search ends at the first that cannot gain.
+        best, least = NO_INDEX, -1e-10 * distance(centers[a], centers[c])
+        for i in range(starts[returning], starts[returning + 1]):
+            if bounds[j] + bounds[i] >= 0.0:
+                break
+            q = samples[i]
+            if labels[q] == c:
+                change = share + distance(X[q], centers[a]) - distance(X[q], centers[c])
+                change -= kappa * distance(X[p], X[q])
+                if change < least:
+                    best, least = q, change
+        # Make the exchange.
+        if best >= 0 and _may_exchange(clustering, a, c, g, h, w, limits):
+            move(X, weights, weights, codes, clustering, p, c, limits)
+            move(X, weights, weights, codes, clustering, best, a, limits)
+            n_exchanges += 1
+    return n_exchanges

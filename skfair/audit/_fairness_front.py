@@ -14,14 +14,13 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.audit._certify import bind_constraint
-from skfair.audit._model_predictions import predict_for_metric, resolve_constraint
+from skfair.audit._certify import bind_constraint, predict_for_metric, resolve_constraint
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
-from skfair.utils._held_out import check_disjoint_folds
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
-from skfair.utils._types import Label, MatrixLike
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -1,18 +1,532 @@
-"""The command ``python -m skfair monitor``: a gap over time, from a file of predictions."""
+"""The command ``python -m skfair monitor``: decisions over time from a file, and its page."""
 
 import json
+import re
 import sys
 import warnings
 from functools import partial
+from html import escape
+from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
-from skfair.audit._command_line import check_output, explain_options, find_label
-from skfair.audit._decision_log import PERIODS, feed, find_delay, read_log
-from skfair.audit._monitor_page import monitor_findings, monitor_results, render_monitor
+import pandas as pd
+
+from skfair import __version__
+from skfair.audit._command_line import (
+    check_missing_classes,
+    check_output,
+    check_same_notation,
+    complete_column,
+    explain_options,
+    find_label,
+    is_mark,
+    read_columns,
+)
+from skfair.audit._formats import STYLE, render_table
 from skfair.constraints import constraints_on
+from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
 from skfair.inference import check_level
 from skfair.monitoring import GapMonitor
-from skfair.utils._files import write_text
+from skfair.utils._fit import write_text
+
+# A file of decisions over time: its columns, and how a monitor reads it period by period.
+
+
+PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+"""Lengths of batches, and their pandas aliases."""
+
+_SLACK = {"month": 3, "quarter": 2, "year": 1}
+"""Days by which the longest period is longer than the shortest."""
+
+_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+"""Offset of a time zone at the end of a time of day."""
+
+
+class DecisionLog(NamedTuple):
+    """Columns of a file, of the samples that have a positive weight; None where not requested.
+
+    Attributes
+    ----------
+    y_pred, y_true, weights : Series
+        Predicted classes, outcomes (missing where outstanding) and weights.
+    groups : DataFrame
+        Protected attributes, as text.
+    periods : Series
+        First day of the period of each decision.
+    known_in : Series
+        First day of the period in which each outcome was known; that of the decision without dates.
+    ids : Series
+        Names of the samples, if outcomes may come later.
+    """
+
+    y_pred: pd.Series
+    y_true: pd.Series | None
+    weights: pd.Series | None
+    groups: pd.DataFrame
+    periods: pd.Series
+    known_in: pd.Series
+    ids: pd.Series | None
+
+
+def read_log(options):
+    """The columns that the options of the command name."""
+    roles = ("prediction", "time", "target", "outcome_date", "weight", "id")
+    names = [getattr(options, role) for role in roles]
+    names = [name for name in (*names, *options.sensitive) if name is not None]
+    table = read_columns(options.file, list(dict.fromkeys(names)))
+    weights = _read_weights(table, options.weight)
+    y_pred = complete_column(table, options.prediction)
+    y_true = _read_outcomes(table, options, y_pred)
+    groups = table[options.sensitive].astype(object)
+    periods = _find_periods(table[options.time], options.by, "--time")
+    known_in, is_late = periods, y_true is not None and y_true.isna().any()
+    if options.outcome_date is not None:
+        known_in, is_late = _read_outcome_dates(table, options, y_true, periods), True
+    ids = None
+    if is_late or options.id is not None:
+        ids = _read_ids(table, options)
+    groups = fill_missing(groups.map(str).where(groups.notna(), None))
+    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
+    if weights is None:
+        return log
+    return DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+
+
+def _read_weights(table, name):
+    """The column of weights, not negative and not all 0."""
+    if name is None:
+        return None
+    weights = complete_column(table, name)
+    is_number = pd.api.types.is_numeric_dtype(weights)
+    if not is_number or (weights < 0).any() or not (weights > 0).any():
+        raise ValueError(
+            f"The column {name!r} of --weight must hold numbers, none negative and at least one "
+            "positive; leave the option out if all samples count equally."
+        )
+    return weights.astype(float)
+
+
+def _read_outcomes(table, options, y_pred):
+    """The column of outcomes, with missing entries if these may come later."""
+    name = options.target
+    if name is None:
+        if options.outcome_date is not None:
+            raise ValueError("--outcome-date needs --target, the column of the outcomes.")
+        return None
+    predicted = set(y_pred.unique())
+    is_known = ~table[name].astype(object).map(
+        lambda one: pd.isna(one) or (isinstance(one, str) and is_mark(one) and one not in predicted)
+    ).to_numpy(dtype=bool)
+    may_be_late = options.delay is not None or options.outcome_date is not None
+    if not is_known.all() and not may_be_late:
+        raise ValueError(
+            f"The column {name!r} of --target lacks {(~is_known).sum()} of {len(table)} outcomes. "
+            "If they come later, keep these rows and pass --delay, the longest time until an "
+            "outcome is known, or --outcome-date, the column of the dates when outcomes were "
+            "known: without these rows the samples that are left are a selection."
+        )
+    if not is_known.any():
+        return pd.Series(None, index=table.index, dtype=object, name=name)
+    y_true = complete_column(table[is_known], name)
+    check_missing_classes(y_true, y_pred)
+    check_same_notation(y_true, y_pred)
+    return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
+
+
+def _read_outcome_dates(table, options, y_true, periods):
+    """The period in which each outcome was known; the decision's where there is no outcome."""
+    dates, is_known = table[options.outcome_date], y_true.notna()
+    if (wrong := is_known & dates.isna()).any():
+        raise ValueError(
+            f"--outcome-date: row {int(wrong.to_numpy().argmax()) + 1} has an outcome but no date "
+            f"in {options.outcome_date!r}; fill in both or none."
+        )
+    known_in = periods.copy()
+    known_in[is_known] = _find_periods(dates[is_known], options.by, "--outcome-date")
+    if (wrong := known_in < periods).any():
+        raise ValueError(
+            f"--outcome-date: in row {int(wrong.to_numpy().argmax()) + 1} the outcome was known "
+            "before the decision; exchange the columns if they are mistaken for one another."
+        )
+    return known_in
+
+
+def _read_ids(table, options):
+    """Names of the samples: a column, or the numbers of the rows."""
+    if options.id is None:
+        if options.state is not None:
+            raise ValueError(
+                "--state with outcomes that come later needs --id, a column that names each "
+                "sample, so that outcomes in later files belong to a decision."
+            )
+        return pd.Series([f"row {i + 1}" for i in table.index], index=table.index)
+    ids = complete_column(table, options.id)
+    if ids.duplicated().any():
+        raise ValueError(
+            f"--id must name a column of different values, but {ids[ids.duplicated()].iloc[0]!r} "
+            f"occurs more than once in {options.id!r}."
+        )
+    return ids
+
+
+def _find_periods(column, by, option):
+    """The first day of the period of each time, by the clock of its own time zone."""
+    times = column
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        text = column.map(lambda one: _OFFSET.sub("", str(one)) if ":" in str(one) else one)
+        times = pd.to_datetime(text, errors="coerce", format="ISO8601")
+    if times.isna().any():
+        first = int(times.isna().to_numpy().argmax())
+        raise ValueError(
+            f"{option} must name a column of dates such as 2026-03-01, but row {first + 1} of "
+            f"{column.name!r} holds {column.iloc[first]!r}."
+        )
+    return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
+
+
+def find_delay(text, by):
+    """The longest delay between periods: months, quarters and years differ in length."""
+    if text is None:
+        return None
+    try:
+        delay = pd.Timedelta(text)
+        is_span = not text.strip().isdecimal() and delay >= pd.Timedelta(0)
+    except ValueError:
+        is_span = False
+    if not is_span:
+        raise ValueError(
+            f"--delay must be a time span in days, hours or weeks, such as '90 days'; got {text!r}."
+        )
+    return delay + pd.Timedelta(_SLACK.get(by, 0), "D")
+
+
+def feed(monitor, log):
+    """Let a monitor read the periods that it has not read, and the outcomes that have come since.
+
+    Returns the number of decisions that are left out, because their period was read before.
+    """
+    is_new, known_in = pd.Series(True, index=log.periods.index), log.known_in
+    if hasattr(monitor, "status_"):
+        last = monitor.summary()["time"].iloc[-1]
+        is_new = log.periods > last
+        # Outcomes of earlier periods come with the first new one.
+        later = pd.concat([log.periods, known_in])
+        known_in = known_in.where(known_in > last, later[later > last].min())
+        known_in = known_in.fillna(last)
+    has_outcome = pd.Series(False, index=is_new.index)
+    if log.ids is not None and log.y_true is not None:
+        has_outcome = log.y_true.notna()
+    times = pd.concat([log.periods[is_new], known_in[has_outcome]])
+    for time in sorted(times.unique()):
+        rows = is_new & (log.periods == time)
+        if rows.any():
+            _read_decisions(monitor, log, rows, time)
+        rows = has_outcome & (known_in == time)
+        if rows.any():
+            rows &= log.ids.isin(monitor.outstanding_ids_)
+        if rows.any():
+            monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
+    return int((~is_new).sum())
+
+
+def _read_decisions(monitor, log, rows, time):
+    """Let a monitor read decisions, with their outcomes if none comes later."""
+    monitor.update(
+        log.y_pred[rows],
+        None if log.y_true is None or log.ids is not None else log.y_true[rows],
+        sensitive_features=log.groups[rows],
+        sample_weight=None if log.weights is None else log.weights[rows],
+        ids=None if log.ids is None else log.ids[rows],
+        time=time,
+    )
+
+
+# A monitor of a gap as one page of HTML, and its findings as sentences.
+
+
+_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 48.0
+
+
+def render_monitor(monitor, title, period="batch"):
+    """The page of a GapMonitor, as HTML without scripts and external resources.
+
+    `period` is the length of its batches, such as "month".
+    """
+    lines = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body style="margin:0">',
+        f'<main>\n<article class="skfair-report">\n<h1>{escape(title)}</h1>',
+        "<section><h2>Findings</h2>",
+        *(f'<p class="finding">{escape(text)}</p>' for text in monitor_findings(monitor, period)),
+        "</section><section><h2>The gap over time</h2>",
+        _picture(monitor, period),
+        *_batch_table(monitor, period),
+        *_alarm_table(monitor, period),
+        *_rate_table(monitor),
+        "</section>",
+        *_method(monitor, period),
+        "</article>\n</main>\n</body>\n</html>\n",
+    ]
+    return "\n".join(lines)
+
+
+def monitor_results(monitor, options):
+    """The figures of the page, as what JSON can hold."""
+    tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
+    return {
+        "title": options.title,
+        "findings": list(monitor_findings(monitor, options.by)),
+        "by": options.by,
+        "constraint": str(monitor.constraint),
+        "tolerance": monitor.tolerance,
+        "confidence_level": monitor.confidence_level,
+        "run_length": monitor.run_length,
+        "status": monitor.status_,
+        "since": None if monitor.since_ is None else monitor.since_.isoformat(),
+        "n_outstanding": monitor.n_outstanding_,
+    } | {name: json.loads(_to_records(table)) for name, table in tables.items()}
+
+
+def _to_records(table):
+    """Rows of a table as JSON, with dates of ISO 8601 and null for missing numbers."""
+    return table.to_json(orient="records", date_format="iso", double_precision=15)
+
+
+def monitor_findings(monitor, period="batch"):
+    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing."""
+    summary, rates = monitor.summary(), monitor.to_frame()
+    first, last = (_name(summary, summary["time"].iloc[end]) for end in (0, -1))
+    groups = rates.groupby("attribute")["group"].nunique()
+    by = " and ".join(f"{n} groups by {name}" for name, n in groups.items())
+    batches = f"{len(summary)} batches, from {first} to {last}"
+    if not len(groups):
+        yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
+    else:
+        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
+        yield from _describe_gap(monitor, summary)
+    if monitor.n_outstanding_:
+        wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
+        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_gap(monitor, summary):
+    """Sentences on the gap so far, and whether the tolerance is kept."""
+    estimate, low, high = monitor.interval()
+    has_restarted = len(monitor.alarms_) and monitor.run_length is not None
+    start = "since the last alarm" if has_restarted else "so far"
+    yield (
+        f"The largest gap is {_points(estimate)} {start}, between {_points(low)} and "
+        f"{_points(high)} with {100 * monitor.confidence_level:g} % confidence at this and all "
+        f"other looks, if rates do not change; the tolerance is {_points(monitor.tolerance)}."
+    )
+    yield _verdict(monitor, summary)
+
+
+def _verdict(monitor, summary):
+    """Sentence on alarm, certificate or neither."""
+    alarms = monitor.alarms_
+    if monitor.status_ == "certified":
+        return _describe_certificate(monitor, summary)
+    if not len(alarms):
+        return (
+            f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
+            f"tolerance, of which {monitor.evidence_needed_:.3g} is needed, and "
+            f"{monitor.evidence_against_:.3g} against it; more batches decide."
+        )
+    # The alarms since the last certificate are about one excess.
+    alarms = alarms[alarms["since"] >= monitor.since_]
+    first, last = (_time_of(summary, alarms["batch"].iloc[end]) for end in (0, -1))
+    again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
+    return (
+        f"Alarm since {first}: the gap exceeds the tolerance, most likely since "
+        f"{_name(summary, monitor.since_)}.{again} Look at the groups' rates below."
+    )
+
+
+def _describe_certificate(monitor, summary):
+    """Sentence on a certificate, which may come after alarms."""
+    alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
+    last = alarms["batch"].max() if len(alarms) else 0
+    since = _name(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+    evidence = f"with an e-value of {monitor.evidence_for_:.3g} now"
+    if not len(alarms):
+        return f"The tolerance is kept: certified first in {since}, {evidence}."
+    return (
+        f"The tolerance is kept again: certified since {since}, {evidence}. Before, alarms were "
+        f"raised ({len(alarms)}, the last in {_time_of(summary, last)})."
+    )
+
+
+def _time_of(summary, batch):
+    """The time of a batch, as text."""
+    return _name(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
+
+
+def _points(gap):
+    return f"{100 * gap:.1f} percentage points"
+
+
+def _name(summary, time):
+    """A time of a batch as text: a date, without its hours where all batches begin at midnight."""
+    if not isinstance(time, pd.Timestamp):
+        return f"{time:g}"
+    is_date = (summary["time"].dt.normalize() == summary["time"]).all()
+    return f"{time:%Y-%m-%d}" if is_date else f"{time:%Y-%m-%d %H:%M}"
+
+
+_COLORS = {"monitoring": "#0072b2", "certified": "#009e73", "alarm": "#d55e00"}
+"""Colours of the statement by status, as those of displays."""
+
+
+def _picture(monitor, period):
+    """Statements as a band, gaps of the batches alone as markers, and tolerance, over time."""
+    summary = monitor.summary()
+    known = summary["gap"].dropna()
+    top = max(1.5 * monitor.tolerance, 1.1 * known.max() if len(known) else 0.0) or 1.0
+    step = (_WIDTH - 2 * _MARGIN) / len(summary)
+
+    def x(position):
+        return f"{_MARGIN + step * (position + 0.5):.1f}"
+
+    def y(gap):
+        return f"{_HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * min(gap, top) / top:.1f}"
+
+    shapes = []
+    for i, row in enumerate(summary.itertuples()):
+        high, height = y(row.high), float(y(row.low)) - float(y(row.high))
+        shapes.append(
+            f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
+            f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
+        )
+    line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["estimate"]))
+    shapes.append(f'<polyline points="{line}" fill="none" stroke="#0b3d75" stroke-width="2"/>')
+    ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
+    at = y(monitor.tolerance)
+    shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
+    shapes += [
+        _marker(float(x(i)), float(y(gap)), gap > monitor.tolerance)
+        for i, gap in enumerate(summary["gap"])
+        if isfinite(gap)
+    ]
+    for gap in (0.0, monitor.tolerance, top):
+        shapes.append(
+            f'<text x="0" y="{y(gap)}" font-size="12" fill="currentColor">{100 * gap:.1f} %</text>'
+        )
+    for i, anchor in {len(summary) - 1: "end", 0: "start"}.items():
+        shapes.append(
+            f'<text x="{x(i)}" y="{_HEIGHT - 12:g}" font-size="12" text-anchor="{anchor}" '
+            f'fill="currentColor">{escape(_name(summary, summary["time"].iloc[i]))}</text>'
+        )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
+        f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone '
+        "(circle: within the tolerance, triangle: above it). Band: what is stated on all "
+        "samples so far, its height the interval of the gap, its colour the status (blue: "
+        "monitoring, green: certified, orange: alarm). Line: gap so far. Dashed: tolerance.</p>"
+    )
+
+
+def _marker(x, y, is_above):
+    """A triangle for a gap above the tolerance, else a circle."""
+    if not is_above:
+        return f'<circle cx="{x:g}" cy="{y:g}" r="4" fill="currentColor"/>'
+    return f'<path d="M{x:g} {y - 6:g}l6 10h-12z" fill="{_COLORS["alarm"]}" stroke="currentColor"/>'
+
+
+def _batch_table(monitor, period):
+    """Table of the batches."""
+    summary = monitor.summary()
+    titles = ("Samples", "Gap, points", "Interval so far", "For", "Against", "Status")
+    rows = []
+    for row in summary.itertuples():
+        gap = f"{100 * row.gap:.1f}" if isfinite(row.gap) else "–"
+        interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
+        evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
+        cells = (_name(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
+        rows.append((cells, row.status == "alarm"))
+    note = (
+        f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
+        f"tolerance now, and {1.0 / (1.0 - monitor.confidence_level):.3g} against it show that it "
+        "was exceeded at some time."
+    )
+    yield from render_table("Batches", note, (period.title(), *titles), rows)
+
+
+def _alarm_table(monitor, period):
+    """Table of the alarms, if there are any."""
+    summary, alarms = monitor.summary(), monitor.alarms_
+    if not len(alarms):
+        return
+    titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
+    rows = [
+        (
+            (
+                _time_of(summary, row.batch),
+                _name(summary, row.time),
+                _name(summary, row.since),
+            ),
+            False,
+        )
+        for row in alarms.itertuples()
+    ]
+    yield from render_table("Alarms", "", titles, rows)
+
+
+def _rate_table(monitor):
+    """Table of the rates of all batches together, by group."""
+    rates = monitor.to_frame()
+    rates["sum"] = rates["rate"] * rates["weight"]
+    keys = ["attribute", "cell", "group"]
+    totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
+    rows = []
+    for (attribute, cell, group), row in totals.iterrows():
+        rate = f"{100 * row['sum'] / row['weight']:.1f} %"
+        rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
+    titles = ("Group", "Attribute and cell", "Samples", "Rate")
+    note = (
+        f"Groups of fewer than {AUTO_MIN_GROUP_SIZE} samples that are also less than 1 % of all "
+        "are not compared."
+    )
+    yield from render_table("Rates in all batches", note, titles, rows)
+
+
+def _method(monitor, period):
+    """How the statements are to be read."""
+    error = f"{100 * (1 - monitor.confidence_level):.3g} %"
+    periods = "batches" if period == "batch" else f"{period}s"
+    yield "<section><h2>How to read this</h2><ul>"
+    if monitor.run_length is None:
+        alarm = (
+            f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
+            f"its probability is at most {error}, however often the page is made."
+        )
+        restart = "Nothing begins again after an alarm."
+    else:
+        alarm = (
+            "While the gap is within the tolerance there is on average at most one false alarm in "
+            f"{monitor.run_length:g} {periods}."
+        )
+        restart = (
+            f"After an alarm both begin again with the next {period}, at a stricter level, and are "
+            "about the samples since."
+        )
+    for text in (
+        alarm,
+        f"A certificate of a tolerance that is not kept has a probability of at most {error} in "
+        f"all {periods} together, and so has an interval that is ever wrong, however often the "
+        "page is made.",
+        f"Certificate and interval assume that the rates of groups do not change; the alarm does "
+        f"not. {restart}",
+        f"Made by skfair {__version__} (GapMonitor with {monitor.constraint}).",
+    ):
+        yield f"<li>{escape(text)}</li>"
+    yield "</ul></section>"
+
+
+# The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
+
 
 _OPTIONS = {
     "constraint": "--constraint",

@@ -13,33 +13,44 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
-from skfair.audit._adverse_impact import adverse_impact
-from skfair.audit._estimators import estimators_by_name, find_positive_label, infer_kind
-from skfair.audit._json import FIELDS, report_fields, report_to_json
-from skfair.audit._local_law_144 import missing_fields, summary_sections
-from skfair.audit._markdown import render_markdown
-from skfair.audit._model_predictions import check_model, warn_of_dependent_samples
-from skfair.audit._page import render_fragment, render_page
-from skfair.audit._provenance import collect_facts
-from skfair.audit._sections import report_sections
-from skfair.audit._sentences import findings, open_questions
+from skfair.audit._certify import check_model, warn_of_dependent_samples
+from skfair.audit._formats import (
+    FIELDS,
+    render_fragment,
+    render_markdown,
+    render_page,
+    report_fields,
+    report_to_json,
+)
+from skfair.audit._sections import (
+    adverse_impact,
+    collect_facts,
+    findings,
+    missing_fields,
+    open_questions,
+    report_sections,
+    summary_sections,
+)
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
     estimate_means,
+    estimators_by_name,
     exclude_missing,
+    find_positive_label,
     groupings,
     groups_like_unknown,
     has_missing,
+    infer_kind,
     name_as_text,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS
-from skfair.utils._files import write_text
-from skfair.utils._messages import join_names, warn
-from skfair.utils._types import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names, warn
+from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

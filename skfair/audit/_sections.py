@@ -1,25 +1,357 @@
-"""Sections of a report as text and tables, which every format of the page shows.
+"""Sections of a report: sentences, tables, adverse impact, and what was audited."""
 
-A section is a heading and a list of elements. An element is a paragraph (a str), a list of bullet
-points, or a table: a tuple of its caption, a note, the titles of the columns, and the rows. A row
-is a pair of its cells and of whether it is marked. A cell is a str, or a tuple of its text, a
-smaller remark and perhaps a picture, which is the arguments of `_page.draw_strip`.
-"""
-
+import platform
+from datetime import date
+from functools import cache
+from importlib.metadata import version
 from math import isfinite
 
-from skfair.audit._measures import describe_measure
-from skfair.audit._provenance import titled_facts
-from skfair.audit._sentences import (
-    FOUR_FIFTHS,
-    difference_text,
-    gap_text,
-    has_impact_ratio,
-    interval_text,
-    is_share,
-    value_text,
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from skfair import __version__
+from skfair.audit._tables import (
+    OUTCOMES,
+    OVERALL,
+    describe_measure,
+    groups_like_unknown,
+    is_missing_group,
+    is_user_metric,
 )
-from skfair.audit._tables import groups_like_unknown
+from skfair.groups import MISSING
+from skfair.utils._checks import join_names
+
+# Sentences of a report: findings, and what the data cannot decide.
+
+
+FOUR_FIFTHS = 0.8
+"""Four-fifths (80 %) rule: ratio of selection rates below which the Uniform Guidelines on Employee
+Selection Procedures of the United States see evidence of adverse impact."""
+
+
+_RATIOS = ("selection_rate", "scoring_rate")
+"""Rates that the law compares by ratios: of decisions, and of scores above the median."""
+
+
+def has_impact_ratio(measure):
+    """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
+    return measure.split(" of class ")[0] in _RATIOS
+
+
+_ERRORS = (
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+    "calibration_error",
+    "mean_error",
+    "mean_absolute_error",
+)
+"""Measures of errors; those of one task have the same unit."""
+
+_UNITS = ("auc", "mean_target", "mean_prediction", "mean_error", "mean_absolute_error")
+
+
+def is_share(measure):
+    """Whether a measure is a share of people, to be shown in percent."""
+    return measure not in _UNITS and not is_user_metric(measure)
+
+
+def value_text(value, measure):
+    """A value of a measure as text."""
+    if value is None or np.isnan(value):
+        return "–"
+    return f"{100 * value:.1f} %" if is_share(measure) else _plain(value, measure)
+
+
+def interval_text(low, high, measure):
+    """An interval as text."""
+    if np.isnan(low) or np.isnan(high):
+        return "no interval"
+    if is_share(measure):
+        return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{_plain(low, measure)} to {_plain(high, measure)}"
+
+
+def _plain(value, measure):
+    """A value that is not a share as text."""
+    return f"{value:.3f}" if measure == "auc" else f"{value:.3g}"
+
+
+def difference_text(difference, measure):
+    """A difference of two values of a measure as text; of shares in percentage points."""
+    if np.isnan(difference):
+        return "–"
+    if is_share(measure):
+        return f"{100 * difference:+.1f}"
+    return f"{'' if difference < 0 else '+'}{_plain(difference, measure)}"
+
+
+def gap_text(gap, measure, unit=" percentage points"):
+    """A gap with its interval, as text."""
+    interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
+    return f"{_size_text(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
+
+
+def findings(report):
+    """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
+    gaps = report.gaps.dropna(subset=["gap"])
+    sentences = [_describe_sample(report)]
+    if not len(gaps):
+        return [*sentences, "No two groups are large enough to be compared."]
+    # The largest gap in outcomes.
+    outcomes = gaps[gaps["measure"].isin(_primary_measures(gaps))]
+    sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
+    # The error gap that is largest beyond doubt, by its lower limit.
+    errors = gaps[_is_error(gaps)]
+    if len(errors):
+        sentences.append(_describe_gap(report, _largest_gap(errors, "gap_low")))
+    if report.kind == "clustering":
+        balance = report.balance
+        sentences.append(
+            f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
+            f"group over its largest), and at least {balance.low:.2f} in the population if these "
+            "are held-out data."
+        )
+    return sentences
+
+
+def _is_error(frame):
+    """Mask of the rows on measures of errors, which need a target."""
+    return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
+
+
+def _largest_gap(gaps, column):
+    """The gap that is largest by a column, of the significant ones if there are any."""
+    significant = gaps[gaps["is_significant"]]
+    candidates = significant if len(significant) else gaps
+    return candidates.loc[candidates[column].idxmax()]
+
+
+def _primary_measures(gaps):
+    """Names of the measures of outcomes that gaps are claimed of."""
+    names = gaps["measure"].unique().tolist()
+    for outcome in OUTCOMES:
+        if outcome in names:
+            return [outcome]
+    return [name for name in names if name.startswith(("share of", "selection_rate of"))]
+
+
+def _describe_sample(report):
+    """Sentence on the number of people and groups, and on overall rates."""
+    overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
+    *single, last = report.attributes
+    n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
+    listed = f"{', '.join(single[:-1])} and {single[-1]}" if len(single) > 1 else ""
+    noun = "group" if n_groups == 1 else "groups"
+    by = f"combinations of {listed}" if single else f"{noun} by {last}"
+    text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
+    templates = {
+        "selection_rate": "{} were selected",
+        "accuracy": "{} were classified correctly",
+        "mean_absolute_error": "predictions are off by {} on average",
+    }
+    results = [
+        template.format(value_text(overall.loc[name, "value"], name))
+        for name, template in templates.items()
+        if name in overall.index
+    ]
+    return f"{text}: {' and '.join(results)}." if results else f"{text}."
+
+
+def _describe_gap(report, gap):
+    """One gap as a sentence."""
+    name = gap["measure"]
+    if _is_equal(gap):
+        return _describe_equality(report, gap)
+    # Values of the two groups that are furthest apart.
+    rows = report.frame
+    rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["measure"] == name)]
+    values = rows.set_index("group")["value"]
+    low, high = (value_text(values[gap[end]], name) for end in ("lowest", "highest"))
+    title, meaning = describe_measure(name)
+    text = (
+        f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
+        f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
+    )
+    if name in _RATIOS and not np.isnan(gap["ratio"]):
+        text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
+    if not gap["is_significant"]:
+        text += f"; {_chance_clause(report, gap)}"
+    return f"{text}."
+
+
+def _chance_clause(report, gap):
+    """Clause on a gap that is not significant."""
+    if gap["gap_low"] <= 0.0:
+        return "it may be chance"
+    return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
+
+
+def _is_equal(gap):
+    """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
+    return pd.isna(gap["highest"]) or (
+        not gap["is_significant"] and _size_text(gap["gap"], gap["measure"]) in _ZEROS
+    )
+
+
+_ZEROS = ("0.0", "0.000", "0")
+"""Gaps of 0 as text."""
+
+
+def _size_text(gap, measure):
+    """A gap as text, without unit and sign."""
+    return difference_text(gap, measure).removeprefix("+")
+
+
+def _describe_equality(report, gap):
+    """A gap of 0, up to the digits shown, as a sentence."""
+    name, large = gap["measure"], report.frame[~report.frame["is_small"]]
+    rows = large[(large["attribute"] == gap["attribute"]) & (large["measure"] == name)]
+    title, meaning = describe_measure(name)
+    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["value"])))
+    what = "rates" if is_share(name) else "values"
+    text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
+    text += f"{' to '.join(texts)} for all groups"
+    if not gap["gap_high"] > 0.0:
+        return f"{text}."
+    return f"{text}; in the population {_possible_gap(gap)}."
+
+
+def _possible_gap(gap):
+    """Clause on the largest gap in the population that a gap of 0 leaves open."""
+    name = gap["measure"]
+    unit = " percentage points" if is_share(name) else ""
+    return f"a gap of up to {_size_text(gap['gap_high'], name)}{unit} is possible"
+
+
+def _four_fifths(gap):
+    """Clause on the four-fifths rule."""
+    if gap["ratio_high"] < FOUR_FIFTHS and gap["is_significant"]:
+        return "below four fifths"
+    if gap["ratio_low"] >= FOUR_FIFTHS:
+        return "not below four fifths"
+    side = "below" if gap["ratio"] < FOUR_FIFTHS else "above"
+    return f"{side} four fifths in these data, but undecided in the population"
+
+
+def open_questions(report):
+    """What these data cannot decide, one sentence each."""
+    questions = [*_describe_small_groups(report)]
+    for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
+        name, by = gap["measure"], gap["attribute"]
+        title = describe_measure(name)[0].lower()
+        if name in _primary_measures(report.gaps) and _is_equal(gap):
+            questions.append(
+                f"Whether the {title} differs by {by}: {_possible_gap(gap)} in the population."
+            )
+        elif name in _primary_measures(report.gaps) and not gap["is_significant"]:
+            questions.append(
+                f"Whether the {title} differs by {by} at all: the gap is "
+                f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
+            )
+        if name in _RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+            questions.append(
+                f"Whether the {title} by {by} keeps four fifths: the ratio of "
+                f"{gap['ratio']:.2f} has an interval of "
+                f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
+            )
+    if any(_is_error(report.frame)):
+        questions.append(
+            "Whether the recorded truth is fair itself: error rates are as good as the labels."
+        )
+    elif report.kind != "clustering":
+        questions.append(
+            "Whether the predictions are right: without recorded outcomes there are no error rates."
+        )
+    questions += [
+        "How the model treats people who are not in the data, or groups that were not recorded.",
+        "Whether a difference is justified: rates show that groups differ, not why.",
+    ]
+    questions.append(
+        "How the model treats people outside its training data, if these are its training data: "
+        "intervals hold for held-out data."
+    )
+    return questions
+
+
+def _describe_small_groups(report):
+    """Sentences that name the small groups of each attribute."""
+    small = report.frame[report.frame["is_small"]]
+    for attribute, rows in small.groupby("attribute", sort=False):
+        sizes = rows.groupby("group", sort=False)["n"].min()
+        listed = join_names([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
+        yield (
+            f"How the model treats these groups by {attribute}, with fewer than "
+            f"{report.min_group_size} people for some measure: {listed}. Their numbers are shown, "
+            "marked as small, and they are left out of gaps."
+        )
+
+
+# What was audited: facts that a report states on its page.
+
+
+FACTS = {
+    "file": "File",
+    "sha256": "SHA-256 digest of the file",
+    "columns": "Columns",
+    "rows": "Rows",
+    "positive_label": "Positive label",
+    "threshold": "Threshold",
+    "date": "Date of the audit",
+    "versions": "Versions",
+    "source": "Source of the data",
+    "explanation": "Explanation of the data",
+    "distribution_date": "Distribution date of the tool",
+    "justification": "Justification for leaving categories out",
+}
+"""Known facts and their titles on the page."""
+
+
+def collect_facts(provenance, **known):
+    """Facts as text by name: the date and versions, known ones, and those of the user."""
+    facts = {"date": date.today().isoformat(), "versions": _versions()}
+    facts |= {name: str(value) for name, value in known.items() if value is not None}
+    return facts | _check_provenance(provenance)
+
+
+@cache
+def _versions():
+    """Versions of the packages that compute a report; reading them takes milliseconds."""
+    versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
+    packages = ("numpy", "pandas", "scipy", "scikit-learn")
+    return ", ".join([*versions, *(f"{name} {version(name)}" for name in packages)])
+
+
+def _check_provenance(provenance):
+    """Facts of the user, which must map names to text."""
+    if provenance is None:
+        return {}
+    if not isinstance(provenance, dict) or not all(
+        isinstance(text, str) for pair in provenance.items() for text in pair
+    ):
+        raise TypeError(
+            "provenance must be a dict of text by name, such as {'source': 'applications of 2025'};"
+            f" got {provenance!r}. Known names are {join_names(FACTS)}."
+        )
+    return provenance
+
+
+def titled_facts(facts):
+    """Pairs of the title and the text of each fact, the known ones first."""
+    names = [name for name in FACTS if name in facts]
+    names += [name for name in facts if name not in FACTS]
+    return [(FACTS.get(name, name), facts[name]) for name in names]
+
+
+# Sections of a report as text and tables, which every format of the page shows.
+#
+# A section is a heading and a list of elements. An element is a paragraph (a str), a list of bullet
+# points, or a table: a tuple of its caption, a note, the titles of the columns, and the rows. A row
+# is a pair of its cells and of whether it is marked. A cell is a str, or a tuple of its text, a
+# smaller remark and perhaps a picture, which is the arguments of `_page.draw_strip`.
+
 
 _MAX_ROWS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
@@ -253,3 +585,206 @@ def _method(report):
         "gaps.",
         "FairnessReport.to_frame() returns all numbers, and FairnessReport.to_json() the report.",
     ]
+
+
+# Summary of a bias audit under New York City's Local Law 144 (6 RCNY 5-300 to 5-304).
+#
+# Section 5-301 requires selection or scoring rates and impact ratios by sex, by race/ethnicity and
+# by their intersections, against the most selected category, and the number of applicants of
+# unknown category. Categories of less than 2 % may be left out of impact ratios, with the auditor's
+# justification, their number and their rate. Section 5-303 requires the date of the audit, the
+# source and explanation of the data, the number of applicants, and the distribution date of the
+# tool.
+
+
+_REQUIRED = ("date", "distribution_date", "source", "explanation")
+"""Facts that only the auditor can state."""
+
+
+def summary_sections(report):
+    """Sections of the summary: pairs of a heading and a list of elements."""
+    table = _categories(report)
+    missing = missing_fields(report)
+    heading = "Summary of results of the bias audit (New York City Local Law 144)"
+    sections = [(heading, [facts_table(_audit_facts(report, table))])]
+    if missing:
+        sections.append(("Missing in this summary", [missing]))
+    for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
+        sections.append((f"By {attribute}", [_table(report, measure, attribute, rows)]))
+    return [*sections, ("What was audited", [facts_table(audited_facts(report))])]
+
+
+def missing_fields(report):
+    """Sentences on what the rules require and the report does not have."""
+    missing = [
+        f"{FACTS[name]}: state it in provenance, under the name {name!r}."
+        for name in _REQUIRED
+        if not report.provenance.get(name, "").strip()
+    ]
+    for attribute, label, n in groups_like_unknown(report.frame):
+        missing.append(
+            f"Applicants of unknown category by {attribute}: the category {label!r} of {n:,} "
+            f"applicants looks like one; make the report with unknown=[...] that names it, or "
+            "rename it."
+        )
+    if _categories(report)["is_excluded"].any() and not report.provenance.get("justification"):
+        missing.append(
+            f"{FACTS['justification']}: state it in provenance, under the name 'justification'."
+        )
+    if len(report.attributes) != 3:
+        missing.append(
+            "Categories by sex, by race/ethnicity and by their intersections: pass these two "
+            f"attributes as sensitive_features; the report is by {join_names(report.attributes)}."
+        )
+    return missing
+
+
+def _categories(report):
+    """Comparisons of all categories; refused for reports that the rules do not know."""
+    table = report.adverse_impact()
+    if not len(table):
+        raise ValueError(
+            "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
+            f"scores, but this report of a {report.kind} has none. Pass decisions or scores as "
+            'y_pred, and no kind="clustering".'
+        )
+    if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
+        raise ValueError(
+            "Local Law 144 leaves samples of unknown category out of impact ratios, but this "
+            f'report has the group {MISSING!r}; make it with missing="exclude".'
+        )
+    return table
+
+
+def _audit_facts(report, table):
+    """Facts of the summary, as pairs of a title and a text."""
+    facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
+    facts.append(("Number of applicants", f"{report.n_samples:,}"))
+    suspect = groups_like_unknown(report.frame)
+    for attribute in report.attributes:
+        text = f"{report.n_missing[attribute]:,}"
+        for _, label, n in (one for one in suspect if one[0] == attribute):
+            text += f", and {n:,} more if {label!r} means unknown"
+        facts.append((f"Applicants of unknown category by {attribute}", text))
+    excluded = [
+        f"{row['group']} ({row['n']:,} applicants, {_percent(row['n_selected'], row['n'])})"
+        for _, row in table[table["is_excluded"]].iterrows()
+    ]
+    if excluded:
+        title = f"Categories of less than {100 * report.min_share:g} %, without impact ratio"
+        facts.append((title, "; ".join(excluded)))
+        facts.append(
+            (FACTS["justification"], report.provenance.get("justification") or "not stated")
+        )
+    return facts
+
+
+def _table(report, measure, attribute, rows):
+    """Table of the rates and impact ratios of the categories of one attribute."""
+    title, meaning = describe_measure(measure)
+    best = rows[rows["impact_ratio"] == 1.0]
+    note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
+    note += f"is highest. {report.n_missing[attribute]:,} applicants of unknown category are left "
+    note += "out."
+    titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
+    cells = [(_summary_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]
+    return f"{title} and impact ratio by {attribute}", note, titles, cells
+
+
+def _summary_cells(row, best):
+    """Cells of a category, with fractions of counts rounded half up."""
+    n, selected = row["n"], row["n_selected"]
+    ratio = "left out" if row["is_excluded"] else "–"
+    if row["impact_ratio"] >= 0.0:
+        most = best.iloc[0]
+        ratio = _round_half_up(selected * most["n"], n * most["n_selected"], 3)
+    return row["group"], f"{n:,}", f"{selected:,}", _percent(selected, n), ratio
+
+
+def _percent(numerator, denominator):
+    """A share as text in percent."""
+    return f"{_round_half_up(100 * numerator, denominator, 1)} %"
+
+
+def _round_half_up(numerator, denominator, digits):
+    """A fraction of integers as a decimal, as by hand: halves are rounded up."""
+    numerator, denominator = int(numerator), int(denominator)
+    scaled = (2 * numerator * 10**digits + denominator) // (2 * denominator)
+    return f"{scaled // 10**digits}.{scaled % 10**digits:0{digits}d}"
+
+
+# Adverse impact of selections: four-fifths rule, significance and shortfall of each group.
+#
+# 29 CFR 1607.4(D), the Uniform Guidelines on Employee Selection Procedures of the United States.
+
+
+_ROUNDING = 1e-7
+"""Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
+
+
+def adverse_impact(frame, n_samples, min_share):
+    """DataFrame of the comparisons with the most selected group, from the rows of a report."""
+    rows = frame[(frame["attribute"] != OVERALL) & frame["measure"].map(has_impact_ratio)]
+    tables = []
+    for _, group_rows in rows.groupby(["measure", "attribute"], sort=False):
+        table = group_rows[["attribute", "group", "measure", "n"]].reset_index(drop=True)
+        table["n"] = table["n"].astype(int)
+        table["n_selected"] = (group_rows["n"] * group_rows["value"]).round().astype(int).to_numpy()
+        table["rate"] = table["n_selected"] / table["n"]
+        table["is_excluded"] = table["n"] < min_share * n_samples
+        tables.append(table.join(_compare_groups(table)))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _compare_groups(table):
+    """Columns of all groups against the most selected one; nan for excluded groups."""
+    included = table[~table["is_excluded"]]
+    columns = {name: np.full(len(table), np.nan) for name in _COMPARISONS}
+    if len(included):
+        counts = table[["n", "n_selected"]].to_numpy().tolist()
+        # The most selected of the known groups, if there are any.
+        known = included[~included["group"].map(is_missing_group)]
+        best = counts[(known if len(known) else included)["rate"].idxmax()]
+        for row in included.index:
+            for name, compare in _COMPARISONS.items():
+                columns[name][row] = compare(*counts[row], *best)
+    return pd.DataFrame(columns)
+
+
+def _impact_ratio(n, selected, n_best, selected_best):
+    """Rate of a group over that of the most selected group, rounded once."""
+    return selected * n_best / (n * selected_best) if selected_best else np.nan
+
+
+def _standard_deviations(n, selected, n_best, selected_best):
+    """Difference of the two rates in standard errors of the pooled rate."""
+    pooled = (selected + selected_best) / (n + n_best)
+    error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / n_best))
+    return (selected / n - selected_best / n_best) / error if error > 0 else np.nan
+
+
+def _fisher_p_value(n, selected, n_best, selected_best):
+    """Two-sided p-value of Fisher's exact test of equal rates."""
+    total = selected + selected_best
+    # Log probabilities, up to a constant, of all selections of the group with the same total.
+    possible = np.arange(max(0, total - n_best), min(n, total) + 1)
+    counts = np.stack((possible, n - possible, total - possible, n_best - total + possible))
+    logs = -special.gammaln(counts + 1.0).sum(axis=0)
+    # Sum those that are as rare as the observed one, or rarer, with a margin for rounding.
+    probabilities = np.exp(logs - logs.max())
+    is_rare = logs <= logs[selected - possible[0]] + _ROUNDING
+    return probabilities[is_rare].sum() / probabilities.sum()
+
+
+def _shortfall(n, selected, n_best, selected_best):
+    """Smallest number of further selections that makes the rate equal or larger, in integers."""
+    return -(-n * selected_best // n_best) - selected
+
+
+_COMPARISONS = {
+    "impact_ratio": _impact_ratio,
+    "standard_deviations": _standard_deviations,
+    "p_value": _fisher_p_value,
+    "shortfall": _shortfall,
+}
+"""Columns -> functions of a group's size and selections, and those of the most selected group."""

@@ -1,9 +1,13 @@
-"""Tables of a report: every measure of every group, with limits, and the gaps."""
+"""Tables of a report: its measures, their estimates, and every gap with its limits."""
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
 
+from skfair.audit._certify import to_numbers
 from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,
@@ -15,6 +19,11 @@ from skfair.inference import (
     contrast_interval,
     estimates_of,
 )
+from skfair.metrics import RATES, find_positive
+from skfair.utils._checks import join_names
+
+# Tables of a report: every measure of every group, with limits, and the gaps.
+
 
 OVERALL = "overall"
 """Name of the grouping of all samples."""
@@ -393,3 +402,282 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
             return present[np.where(eligible, estimates.values, -np.inf).argmax()]
     estimates, present = next(iter(measures.values()))
     return present[estimates.counts.argmax()]
+
+
+# Measures that a report shows of classifiers, regressors and clusterings.
+#
+# A measure is a mean: a pair of a value of each sample, and a mask of the samples that it is over
+# (None: all of them).
+
+
+SHARES = (
+    "base_rate",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+)
+"""Rates of `RATES` that a report shows."""
+
+MEASURES = {
+    "base_rate": ("Base rate", "truly positive, of all"),
+    "selection_rate": ("Selection rate", "selected, of all"),
+    "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
+    "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
+    "positive_predictive_value": ("Precision", "truly positive, of those selected"),
+    "accuracy": ("Accuracy", "judged rightly, of all"),
+    "scoring_rate": ("Scoring rate", "predicted above the median of all"),
+    "auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
+    "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
+    "calibration_error": ("Calibration", "observed minus predicted share of positives"),
+    "mean_target": ("Mean target", "true value"),
+    "mean_prediction": ("Mean prediction", "predicted value"),
+    "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
+    "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
+}
+"""Title of each measure, and what it is the mean of."""
+
+_MAX_LABELS = 30
+
+
+def describe_measure(name):
+    """Title of a measure, and what it is the mean of."""
+    if name in MEASURES:
+        return MEASURES[name]
+    rate, _, label = name.partition(" of class ")
+    if label and rate in MEASURES:
+        title, meaning = MEASURES[rate]
+        return f"{title} of class {label}", f"{meaning}; positive is {label}"
+    if name.startswith("share of cluster "):
+        return name[0].upper() + name[1:], "of all samples of the group"
+    return name, _USER_METRIC
+
+
+_USER_METRIC = "passed metric, without interval"
+
+
+def is_user_metric(name):
+    """Whether a name is not that of a measure of every report, but of a metric that was passed."""
+    return describe_measure(name)[1] == _USER_METRIC
+
+
+def binary_measures(is_true, is_selected, y_proba):
+    """Measures of a classifier of two classes, from masks of the positive class, by name.
+
+    `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
+    """
+    measures = _selection_rate(is_selected)
+    if is_true is not None:
+        measures = _rates(is_true, is_selected, SHARES)
+    if y_proba is not None:
+        measures["mean_probability"] = y_proba, None
+    if y_proba is not None and is_true is not None:
+        measures["calibration_error"] = is_true - y_proba, None
+    return measures
+
+
+def _selection_rate(is_selected, ending=""):
+    """The measure that needs no target."""
+    return {f"selection_rate{ending}": (is_selected, None)}
+
+
+def _rates(is_true, is_selected, names, ending=""):
+    """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
+    outcomes = 2 * is_true.astype(np.intp) + is_selected
+    measures = {}
+    for name in names:
+        rate = RATES[name]
+        condition = None if rate.condition.all() else rate.condition.ravel()[outcomes]
+        measures[name + ending] = rate.event.ravel()[outcomes], condition
+    return measures
+
+
+def multiclass_measures(y_true, y_pred):
+    """Measures of a classifier of many classes, each class against the rest, by name.
+
+    `y_true` is None without a target.
+    """
+    columns = [y_pred] if y_true is None else [y_true, y_pred]
+    classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
+    _check_number_of_labels(classes, "classes")
+    if y_true is None:
+        rates = (_selection_rate(y_pred == label, f" of class {label}") for label in classes)
+        return {name: measure for rate in rates for name, measure in rate.items()}
+    measures = {"accuracy": (y_true == y_pred, None)}
+    for label in classes:
+        names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
+        measures |= _rates(y_true == label, y_pred == label, names, f" of class {label}")
+    return measures
+
+
+def score_measures(scores):
+    """Scoring rate: whether a score is above the median of all samples."""
+    return {"scoring_rate": (scores > np.median(scores), None)}
+
+
+def regression_measures(y_true, y_pred):
+    """Measures of predictions of real numbers, by name; `y_true` is None without a target."""
+    measures = score_measures(y_pred)
+    if y_true is None:
+        return measures | {"mean_prediction": (y_pred, None)}
+    errors = y_pred - y_true
+    return measures | {
+        "mean_target": (y_true, None),
+        "mean_prediction": (y_pred, None),
+        "mean_error": (errors, None),
+        "mean_absolute_error": (np.abs(errors), None),
+    }
+
+
+def clustering_measures(labels):
+    """Share of samples in each cluster, by name."""
+    clusters = np.unique(labels).tolist()
+    _check_number_of_labels(clusters, "clusters")
+    return {f"share of cluster {label}": (labels == label, None) for label in clusters}
+
+
+def _check_number_of_labels(labels, what):
+    """Refuse so many classes or clusters that they are hardly any."""
+    if len(labels) > _MAX_LABELS:
+        raise ValueError(
+            f"A report shows each of the {what}, but there are {len(labels)}: "
+            f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
+            f"merge {what} down to {_MAX_LABELS}."
+        )
+
+
+# Estimators of the measures of a report, for each task of the predictions.
+
+
+def infer_kind(kind, columns):
+    """The task of the predictions, which must fit the truth."""
+    if kind not in (None, *_MEASURES):
+        raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
+    if "y_true" not in columns:
+        if kind is None:
+            _refuse_ambiguous_integers(columns["y_pred"])
+        return kind or "classification"
+    # Infer the task from the target.
+    kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
+    if kind == "classification" and _has_scores(columns["y_pred"]):
+        raise ValueError(
+            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
+            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
+            'and these as y_proba or y_score; or pass kind="regression".'
+        )
+    return kind
+
+
+def _refuse_ambiguous_integers(y_pred):
+    """Raise if predictions without a target are more than two integers: classes or scores."""
+    if y_pred.dtype.kind not in "iuf" or _has_scores(y_pred):
+        return
+    numbers = np.unique(y_pred)
+    if len(numbers) > 2:
+        raise ValueError(
+            f"Without y_true the {len(numbers)} different integers of y_pred, from "
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass "
+            'kind="classification" for a selection rate of each class, kind="regression" for the '
+            'scoring rate of scores, or kind="clustering" if they are clusters.'
+        )
+
+
+def _has_scores(column):
+    """Whether a column holds numbers with decimals."""
+    return type_of_target(column) == "continuous"
+
+
+def find_positive_label(kind, columns, pos_label):
+    """The positive class of two; None for several classes, and where there are no classes."""
+    if kind != "classification":
+        return None
+    if "y_true" not in columns and _has_scores(columns["y_pred"]):
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label names a class, but y_pred holds scores, the first of them "
+                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
+            )
+        return None
+    # Of more than two classes none is positive unless one is named.
+    labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
+    n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
+    if n_labels > 2 and pos_label is None:
+        return None
+    return find_positive(*labels, pos_label=pos_label)
+
+
+def estimators_by_name(kind, columns, positive, metrics):
+    """Estimators of all measures by name: functions of groups and weights."""
+    estimators = _MEASURES[kind](columns, positive)
+    for name, metric in (metrics or {}).items():
+        _check_metric_name(name, estimators)
+        estimators[name] = partial(
+            evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
+        )
+    return estimators
+
+
+def _check_metric_name(name, estimators):
+    """Refuse a passed metric with the name of a measure of the report."""
+    if name in estimators or not is_user_metric(name):
+        raise ValueError(
+            f"metrics must have other names than the measures of the report, but {name!r} is one "
+            f"of them; rename it, as in metrics={{'own {name}': ...}}."
+        )
+
+
+def _classification(columns, positive):
+    """Estimators of the measures of a classifier, by name; without a target also of scores."""
+    truth, predicted = columns.get("y_true"), columns["y_pred"]
+    if truth is None and _has_scores(predicted):
+        return _means(score_measures(to_numbers(predicted, "y_pred")))
+    if positive is None:
+        return _means(multiclass_measures(truth, predicted))
+    y_proba = _check_probabilities(columns.get("y_proba"))
+    scores = y_proba if "y_score" not in columns else to_numbers(columns["y_score"], "y_score")
+    is_true = None if truth is None else truth == positive
+    measures = binary_measures(is_true, predicted == positive, y_proba)
+    if scores is None:
+        return _means(measures)
+    if truth is None:
+        return _means(measures | score_measures(scores))
+    return _means(measures) | {"auc": partial(estimate_areas, is_true, scores)}
+
+
+def _check_probabilities(y_proba):
+    """Probabilities as numbers in [0, 1]; None unchanged."""
+    if y_proba is None:
+        return None
+    y_proba = to_numbers(y_proba, "y_proba")
+    if y_proba.min() < 0.0 or y_proba.max() > 1.0:
+        wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
+        raise ValueError(
+            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
+            "on another scale as y_score."
+        )
+    return y_proba
+
+
+def _regression(columns, positive):
+    """Estimators of the measures of a regressor, by name."""
+    truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
+    return _means(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
+
+
+def _clustering(columns, positive):
+    """Estimators of the measures of a clustering, by name."""
+    return _means(clustering_measures(columns["y_pred"]))
+
+
+def _means(measures):
+    """Estimators of the means of measures, by name."""
+    return {name: partial(estimate_means, measure) for name, measure in measures.items()}
+
+
+_MEASURES = {
+    "classification": _classification,
+    "regression": _regression,
+    "clustering": _clustering,
+}
+"""Task -> function that returns estimators of its measures by name."""

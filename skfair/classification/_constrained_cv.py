@@ -66,8 +66,9 @@ from skfair.training import (
     warn_of_outcome,
     warn_of_rare_decisions,
 )
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._messages import warn
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -78,7 +79,6 @@ from skfair.utils._sklearn import (
     validate_params,
     with_callbacks,
 )
-from skfair.utils._types import Label, MatrixLike
 
 _N_FOLDS = 5
 

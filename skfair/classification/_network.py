@@ -1,17 +1,22 @@
-"""The base of networks that classify: training, decisions and probabilities."""
+"""Networks that classify, trained under fairness constraints."""
 
-from numbers import Real
-from typing import Self
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import has_probabilities
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
+from skfair.models import MLPModel
 from skfair.partitions import row_by_row
 from skfair.surrogates import SURROGATES
 from skfair.training import (
@@ -23,9 +28,16 @@ from skfair.training import (
     loss_weights,
     resolve_constraints,
 )
+from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-from skfair.utils._types import MatrixLike
+
+if TYPE_CHECKING:
+    from skfair.constraints import Constraint
+    from skfair.solvers import Solver
+
+
+# The base of networks that classify: training, decisions and probabilities.
 
 
 @document
@@ -161,3 +173,192 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+# A multi-layer perceptron trained under fairness constraints that its decisions keep.
+
+
+@document
+class ConstrainedMLPClassifier(NetworkClassifier):
+    r"""Multi-layer perceptron trained under fairness constraints.
+
+    Minimises, over the weights w of all layers, the mean loss subject to bounds on gaps between
+    groups, as :class:`ConstrainedERMClassifier` does for linear scores. All layers are trained on
+    mini-batches with smooth rates. Then the last layer is fitted again, those before it held fixed:
+    in it scores are linear, so that the decisions on the training data keep the tolerance exactly
+    as those of a linear model do. Columns are standardised inside.
+
+    Parameters
+    ----------
+    constraint : str, Constraint, list of these, or None, default="demographic_parity"
+        What must be fair, as in :class:`ConstrainedERMClassifier`. Constraints on intervals of
+        percentiles compare ranks, which batches do not show: the last layer alone keeps them, but
+        with :class:`skfair.solvers.StochasticIDCA` all layers learn them.
+    {tolerance, confidence_level, min_group_size}
+        A constraint's own ``min_group_size`` takes precedence.
+    enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
+        How the last layer is made to keep the bound by the public metric on the training data, see
+        :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
+    hidden_layer_sizes : int or array-like of int, default=(64, 32)
+        Units of each hidden layer.
+    activation : {"relu", "tanh"}, default="relu"
+        Activation of the hidden units.
+    loss : str or callable, default="logistic"
+        Loss of a score, as in :class:`ConstrainedERMClassifier`.
+    alpha : float, default=2e-3
+        Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
+    {surrogate}
+    solver : str or Solver, default="adam-pd"
+        A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
+        such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.
+        Iterations are epochs, and an epoch is feasible if its violation is at most the solver's
+        ``tol``. Solvers that need second derivatives or a linear model are refused.
+    {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
+    warm_start : bool, default=False
+        Whether to start from the layers of the previous fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first weights, of the batches and of the samples held out.
+    verbose : int, default=0
+        Print every epoch if positive.
+
+    Attributes
+    ----------
+    {classes_, pos_label_}
+    coefs_ : list of ndarray of shape (fan_in, fan_out)
+        Weights of each layer, for the columns of X as passed.
+    intercepts_ : list of ndarray of shape (fan_out,)
+        Biases of each layer.
+    loss_curve_ : list of float
+        Objective after each epoch, on the samples trained on.
+    validation_loss_curve_ : list of float
+        The same on the samples held out, with ``early_stopping=True``.
+    {multipliers_, objective_, constraint_violation_}
+    constraint_report_ : DataFrame
+        One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
+    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+        As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
+        With ``enforcement=None`` it is that of the training.
+    n_iter_ : int
+        Epochs.
+    {groups_, n_features_in_, feature_names_in_}
+
+    See Also
+    --------
+    ConstrainedERMClassifier : Linear scores, for which the whole fit is certified.
+    sklearn.neural_network.MLPClassifier : Without constraints.
+
+    Notes
+    -----
+    Ctrl-C ends the training: as for `~sklearn.neural_network.MLPClassifier` a warning says so, the
+    best epoch so far is kept, and its last layer enforced. Before the first epoch is over, and
+    while the last layer is enforced, it leaves the earlier fit as it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedMLPClassifier
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=400)
+    >>> X = rng.normal(size=(400, 2)) + 0.5 * sex[:, np.newaxis]
+    >>> y = X[:, 0] * X[:, 1] > 0.2
+    >>> model = ConstrainedMLPClassifier(tolerance=0.05, hidden_layer_sizes=16, random_state=0)
+    >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X)
+    >>> bool(demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05)
+    True
+    """
+
+    _parameter_constraints = {
+        **NetworkClassifier._parameter_constraints,
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"relu", "tanh"})],
+    }
+
+    def __init__(
+        self,
+        constraint: str | Constraint | list | None = "demographic_parity",
+        *,
+        tolerance: float = 0.02,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        hidden_layer_sizes: int | Sequence[int] = (64, 32),
+        activation: Literal["relu", "tanh"] = "relu",
+        loss: str | Callable = "logistic",
+        alpha: float = 2e-3,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "adam-pd",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight: dict | Literal["balanced"] | None = None,
+        pos_label: Label | None = None,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ):
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
+        self.enforcement = enforcement
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.loss = loss
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.solver = solver
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _model(self, training):
+        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
+        return MLPModel.from_features(training.X, training.samples.weights, sizes, self.activation)
+
+    def _start(self, model, random_state):
+        """Model parameters to start from."""
+        # Random weights, unless an earlier fit has layers of the same shapes.
+        if not (self.warm_start and hasattr(self, "coefs_")):
+            return model.initial(random_state)
+        shapes = [np.shape(coef) for coef in self.coefs_]
+        new_shapes = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
+        if shapes != new_shapes:
+            raise ValueError(
+                f"warm_start=True starts from the previous fit's layers of shapes {shapes}, but "
+                f"those of this fit are {new_shapes}; pass warm_start=False."
+            )
+        start = model.parameters(self.coefs_, self.intercepts_)
+        # Stored scores are of the second class, those of a fit of the positive class.
+        is_negated = self.pos_label_ != self.classes_[1]
+        start[-shapes[-1][0] - 1 :] *= -1.0 if is_negated else 1.0
+        return start
+
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+        coefs, intercepts = model.coefficients(parameters)
+        # Stored scores are of the second class, those of a fit of the positive class: the unit has
+        # the sign.
+        coefs[-1] = training.unit.spread * coefs[-1]
+        intercepts[-1] = training.unit.from_unit(intercepts[-1])
+        return {
+            "coefs_": [coef.copy() for coef in coefs],
+            "intercepts_": [intercept.copy() for intercept in intercepts],
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.samples.groups.summary,
+        }
+
+    def _scores(self, X):
+        """Score of each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
+        model = MLPModel(X, sizes, self.activation)
+        return model.evaluate(model.parameters(self.coefs_, self.intercepts_)).scores

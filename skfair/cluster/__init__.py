@@ -1,15 +1,13 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
-from skfair.cluster._pareto_front import ParetoFront
+from skfair.cluster._base import ParetoFront
+from skfair.cluster._fronts import fair_kmeans_front, fair_spectral_front
 from skfair.cluster.kmeans._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
-from skfair.cluster.kmeans._fair_kmeans_front import fair_kmeans_front
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.spectral._eigen_solvers import DCADMM, SFSC, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import fair_embedding
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
-from skfair.cluster.spectral._fair_spectral_front import fair_spectral_front
-from skfair.cluster.spectral._literature import DCADMM, SFSC
-from skfair.cluster.spectral._normalized_affinity import RBFAffinity
 
 __all__ = [
     "DCADMM",

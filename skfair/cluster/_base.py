@@ -1,20 +1,645 @@
-"""A fit that callbacks can watch, and a front of fits: what the clusterers share."""
+"""What clusterers share: requirements of clusters, fits that callbacks can watch, fronts."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from numbers import Integral
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.cluster._pareto_front import CRITERIA, ParetoFront
-from skfair.cluster._requirements import outcome, warn_of_status
-from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair._kernels.limits import add_rows, balance_limits, size_rows
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.groups import group_names
+from skfair.metrics import hypervolume, non_dominated
 from skfair.partitions import is_partitioned
-from skfair.utils._balance import smallest_balances, smallest_share_ratios
-from skfair.utils._messages import spelling_hint, warn
+from skfair.utils._arrays import balance, data_balance, smallest_balances, smallest_share_ratios
+from skfair.utils._checks import join_names, spelling_hint, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skfair.cluster.kmeans._fair_kmeans import FairKMeans
+    from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
+
+
+# Requirements for every cluster, by groups and by size, and what clusterings reach of them.
+#
+# What is reached becomes fitted attributes, the status, and warnings.
+
+
+ROUNDING = 1e-12  # of sums and ratios
+GROUP_SHARES = ("min_group_share", "max_group_share")
+BALANCES = ("min_balance", "min_share_ratio", *GROUP_SHARES)
+"""Parameters that require balanced clusters."""
+
+
+class ClusterRequirements(NamedTuple):
+    """The parameters of a clusterer that bound its clusters, as numbers."""
+
+    balance: float = 0.0  # relative to the data's own
+    share_ratio: float = 0.0
+    smallest: float = 0.0  # weight of a cluster
+    largest: float = np.inf
+    group_shares: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
+    attributes: tuple = (slice(None),)  # the groups that are compared with one another
+    members: np.ndarray | None = None  # number by group; None: enough for all clusters
+    places: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
+
+    def for_groups(self, groups, attributes, places, weights):
+        """The requirements of groups, whose columns and weights in the problem are given.
+
+        A ValueError names the group whose share of all samples is outside of its bounds: then no
+        clusters keep them.
+        """
+        self = self._replace(attributes=attributes, members=groups.counts, places=places)
+        if len(places) == len(attributes):  # a single group is all of every cluster
+            return self._replace(group_shares=(0.0, 1.0))
+        shares = weights[places] * len(attributes) / weights.sum()
+        for sign, name, bound in zip((-1, 1), GROUP_SHARES, self.group_shares, strict=True):
+            fits = np.shape(bound) in ((), shares.shape)
+            excess = sign * (shares - bound) if fits else shares
+            if not (fits and excess.max() <= ROUNDING):
+                g = np.argmax(excess)
+                raise ValueError(
+                    f"{name} must be one number or one by group, and allow its share of all samples"
+                    f": {shares[g]:.4g} of group {group_names(groups.labels)[g]!r}, not {bound}."
+                )
+        return self
+
+    def limits(self, group_weights, intersections=None):
+        """The same as `Limits`, with the level that has to be reached.
+
+        ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
+        group is one.
+        """
+        if len(group_weights) == len(self.attributes):
+            # Each attribute has one group, which is balanced in any case.
+            self = self._replace(balance=0.0, share_ratio=0.0)
+        limits = balance_limits(len(group_weights))
+        scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
+        for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
+            counted[groups] = 1.0
+            shared[groups] = group_weights[groups].min() / group_weights[groups]
+        # Of several attributes only balances relative to the data's own can be compared.
+        of_data = np.array([data_balance(group_weights[groups]) for groups in self.attributes])
+        alone = len(of_data) == 1
+        goal = self.balance * float(of_data[0] if alone else 1.0)
+        factors = np.ones(1) if alone else 1 / of_data
+        limits = limits._replace(level=goal, scales=scales, factors=factors)
+        # A ratio of shares implies as much relative balance.
+        if self.share_ratio > 0 and self.share_ratio >= self.balance:
+            level = float(self.share_ratio)
+            limits = limits._replace(level=level, scales=shares, factors=np.ones(len(shares)))
+        elif self.share_ratio > 0:
+            limits = limits._replace(
+                scales=np.vstack([scales, shares]),
+                factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
+            )
+        if intersections is not None:
+            limits = limits._replace(intersections=intersections)
+        smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
+        limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
+        # The share of a group: the row of its members less the bound times that of the size.
+        for sign, shares in zip((-1, 1), self.group_shares, strict=True):
+            rows, shares = np.eye(len(group_weights)), np.broadcast_to(shares, len(group_weights))
+            rows[:, self.places] = sign * (rows - shares[:, np.newaxis] / len(self.attributes))
+            is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
+        return limits
+
+
+def check_requirements(estimator, total, is_count):
+    """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
+
+    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
+    """
+    total, n_clusters = float(total), estimator.n_clusters
+    smallest = _size(estimator.min_cluster_size, total, 0.0)
+    largest = _size(estimator.max_cluster_size, total, np.inf)
+    attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
+    if is_count:
+        # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
+        smallest = np.ceil(smallest * (1 - ROUNDING))
+        largest = np.floor(largest * (1 + ROUNDING))
+        attainable, units = (total // n_clusters, -(-total // n_clusters)), "samples"
+    if smallest > attainable[0] * (1 + ROUNDING):
+        raise ValueError(
+            f"min_cluster_size={estimator.min_cluster_size} requires {smallest:g} {units} in each "
+            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the maximum "
+            "that all clusters can have. Lower it, or use fewer clusters."
+        )
+    if largest < attainable[1] * (1 - ROUNDING):
+        raise ValueError(
+            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {units} in each of "
+            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
+            "bound with which all fit. Raise it, or use more clusters."
+        )
+    least, most = estimator.min_group_share, estimator.max_group_share
+    shares = (0.0 if least is None else least, 1.0 if most is None else most)
+    return ClusterRequirements(
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest, shares
+    )
+
+
+def _size(size, total, absent):
+    """A bound on the size of a cluster as a weight: floats are shares of all."""
+    if size is None:
+        return absent
+    return float(size) if isinstance(size, Integral) else float(size * total)
+
+
+def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
+    """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
+
+    That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
+    the largest weight of a sample, and ``n_kj > 0`` for all groups that have at least as many
+    members as there are clusters. A ratio of 0 is always kept.
+    """
+    if ratio == 0:
+        return True
+    # One sample of slack on both sides: the smallest group may gain it, the largest lose it.
+    lowest = ratio * ((counts - largest_weight) * scale).max(axis=1)
+    is_balanced = ((counts + largest_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
+    is_large = np.full(counts.shape[1], True) if members is None else members >= len(counts)
+    return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
+
+
+def describe(counts, requirements, largest_weight=1.0):
+    """The fitted attributes that follow from a table of counts by cluster and group."""
+    tables = [counts[:, groups] for groups in requirements.attributes]
+    sizes = tables[0].sum(axis=1)
+    balances, of_data = smallest_balances(tables)
+    share_ratios = smallest_share_ratios(tables)
+    reached = float(balances.min())
+    attributes = {
+        "balance_": reached,
+        "data_balance_": of_data,
+        "relative_balance_": reached / of_data,
+        "cluster_balances_": balances,
+        "share_ratio_": float(share_ratios.min()),
+        "cluster_share_ratios_": share_ratios,
+        "cluster_sizes_": sizes,
+        "group_counts_": counts,
+    }
+    largest = max(list_shortfalls(attributes, requirements, largest_weight), default=(0.0, ""))
+    return attributes | {"constraint_violation_": largest[0]}
+
+
+def list_shortfalls(attributes, requirements, largest_weight):
+    """Amounts and sentences of the requirements missed by more than one sample.
+
+    Amounts of sizes are shares of all; ``attributes`` are as `describe` returns them.
+    """
+    tables, shortfalls = [], []
+    keeps_balances = keeps_share_ratios = True
+    # Each attribute must keep both requirements among its own groups.
+    for groups in requirements.attributes:
+        table = attributes["group_counts_"][:, groups]
+        totals = table.sum(axis=0)
+        members = None if requirements.members is None else requirements.members[groups]
+        balance_ratio = requirements.balance * data_balance(totals)
+        keeps_balances &= keeps_balance(table, balance_ratio, largest_weight, members=members)
+        keeps_share_ratios &= keeps_balance(
+            table, requirements.share_ratio, largest_weight, 1 / totals, members
+        )
+        tables.append(table)
+    if not keeps_balances:
+        relative = attributes["relative_balance_"]
+        sentence = (
+            f"min_balance={requirements.balance:g} is not reached: the relative balance of the "
+            f"fit is {relative:.4f} ({_balance_details(attributes, tables)})."
+        )
+        shortfalls.append((requirements.balance - relative, sentence))
+    if not keeps_share_ratios:
+        share_ratio = attributes["share_ratio_"]
+        sentence = (
+            f"min_share_ratio={requirements.share_ratio:g} is not reached: the ratio of shares of "
+            f"the fit is {share_ratio:.4f}."
+        )
+        shortfalls.append((requirements.share_ratio - share_ratio, sentence))
+    sizes = attributes["cluster_sizes_"]
+    for sign, name, bound in zip((-1, 1), GROUP_SHARES, requirements.group_shares, strict=True):
+        excess = (sign * (attributes["group_counts_"] - sizes[:, np.newaxis] * bound)).max()
+        if excess > largest_weight * (1 + 1e-9):
+            sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
+            shortfalls.append((excess / sizes.sum(), sentence))
+    return [*shortfalls, *_list_size_shortfalls(sizes, requirements, largest_weight)]
+
+
+def _balance_details(attributes, tables):
+    """The balance reached, of several attributes that of each."""
+    if len(tables) == 1:
+        return (
+            f"balance {attributes['balance_']:.4f} of {attributes['data_balance_']:.4f} in the data"
+        )
+    each = [f"{balance(t) / data_balance(t.sum(axis=0)):.4f}" for t in tables]
+    return f"the minimum of {', '.join(each)}, one of each attribute"
+
+
+def _list_size_shortfalls(sizes, requirements, largest_weight):
+    # Integer counts make integer sizes; of other weights the last sample may not fit.
+    rounding, total = largest_weight * (1 - 1e-9), float(sizes.sum())
+    too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest
+    if too_small > rounding:
+        sentence = f"A cluster size of {requirements.smallest:g} is not reached by all clusters: "
+        yield too_small / total, f"{sentence}the minimum is {sizes.min():g}."
+    if too_large > rounding:
+        sentence = f"A cluster size of {requirements.largest:g} is exceeded: the maximum is "
+        yield too_large / total, f"{sentence}{sizes.max():g}."
+
+
+def outcome(attributes, search, lacks_groups):
+    """Status and violation of a fit, from its attributes and how the search ended.
+
+    Where balanced clusters were required without groups, nothing is certified.
+    """
+    # What is reached decides, whatever the search reports of itself.
+    violation = attributes["constraint_violation_"]
+    if violation > 0:
+        search = "infeasible"
+    elif lacks_groups:
+        search, violation = "unconstrained", float("nan")
+    return {"status_": search, "constraint_violation_": violation}
+
+
+def small_groups_message(estimator):
+    """A message about groups with fewer members than there are clusters; None without any."""
+    groups, n_clusters = estimator.groups_, estimator.n_clusters
+    if not (estimator.min_balance or estimator.min_share_ratio):
+        return None
+    sizes = zip(group_names(groups.labels), groups.counts, strict=True)
+    small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
+    if not small or estimator.balance_ > 0:
+        return None
+    return (
+        f"Groups have fewer members than the {n_clusters} clusters: {join_names(small)}. Some "
+        "clusters have none of them, so that balance_ is 0. Ask for fewer clusters, or merge small "
+        "groups."
+    )
+
+
+def warn_of_status(estimator, data, search, advice, cut_short):
+    """Warn of requirements that are missed, or else of small groups and of a fit cut short.
+
+    ``cut_short`` says what ended the fit too early; it is None if the user knows.
+    """
+    small = small_groups_message(estimator)
+    if estimator.status_ == "infeasible":
+        shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
+        sentences = [sentence for _, sentence in shortfalls]
+        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        return
+    if small:
+        warn(small)
+    if search == "max_iter" and cut_short is not None:
+        warn(cut_short, ConvergenceWarning)
+
+
+def missing_groups_message(estimator):
+    """A message for fits without groups whose parameters require balance; None for others.
+
+    Bounds on sizes need no groups. With them the default of ``min_balance`` is no request.
+    """
+    bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
+    default = signature(type(estimator)).parameters["min_balance"].default
+    is_default = any(bound is not None for bound in bounds) and estimator.min_balance == default
+    request = _balance_request(estimator, BALANCES[is_default:])
+    return request and (
+        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
+        "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
+        "without one is y, which is not used; or min_balance=None for clusters without balance."
+    )
+
+
+def warn_of_one_group(estimator, groups, attributes=(slice(None),)):
+    """Whether balance is required, but no attribute has two groups; warns if so."""
+    request = _balance_request(estimator)
+    if request is None or len(groups.labels) > len(attributes):
+        return False
+    names = join_names(map(repr, group_names(groups.labels)))
+    warn(
+        f"{request}, but all samples are in the group {names}: there is nothing to balance and the "
+        "fit is plain clustering. Pass sensitive_features with two groups or more, or "
+        "min_balance=None for clusters without balance.",
+        MissingSensitiveFeaturesWarning,
+    )
+    return True
+
+
+def warn_of_duplicates(n_distinct, n_clusters):
+    """Warn that there are fewer distinct clusters than there should be, as scikit-learn does."""
+    warn(
+        f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({n_clusters}). "
+        "Possibly due to duplicate points in X. Ask for fewer clusters.",
+        ConvergenceWarning,
+    )
+
+
+def _balance_request(estimator, names=BALANCES):
+    """The parameters that require balanced clusters, to begin a message with; None without any."""
+    values = {name: getattr(estimator, name, None) for name in names}
+    required = [f"{name}={value}" for name, value in values.items() if np.any(value)]
+    if not required:
+        return None
+    return f"{' and '.join(required)} require{'s' * (len(required) == 1)} balanced clusters"
+
+
+# Pareto fronts of clusterings: the cost of each degree of balance.
+
+
+CRITERIA = ("balance", "share_ratio")
+"""What may rise along a front; `ClusterRequirements` has fields with these names."""
+
+
+class Route(NamedTuple):
+    """A labelling and moves that lead on from it; each prefix of the moves is a labelling."""
+
+    labels: np.ndarray  # (n_samples,) of a small integer type
+    samples: np.ndarray  # (n_moves,)
+    clusters: np.ndarray  # (n_moves,)
+    costs: np.ndarray  # (n_moves + 1,) of the labelling and after each move
+    ratios: np.ndarray  # (n_moves + 1,) balances or ratios of shares
+
+    @classmethod
+    def from_labels(cls, labels, cost, ratio):
+        """A labelling from which no move leads on."""
+        nothing = np.empty(0, dtype=np.intp)
+        return cls(labels, nothing, nothing, np.array([cost]), np.array([ratio]))
+
+    def labels_after(self, n_moves):
+        """Cluster of each sample after so many moves, (n_samples,) int32."""
+        labels = self.labels.astype(np.int32)
+        # Of several moves of one sample the last counts, which is what numpy's assignment does.
+        labels[self.samples[:n_moves]] = self.clusters[:n_moves]
+        return labels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoFront:
+    """Clusterings of which none is both cheaper and more balanced than another.
+
+    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
+    criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
+    last point is the most balanced. The other of the two is reported as well, and may fall on the
+    way.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (n_points,)
+        Cost of each clustering: the squared distance to its centre of an average sample (f1), or
+        the normalised cut.
+    balance : ndarray of shape (n_points,)
+        Balance of each clustering: the minimum ratio, over its clusters, of the smallest to the
+        largest group (f2, in [0, 1]).
+    share_ratio : ndarray of shape (n_points,)
+        Minimum ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
+        four-fifths rule is kept.
+    data_balance : float
+        The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
+    cost_name : str
+        What the cost is, in words: the label of an axis.
+    criterion : {"balance", "share_ratio"}
+        What rises along the front.
+
+    Examples
+    --------
+    >>> from skfair.cluster import fair_kmeans_front
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> groups = ["a", "a", "b", "b", "b", "a"]
+    >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+    >>> front.balance.tolist()
+    [0.5, 1.0]
+    >>> front.labels(front.select(min_balance=0.5)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    cost: np.ndarray
+    balance: np.ndarray
+    share_ratio: np.ndarray
+    data_balance: float
+    cost_name: str
+    criterion: str
+    _routes: tuple
+    _positions: np.ndarray  # (n_points, 2): route, number of its moves
+    _build: Callable  # labels -> fitted estimator
+
+    @classmethod
+    def from_routes(
+        cls,
+        routes: Sequence[Route],
+        measure: Callable,
+        build: Callable,
+        data_balance: float,
+        cost_name: str,
+        criterion: str = "balance",
+    ) -> Self:
+        """The non-dominated points of all prefixes of the routes.
+
+        Parameters
+        ----------
+        routes : sequence of Route
+            Labellings, and moves that lead on from them.
+        measure : callable
+            Returns the balance and the ratio of shares of labels.
+        build : callable
+            Turns labels into a fitted estimator.
+        data_balance : float
+            Balance of the data as one cluster.
+        cost_name : str
+            What the cost is, in words.
+        criterion : {"balance", "share_ratio"}, default="balance"
+            What the ratios of the routes are.
+
+        Returns
+        -------
+        front : ParetoFront
+        """
+        # All prefixes of all routes compete; only the non-dominated ones become labels.
+        cost = np.concatenate([route.costs for route in routes])
+        ratio = np.concatenate([route.ratios for route in routes])
+        positions = np.array(
+            [(r, m) for r, route in enumerate(routes) for m in range(len(route.costs))]
+        )
+        rows = np.flatnonzero(non_dominated(cost, ratio))
+        rows = rows[np.argsort(cost[rows], kind="stable")]
+        measured = [measure(routes[r].labels_after(m)) for r, m in positions[rows]]
+        columns = dict(zip(CRITERIA, np.array(measured).T, strict=True))
+        return cls(
+            cost[rows],
+            **(columns | {criterion: ratio[rows]}),
+            data_balance=data_balance,
+            cost_name=cost_name,
+            criterion=criterion,
+            _routes=tuple(routes),
+            _positions=positions[rows],
+            _build=build,
+        )
+
+    def __len__(self):
+        return len(self.cost)
+
+    def __repr__(self):
+        lowest, highest = self._ratio[[0, -1]]
+        of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
+        return (
+            f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
+            f"{self.criterion} {lowest:.3g} to {highest:.3g}{of_data})"
+        )
+
+    @property
+    def _ratio(self):
+        """What rises along the front, balance or the ratio of shares, (n_points,)."""
+        return getattr(self, self.criterion)
+
+    @property
+    def relative_balance(self) -> np.ndarray:
+        """Balance as a share of the data's own, (n_points,)."""
+        return self.balance / self.data_balance
+
+    def labels(self, i: int) -> np.ndarray:
+        """Cluster of each sample at point ``i``.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+        """
+        position, n_moves = self._positions[i]
+        return self._routes[position].labels_after(n_moves)
+
+    def centers(self, i: int) -> np.ndarray:
+        """Means of the clusters at point ``i``, (n_clusters, n_features); of k-means only.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+        """
+        return self.to_estimator(i).cluster_centers_
+
+    def to_estimator(self, i: int) -> FairKMeans | FairSpectralClustering:
+        """A fitted estimator whose clustering is that of point ``i``.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+
+        Returns
+        -------
+        estimator : FairKMeans or FairSpectralClustering
+        """
+        return self._build(self.labels(i))
+
+    def select(self, *, min_balance: float = 0.0, min_share_ratio: float = 0.0) -> int:
+        """Position of the cheapest point with at least the given balance, or ratio of shares.
+
+        Parameters
+        ----------
+        min_balance : float in [0, 1], default=0.0
+            Relative to the data's own balance, as in `FairKMeans`.
+        min_share_ratio : float in [0, 1], default=0.0
+            Minimum ratio of two groups' shares in a cluster, as in `FairKMeans`.
+
+        Returns
+        -------
+        i : int
+            If no point reaches both, the nearest one, with an `InfeasibleConstraintWarning`.
+
+        Raises
+        ------
+        ValueError
+            If one of them is outside [0, 1].
+        """
+        for name, least in {"min_balance": min_balance, "min_share_ratio": min_share_ratio}.items():
+            if not 0 <= least <= 1:
+                raise ValueError(
+                    f"{name} must be a share in [0, 1], got {least}; 0.8 is four fifths."
+                )
+        # How far each point misses; points ascend in cost, so that the first one that misses
+        # nothing wins.
+        lacking = np.maximum(
+            min_balance - self.relative_balance * (1 + 1e-12),
+            min_share_ratio - self.share_ratio * (1 + 1e-12),
+        )
+        if (lacking > 0).all():
+            nearest = int(np.argmin(lacking))
+            warn(
+                self._out_of_reach(nearest, min_balance, min_share_ratio),
+                InfeasibleConstraintWarning,
+            )
+            return nearest
+        return int(np.argmax(lacking <= 0))
+
+    def _out_of_reach(self, i, min_balance, min_share_ratio):
+        """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
+        required, reached = [], []
+        if min_balance > 0:
+            required.append(f"min_balance={min_balance}")
+            reached.append(f"{self.relative_balance[i]:.4f} of the data's balance")
+        if min_share_ratio > 0:
+            required.append(f"min_share_ratio={min_share_ratio}")
+            reached.append(f"a ratio of shares of {self.share_ratio[i]:.4f}")
+        advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
+        if min_share_ratio > 0 and self.criterion == "balance":
+            advice = "This front is one of balances: ask for one with criterion='share_ratio'."
+        return (
+            f"No point of the front reaches {' and '.join(required)}; the nearest has "
+            f"{' and '.join(reached)} and is selected. {advice}"
+        )
+
+    def hypervolume(
+        self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
+    ) -> float:
+        """Hypervolume: area between the front and the reference point that the front dominates.
+
+        Parameters
+        ----------
+        reference : tuple of (cost, criterion)
+            The worst corner.
+        ideal : tuple of (cost, criterion), default=None
+            The best corner; with it the area is a share of the box between the two.
+        """
+        return hypervolume(self.cost, self._ratio, reference=reference, ideal=ideal)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The front as a table.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns cost, balance, relative_balance, share_ratio, and extra_cost: the cost on top of
+            that of the cheapest point, as a share of the latter.
+        """
+        import pandas as pd
+
+        cheapest = self.cost[0]
+        extra = self.cost - cheapest
+        return pd.DataFrame(
+            {
+                "cost": self.cost,
+                "balance": self.balance,
+                "relative_balance": self.relative_balance,
+                "share_ratio": self.share_ratio,
+                "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
+            }
+        )
+
+
+# A fit that callbacks can watch, and a front of fits: what the clusterers share.
 
 
 class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):

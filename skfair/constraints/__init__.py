@@ -1,50 +1,47 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
+from skfair.constraints._bound import OPTIONAL_ROWS as OPTIONAL_ROWS
+from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
+from skfair.constraints._bound import MetricConstraint as MetricConstraint
+from skfair.constraints._bound import RankConstraint as RankConstraint
+from skfair.constraints._bound import RateConstraint as RateConstraint
+from skfair.constraints._bound import SmoothConstraint as SmoothConstraint
+from skfair.constraints._bound import draw_rows as draw_rows
 from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._bound import quotient_curvature as quotient_curvature
-from skfair.constraints._check import check_constraint
-from skfair.constraints._conditional import ConditionalDemographicParity
+from skfair.constraints._bound import sum_moments as sum_moments
 from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
-from skfair.constraints._constraint import Constraint
+from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import report_small_groups as report_small_groups
-from skfair.constraints._hints import constraint_hint
-from skfair.constraints._losses import (
+from skfair.constraints._criteria import (
     BoundedGroupLoss,
-    EqualizedOddsLoss,
-    EqualOpportunityLoss,
-    LossParity,
-)
-from skfair.constraints._parity import (
+    ConditionalDemographicParity,
     DemographicParity,
     EqualizedOdds,
+    EqualizedOddsLoss,
     EqualOpportunity,
+    EqualOpportunityLoss,
     ErrorRateParity,
     FalsePositiveRateParity,
+    LossParity,
     MeanParity,
+    RankingParity,
+    check_constraint,
 )
-from skfair.constraints._protocols import OPTIONAL_ROWS as OPTIONAL_ROWS
-from skfair.constraints._protocols import MetricConstraint as MetricConstraint
-from skfair.constraints._protocols import RankConstraint as RankConstraint
-from skfair.constraints._protocols import RateConstraint as RateConstraint
-from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
-from skfair.constraints._ranking_parity import RankingParity
-from skfair.constraints._report import sum_moments as sum_moments
-from skfair.constraints._rows import ConstraintValues as ConstraintValues
-from skfair.constraints._rows import ScoreJacobian as ScoreJacobian
-from skfair.constraints._rows import block_diagonal as block_diagonal
-from skfair.constraints._rows import differentiate_means as differentiate_means
-from skfair.constraints._rows import spread_over_samples as spread_over_samples
-from skfair.constraints._system import ConstraintSystem as ConstraintSystem
-from skfair.constraints._system import draw_rows as draw_rows
-from skfair.constraints.partial._specs import (
+from skfair.constraints._gap import ConstraintValues as ConstraintValues
+from skfair.constraints._gap import ScoreJacobian as ScoreJacobian
+from skfair.constraints._gap import block_diagonal as block_diagonal
+from skfair.constraints._gap import differentiate_means as differentiate_means
+from skfair.constraints._gap import spread_over_samples as spread_over_samples
+from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
     PartialEqualOpportunity,
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.utils._messages import Registry
+from skfair.utils._checks import Registry
 
 PARTIAL_CRITERIA = Registry(
     {

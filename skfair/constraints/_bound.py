@@ -1,23 +1,424 @@
-"""Constraints on rates of events, bound to samples: rows for solvers, and the public metric."""
+"""Bound constraints: their protocols, rates of events, reports, systems of several."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from skfair.constraints._gap import Gap, make_rows
-from skfair.constraints._report import report_rates, sum_moments
-from skfair.constraints._rows import (
+from skfair.constraints._gap import (
     ConstraintValues,
+    Gap,
     ScoreJacobian,
+    block_diagonal,
+    concatenate,
     differentiate_means,
+    make_rows,
+    no_rows,
+    split,
     spread_over_samples,
+    stack_values,
 )
 from skfair.groups import Events
 from skfair.inference import estimates_of, gap_posterior
 from skfair.losses import as_pointwise
+
+# Protocols of bound constraints: what solvers see, and what enforcement sees.
+#
+# Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric as well,
+# and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`). It does so by the
+# signs of scores (`RateConstraint`) or by their order (`RankConstraint`). Together they list every
+# member that another subpackage reads (``tests/test_protocols.py``).
+
+
+REPORT_COLUMNS = (
+    "cell",
+    "group",
+    "rate",
+    "n",
+    "standard_error",
+    "constraint",
+    "threshold",
+    "gap",
+    "tolerance",
+)
+"""Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
+
+
+OPTIONAL_ROWS = frozenset(
+    {
+        "components",
+        "correct",
+        "draws_majorant",
+        "events",
+        "majorant",
+        "n_events",
+        "original_multipliers",
+        "split_by_constraint",
+        "take",
+        "take_drawn",
+    }
+)
+"""Members of a `SmoothConstraint` that only some solvers and problems need."""
+
+
+class SmoothConstraint(Protocol):
+    """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
+
+    Some solvers need further members, which may be missing elsewhere (`OPTIONAL_ROWS`):
+
+    - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
+      point, for solvers that convexify; ``draws_majorant`` says whether mini-batches can be drawn
+      from it, and it has ``original_multipliers(multipliers)``;
+    - ``take_drawn(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
+      which those from ``start`` on were drawn from its ``events``, ``n_events`` in number, for
+      stochastic solvers;
+    - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
+      solvers that count decisions;
+    - ``take(rows)``: the rows on a subset of the samples;
+    - ``components`` and ``split_by_constraint(v)``: the rows of each of several constraints, and
+      the entries of each in a vector with one per row.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_rows,)
+        Bounds; infinite where there is none.
+    n_aux : int
+        Number of auxiliary unknowns.
+
+    Examples
+    --------
+    Rows of one's own, which bound the mean score of all samples at 0:
+
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from skfair.constraints import ConstraintValues, ScoreJacobian
+    >>> class CentredScores:
+    ...     lower, upper, n_aux = np.zeros(1), np.zeros(1), 0
+    ...
+    ...     def initial_aux(self, scores):
+    ...         return np.empty(0)
+    ...
+    ...     def __call__(self, scores, aux):
+    ...         averaging = sparse.csr_array(np.full((1, len(scores)), 1.0 / len(scores)))
+    ...         return ConstraintValues(
+    ...             averaging @ scores,
+    ...             ScoreJacobian(combine=sparse.eye_array(1, format="csr"), cells=averaging),
+    ...             np.empty((1, 0)),
+    ...             lambda v: np.zeros(len(scores)),
+    ...         )
+    >>> CentredScores()(np.array([1.0, 3.0]), np.empty(0)).values
+    array([2.])
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    n_aux: int
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+
+
+class MetricConstraint(Protocol):
+    """A gap with its tolerance, and the rows that bound it: what enforcement needs.
+
+    What `Constraint.bind` returns: a `RateConstraint`, or of criteria on ranks a `RankConstraint`.
+    Both are frozen dataclasses with a tolerance and an offset, which :func:`dataclasses.replace`
+    changes.
+
+    Attributes
+    ----------
+    name : str
+        What the constraint is called in messages and reports.
+    tolerance : float
+        Largest gap allowed.
+    rows : SmoothConstraint
+        What solvers see.
+    statistic : {"decisions", "ranks", "values"}
+        What of the scores the metric depends on: their signs, their order, or their values. Only
+        "values" change continuously with the scores, and only they are subject to the tolerance of
+        a solver. Rows of "ranks" suit scores near those where they are linearised.
+    is_ratio : bool
+        Whether the gap is 1 minus a ratio, and the tolerance 1 minus the smallest ratio allowed.
+    is_correctable : bool
+        Whether an offset by the residual makes the rows count what the metric counts.
+    adds_up : bool
+        Whether rows follow from sums that partitions of the samples add up to.
+    events : Events
+        Sets of samples that are compared.
+    criterion : object or None
+        Settings that enforcement may change between fits; None if there are none.
+    uncompared : object or None
+        The same for groups that are too small to be compared, for reports.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import DemographicParity
+    >>> from skfair.groups import Samples, check_groups
+    >>> from skfair.losses import LogisticLoss
+    >>> from skfair.surrogates import Sigmoid
+    >>> samples = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
+    >>> parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), tolerance=0.1)
+    >>> parity.gap(np.array([2.0, -1.0]))
+    1.0
+    """
+
+    name: str
+    tolerance: float
+    rows: SmoothConstraint
+    statistic: str
+    is_ratio: bool
+    is_correctable: bool
+    adds_up: bool
+    events: Any
+    criterion: Any
+    uncompared: Any
+
+    def gap(self, scores):
+        """The gap by the public metric; nan where it is unknown."""
+
+    def linearize_at(self, scores):
+        """The same constraint with the rows that suit scores near the given ones."""
+
+    def estimates(self, scores):
+        """Estimates of what is compared in the population, and forms whose largest is the gap.
+
+        The scores do not depend on these samples.
+        """
+
+    def posterior(self, scores, clusters=None):
+        """Posterior of the population's gap; a ValueError for a metric that is none of means.
+
+        It has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's gap
+        is at most the tolerance, if the measured gap were multiplied by the one and the sample size
+        by the other. Out-of-fold scores leave it unbiased. Samples of equal cluster code belong
+        together.
+        """
+
+    def take(self, rows):
+        """The same constraint on a subset of the samples; a ValueError if that is too small."""
+
+    def subset(self, rows, factors=1.0, target=None):
+        """The contribution of a block of samples: rows without offset add up over blocks."""
+
+    def report(self, scores=None, moments=None):
+        """One row per rate that is compared, from scores or from sums over partitioned data.
+
+        Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
+        counted, nan if none are; the standard error is the sampling error of the rate; gap and
+        tolerance are those of the whole constraint.
+        """
+
+
+class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
+    """A constraint on means of pointwise terms over events, or on quotients of two: its own rows.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1, or real numbers.
+    smooth, exact : tuple of callable
+        (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
+        counts; two of each are numerator and denominator of a quotient.
+    aggregate : Gap
+        How rates become one gap.
+    offset : ndarray of shape (n_sums,) or 0.0
+        Added to the smooth sums.
+    one_row : bool
+        Whether the gap is bounded by one piecewise linear row.
+    combine : ndarray or csr_array of shape (n_rows, n_events), or None
+        Linear map from rates to rows; None for one row.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative of the rows by the auxiliary unknowns.
+    n_events : int
+        Number of events that are compared.
+    is_quotient : bool
+        Whether rates are quotients of two terms.
+    """
+
+    target: np.ndarray
+    smooth: tuple
+    exact: tuple
+    aggregate: Any
+    offset: Any
+    one_row: bool
+    combine: Any
+    aux_jacobian: np.ndarray
+    n_events: int
+    is_quotient: bool
+
+    def smooth_sums(self, scores):
+        """Means of the smooth terms over the events, before the offset, (n_sums,)."""
+
+    def exact_sums(self, scores):
+        """Means of the terms that the metric counts, (n_sums,)."""
+
+    def gap_of(self, sums):
+        """The gap of sums, or of each column of (n_sums, n_columns)."""
+
+    def rows_at(self, sums, aux=None):
+        """Values of the rows at sums, and their slope by these; aux of None is the best one."""
+
+    def aux_at(self, sums):
+        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
+
+    def correct(self, scores, step_size=1.0):
+        """The same constraint, its offset moved by a step to the residual at the scores."""
+
+    def residual(self, scores):
+        """Exact sums less smooth ones, (n_sums,)."""
+
+    def take_drawn(self, positions, start, n_per_event):
+        """The constraint on drawn samples, of which those from `start` on come from its events."""
+
+
+class RankConstraint(MetricConstraint, Protocol):
+    """A criterion on ranks, whose rows suit scores near those where it is linearised.
+
+    Its ``criterion`` has ``narrow(factor)``, the same with a surrogate that much steeper,
+    ``refine()``, the same at more percentiles, and ``thresholds(ranked, tolerance, scores)``, where
+    its rates are reported.
+
+    Attributes
+    ----------
+    ranked : RankedEvents
+        The samples of each event and their interval.
+    partition_sums : PartitionSums
+        What blocks of samples contribute to the criterion.
+    """
+
+    ranked: Any
+    partition_sums: Any
+
+
+# Reports of the rates that are compared, from their moments.
+
+
+def sum_moments(constraint, scores):
+    """Moments of the rates of a `BoundConstraint`, which add up over partitions.
+
+    Three arrays: means over events of the terms and of products of two terms, and sums of squared
+    weights. Those of small groups come last, unless rates are quotients.
+    """
+    means = constraint.events.means
+    terms = [one(scores, constraint.target).value for one in constraint.exact]
+    products = [one * other for i, one in enumerate(terms) for other in terms[i:]]
+    # The sum of squared weights is one over the effective number of samples.
+    weights = constraint.events.averaging_matrix.power(2).sum(axis=1)
+    moments = *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
+    if constraint.uncompared is None or constraint.is_quotient:
+        return moments
+    return tuple(map(np.append, moments, sum_moments(constraint.uncompared, scores)))
+
+
+def _variances(constraint, rates, moments):
+    """Variance of what a sample adds to each rate."""
+    sums, products, _ = moments
+    if constraint.is_quotient:  # that of the linearised rate, (n - r d) / D
+        sizes = sums[constraint.n_events :]
+        nn, nd, dd = np.split(products, 3)
+        return (nn - 2 * rates * nd + rates**2 * dd) / sizes**2
+    return products - rates**2
+
+
+def report_rates(constraint, moments):
+    """One row per rate of a `BoundConstraint`, by its moments; those of small groups come last."""
+    import pandas as pd
+
+    rates = constraint.rates(moments[0])
+    labels, counts, order = constraint.labels, constraint.counts, constraint.order
+    n_compared = len(labels)
+    gap = float(constraint.aggregate(rates[:n_compared]))
+    if len(rates) > n_compared:
+        uncompared = constraint.uncompared
+        labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+        order = np.append(order, n_compared + uncompared.order)
+    # Standard error of a weighted mean: the variance times the sum of squared weights.
+    variances = np.maximum(0.0, _variances(constraint, rates, moments))  # despite rounding
+    errors = np.sqrt(variances * moments[2])
+    # Groups are reported in the order of their labels.
+    cells, groups = zip(*(labels[event] for event in order), strict=True)
+    is_compared = np.arange(len(rates)) < n_compared
+    threshold = 0.0 if constraint.statistic == "decisions" else np.nan
+    # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
+    columns = {
+        "cell": list(cells),
+        "group": list(groups),
+        "rate": rates[order],
+        "n": counts[order],
+        "standard_error": errors[order],
+        "constraint": [constraint.name] * len(rates),
+        "threshold": np.full(len(rates), threshold),
+        "gap": np.where(is_compared, gap, np.nan),
+        "tolerance": np.where(is_compared, float(constraint.tolerance), np.nan),
+    }
+    return pd.DataFrame(columns)
+
+
+def report_shares(constraint, moments):
+    """One row per event and threshold of a `BoundPartialParity`; those of small groups come last.
+
+    `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,
+    n_thresholds), and the sums of the squared weights of samples, (n_events,).
+    """
+    import pandas as pd
+
+    gap, thresholds, sums = moments
+    rates, n_compared = list(zip(*sums, strict=True)), len(constraint.ranked.labels)
+    bounds = gap, constraint.tolerance
+    frames = [
+        _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
+        for event, sums in _in_order(constraint.ranked, rates[:n_compared])
+    ]
+    frames += [
+        _report_event(
+            constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
+        )
+        for event, sums in _in_order(constraint.uncompared, rates[n_compared:])
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _in_order(ranked, sums):
+    """Events and their sums, in the order of reports; none without events."""
+    return [(event, sums[event]) for event in ranked.order] if sums else []
+
+
+def _report_event(name, ranked, event, thresholds, sums, bounds):
+    """Rows of an event, one per threshold."""
+    import pandas as pd
+
+    (above, squares), (gap, tolerance) = sums, bounds
+    cell, group = ranked.labels[event]
+    interval = ranked.intervals[event]
+    # Standard error of a share, by the variance of a binary decision.
+    errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
+    columns = {
+        "constraint": name,
+        "cell": cell,
+        "group": [group] * len(thresholds),  # it may be a tuple of attributes
+        "n": int(ranked.counts[event]),
+        "threshold": thresholds,
+        "rate": interval.position_of(above),
+        "standard_error": errors / interval.width,
+        # Whole columns: of a single nan pandas makes a column of objects.
+        "gap": np.full(len(thresholds), gap, dtype=np.float64),
+        "tolerance": np.full(len(thresholds), tolerance, dtype=np.float64),
+    }
+    return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))
+
+
+# Constraints on rates of events, bound to samples: rows for solvers, and the public metric.
+
 
 _NO_UNKNOWNS = np.empty(0)
 
@@ -310,3 +711,171 @@ def drawn_events(n_samples, start, n_events, n_per_event):
     # Drawn samples lie event by event behind those of the loss, which are in no event.
     codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
     return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)
+
+
+# Several constraints at once.
+
+
+class ConstraintSystem(tuple):
+    """Several constraints at once, each with its own tolerance: a tuple of them.
+
+    Solvers call it: its rows are those of all constraints, one below the other. An empty one leaves
+    the fit without constraint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import ConstraintSystem
+    >>> rows = ConstraintSystem(()).rows
+    >>> rows(scores=np.zeros(3), aux=rows.initial_aux(np.zeros(3))).values.shape
+    (0,)
+    """
+
+    @cached_property
+    def components(self):
+        """The rows of each constraint."""
+        return tuple(one if callable(one) else one.rows for one in self)
+
+    @cached_property
+    def rows(self):
+        """The rows that solvers see: those of the only constraint, or the system itself."""
+        # A single constraint needs no stacking, whose products would be slower.
+        return self.components[0] if len(self) == 1 else self
+
+    # Rows, for solvers.
+
+    @cached_property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return concatenate(one.lower for one in self.components)
+
+    @cached_property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return concatenate(one.upper for one in self.components)
+
+    @cached_property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return sum(one.n_aux for one in self.components)
+
+    @cached_property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return block_diagonal([one.aux_jacobian for one in self.components])
+
+    def split_aux(self, aux):
+        """Auxiliary unknowns of each constraint."""
+        return split(aux, [one.n_aux for one in self.components])
+
+    def split_by_constraint(self, v):
+        """One vector for each constraint, from one with an entry per row."""
+        return split(v, [len(one.lower) for one in self.components])
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        return concatenate(one.initial_aux(scores) for one in self.components)
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        if not self:
+            return no_rows(len(scores))
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offsets, (n_rows,)."""
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return concatenate(one.constant_term(of_one) for one, of_one in pairs)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at one point."""
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return ConstraintSystem([one.majorant(scores, of_one) for one, of_one in pairs])
+
+    # Public metrics, for enforcement.
+
+    @cached_property
+    def statistics(self):
+        """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
+        return {one.statistic for one in self}
+
+    @cached_property
+    def adds_up(self):
+        """Whether rows of partitions add up, and are all of means or all of ranks."""
+        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
+        kinds = {one.statistic == "ranks" for one in self}
+        return len(kinds) <= 1 and all(one.adds_up for one in self)
+
+    @cached_property
+    def tolerances(self):
+        """Largest gap allowed by each constraint, (n_constraints,)."""
+        return np.array([one.tolerance for one in self])
+
+    def gaps(self, scores):
+        """Gap of each constraint by its public metric, (n_constraints,)."""
+        return np.array([one.gap(scores) for one in self])
+
+    def report(self, scores=None, moments=None):
+        """The reports of all constraints, from scores or from moments, one below the other."""
+        import pandas as pd
+
+        if moments is None:
+            reports = [one.report(scores) for one in self]
+        else:
+            pairs = zip(self, moments, strict=True)
+            reports = [one.report(moments=sums) for one, sums in pairs]
+        if not reports:
+            return pd.DataFrame(columns=list(REPORT_COLUMNS))
+        return pd.concat(reports, ignore_index=True) if len(reports) > 1 else reports[0]
+
+    # The same constraints, each changed in the same way.
+
+    def replace_tolerances(self, tolerances):
+        """The same constraints with other tolerances, (n_constraints,)."""
+        pairs = zip(self, tolerances, strict=True)
+        return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
+
+    def add_optimism(self, optimism):
+        """The same constraints with rates as expected of new data; None adds nothing."""
+        pairs = zip(self, optimism, strict=True)
+        return ConstraintSystem(
+            [one if of_one is None else replace(one, optimism=of_one) for one, of_one in pairs]
+        )
+
+    def correct(self, scores, step_size=1.0):
+        """The same constraints, each offset moved by a step to the residual at the scores."""
+        return ConstraintSystem([one.correct(scores, step_size) for one in self])
+
+    def linearize_at(self, scores):
+        """The same constraints with the rows that suit scores near the given ones."""
+        return ConstraintSystem([one.linearize_at(scores) for one in self])
+
+    def take(self, rows):
+        """The same constraints on a subset of the samples."""
+        return ConstraintSystem([one.take(rows) for one in self])
+
+    def subset(self, rows, factors=1.0, target=None):
+        """A partition's contribution to the constraints, as in `BoundConstraint.subset`."""
+        return ConstraintSystem([one.subset(rows, factors, target) for one in self])
+
+
+def draw_rows(rows, n_per_event, random_state=None, first=()):
+    """Draw equally many samples from every event of rows: positions, and the rows on them.
+
+    Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
+    estimates of those over all samples. The positions `first` come before them, in no event, as
+    those of a loss.
+    """
+    random_state = check_random_state(random_state)
+    # A single group has no rows, and nothing to draw for them.
+    components = [one for one in getattr(rows, "components", (rows,)) if len(one.lower)]
+    # Each constraint draws its own samples. Its block begins where that of the one before ends.
+    draws = [one.events.draw(n_per_event, random_state) for one in components]
+    positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
+    starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
+    drawn = [
+        one.take_drawn(positions, start, n_per_event)
+        for one, start in zip(components, starts.tolist(), strict=True)
+    ]
+    return positions, drawn[0] if len(drawn) == 1 else ConstraintSystem(drawn)

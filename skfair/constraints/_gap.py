@@ -1,6 +1,9 @@
 """Gaps: functions of the rates of events, and the rows that keep them below a tolerance."""
 
+import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -492,3 +495,219 @@ def compare_groups(cells, reference, aggregate):
     if all(cells.counts[event] == cells.counts[overall] for event, overall in pairs):
         return Range(())
     return kind(pairs)
+
+
+# Rows that solvers see: values and derivatives at given scores and auxiliary unknowns.
+
+
+class ScoreJacobian:
+    """Derivative of the rows by the scores, as the product ``combine @ cells``.
+
+    `combine`, (n_rows, n_cells), says how cells make up rows; `cells`, a csr_array of shape
+    (n_cells, n_samples), are the derivatives of the means of the cells by the scores, or a function
+    that makes them when they are first used. ``spread(v)`` is ``cells.T @ v``, where that is faster
+    without the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from skfair.constraints import ScoreJacobian
+    >>> cells = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    >>> ScoreJacobian(combine=np.array([[1.0, -1.0]]), cells=cells).adjoint(np.ones(1))
+    array([ 0.5,  0.5, -1. ])
+    """
+
+    def __init__(self, combine: Any, cells: Any, spread: Callable | None = None):
+        self.combine = combine
+        self._cells = cells
+        self._spread = spread
+
+    @cached_property
+    def cells(self) -> Any:
+        """Derivative of the mean of each cell by each score, a csr_array (n_cells, n_samples)."""
+        return self._cells() if callable(self._cells) else self._cells
+
+    def adjoint(self, v: np.ndarray) -> np.ndarray:
+        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
+        by_cell = self.combine.T @ v
+        return self.cells.T @ by_cell if self._spread is None else self._spread(by_cell)
+
+
+def differentiate_means(events, slopes):
+    """Derivative of the means of terms by each score, a csr_array of (n_sums, n_samples)."""
+    # Chain rule: the weight of each sample in its event's mean times the slope of its term.
+    averaging, of_terms = events.averaging_matrix, []
+    for slope in slopes:
+        cells = copy(averaging)  # without the checks of a new one
+        cells.data = averaging.data * slope[averaging.indices]
+        of_terms.append(cells)
+    return of_terms[0] if len(of_terms) == 1 else sparse.csr_array(sparse.vstack(of_terms))
+
+
+def spread_over_samples(events, factors, by_sum):
+    """One weight per sample from one per sum, with a factor per sample for each term."""
+    first, *others = np.split(by_sum, len(factors))
+    weights = events.means_adjoint(first) * factors[0]
+    for values, factor in zip(others, factors[1:], strict=True):
+        weights += events.means_adjoint(values) * factor
+    return weights
+
+
+class StackedJacobian(ScoreJacobian):
+    """The Jacobians of several constraints, one below the other."""
+
+    def __init__(self, jacobians, n_samples):
+        self.jacobians = jacobians
+        self.n_samples = n_samples
+
+    @cached_property
+    def combine(self):
+        """How cells make up rows, a csr_array of shape (n_rows, n_cells)."""
+        blocks = [sparse.coo_array(one.combine) for one in self.jacobians]
+        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+
+    @cached_property
+    def cells(self):
+        """Derivative of each cell's mean by each score, a csr_array of (n_cells, n_samples)."""
+        return sparse.csr_array(sparse.vstack([one.cells for one in self.jacobians], format="csr"))
+
+    def adjoint(self, v):
+        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
+        blocks = split(v, [one.combine.shape[0] for one in self.jacobians])
+        pairs = zip(self.jacobians, blocks, strict=True)
+        return sum((one.adjoint(block) for one, block in pairs), np.zeros(self.n_samples))
+
+
+class ConstraintValues(NamedTuple):
+    """Rows of a constraint at given scores and auxiliary unknowns.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        To be held between the constraint's ``lower`` and ``upper``.
+    jacobian : ScoreJacobian
+        Derivative by the scores.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative by the auxiliary unknowns.
+    curvature : callable
+        v -> (n_samples,): second derivative of ``v @ values`` by each score.
+    aux_curvature : callable or None
+        v -> (combine, hessian): its second derivatives by unknown and score, as
+        ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
+        n_aux). None if the rows are linear in the unknowns.
+    exact : callable or None
+        () -> ConstraintValues: the same rows with their exact second derivatives, where `curvature`
+        is convexified. None where `curvature` is exact.
+    rows_at_shift : callable or None
+        shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
+        were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
+        otherwise they are polyhedral, and smooth only between their breakpoints.
+    cell_curvature : callable or None
+        v -> (n_cells, n_cells): second derivative of ``v @ values`` by the cells' means. None if
+        the rows are linear or polyhedral in the means.
+    """
+
+    values: np.ndarray
+    jacobian: ScoreJacobian
+    aux_jacobian: np.ndarray
+    curvature: Callable
+    aux_curvature: Callable | None = None
+    exact: Callable | None = None
+    rows_at_shift: Callable | None = None
+    cell_curvature: Callable | None = None
+
+
+def no_rows(n_samples):
+    """The `ConstraintValues` of no constraint."""
+    jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
+    return ConstraintValues(np.empty(0), jacobian, np.empty((0, 0)), lambda v: np.zeros(n_samples))
+
+
+def stack_values(values, n_samples):
+    """The `ConstraintValues` of several constraints as one."""
+
+    # Rows lie one below the other, so that a vector with an entry per row is split.
+    def pair_with_rows(v):
+        return zip(values, split(v, [len(one.values) for one in values]), strict=True)
+
+    def curvature(v):
+        return sum(
+            (one.curvature(weights) for one, weights in pair_with_rows(v)), np.zeros(n_samples)
+        )
+
+    def aux_curvature(v):
+        # Auxiliary unknowns of different constraints do not interact: blocks on the diagonal.
+        pairs = (_aux_curvature(one, weights) for one, weights in pair_with_rows(v))
+        combines, hessians = zip(*pairs, strict=True)
+        return block_diagonal(combines), block_diagonal(hessians)
+
+    def exact():
+        # Some components may be exact already.
+        return stack_values([one.exact() if one.exact else one for one in values], n_samples)
+
+    def rows_at_shift(shift):
+        # Each constraint has cells of its own, which move independently of the others.
+        shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
+        pairs = (_rows_at(one, move) for one, move in zip(values, shifts, strict=True))
+        moved, combines = zip(*pairs, strict=True)
+        return np.concatenate(moved), block_diagonal(combines)
+
+    def cell_curvature(v):
+        n_cells = [one.jacobian.combine.shape[1] for one in values]
+        return block_diagonal(
+            one.cell_curvature(weights) if one.cell_curvature else np.zeros((n, n))
+            for (one, weights), n in zip(pair_with_rows(v), n_cells, strict=True)
+        )
+
+    is_linear = all(one.aux_curvature is None for one in values)
+    return ConstraintValues(
+        concatenate(one.values for one in values),
+        StackedJacobian([one.jacobian for one in values], n_samples),
+        block_diagonal([one.aux_jacobian for one in values]),
+        curvature,
+        None if is_linear else aux_curvature,
+        exact if any(one.exact for one in values) else None,
+        rows_at_shift if any(one.rows_at_shift for one in values) else None,
+        cell_curvature if any(one.cell_curvature for one in values) else None,
+    )
+
+
+def _rows_at(values, shift):
+    """Rows and their derivatives by the means of the cells, moved by a shift."""
+    if values.rows_at_shift is not None:
+        return values.rows_at_shift(shift)
+    combine = values.jacobian.combine
+    dense = combine.toarray() if sparse.issparse(combine) else combine
+    return values.values + combine @ shift, dense
+
+
+def _aux_curvature(values, v):
+    """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
+    if values.aux_curvature is not None:
+        return values.aux_curvature(v)
+    n_aux, n_cells = values.aux_jacobian.shape[1], values.jacobian.combine.shape[1]
+    return np.zeros((n_aux, n_cells)), np.zeros((n_aux, n_aux))
+
+
+def concatenate(vectors):
+    """Vectors one after the other."""
+    return np.concatenate([np.empty(0), *vectors])
+
+
+def block_diagonal(matrices):
+    """Dense matrices along the diagonal of one."""
+    matrices = list(matrices)
+    stacked = np.zeros(np.sum([(0, 0), *(one.shape for one in matrices)], axis=0))
+    row = column = 0
+    for one in matrices:
+        n_rows, n_columns = one.shape
+        stacked[row : row + n_rows, column : column + n_columns] = one
+        row, column = row + n_rows, column + n_columns
+    return stacked
+
+
+def split(vector, lengths):
+    """Consecutive pieces of a vector."""
+    ends = np.cumsum([0, *lengths])
+    return [vector[start:end] for start, end in itertools.pairwise(ends)]

@@ -1,15 +1,15 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
-from skfair.datasets._adult import fetch_a9a, fetch_acs_income, fetch_adult
+from skfair.datasets._census import fetch_a9a, fetch_acs_income, fetch_adult
 from skfair.datasets._generators import (
+    fetch_mslr,
     make_elliptical,
     make_fair_blobs,
     make_fair_sbm,
     make_fair_synthetic,
     make_rand_laplace,
+    make_ranking,
 )
-from skfair.datasets._graphs import fetch_facebook_net, fetch_lastfm_asia
-from skfair.datasets._measurements import fetch_ds577, fetch_four_area, fetch_thyroid, load_patients
 from skfair.datasets._people import (
     communities_crime_groups,
     fetch_bank_marketing,
@@ -17,7 +17,14 @@ from skfair.datasets._people import (
     fetch_compas,
     fetch_law_school,
 )
-from skfair.datasets._ranking import fetch_mslr, make_ranking
+from skfair.datasets._points import (
+    fetch_ds577,
+    fetch_facebook_net,
+    fetch_four_area,
+    fetch_lastfm_asia,
+    fetch_thyroid,
+    load_patients,
+)
 from skfair.partitions import open_blocks
 
 __all__ = [

@@ -1,17 +1,20 @@
-"""Random points and graphs with groups, and with clusters that are known."""
+"""Generators of clusters, graphs and rankings with groups, and rankings that are fetched."""
 
 from collections.abc import Sequence
+from os import PathLike
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from sklearn.datasets import make_blobs
-from sklearn.utils import check_random_state
+from sklearn.datasets import load_svmlight_file, make_blobs
+from sklearn.utils import Bunch, check_random_state
 
-from skfair.datasets._bunch import check_choice
-from skfair.datasets._docstrings import dataset_docs
-from skfair.datasets._graphs import adjacency_matrix
-from skfair.utils._types import RandomState
+from skfair.datasets._fetch import cache_folder, check_choice, dataset_docs, user_folder
+from skfair.datasets._points import adjacency_matrix
+from skfair.utils._api import RandomState
+
+# Random points and graphs with groups, and with clusters that are known.
 
 
 @dataset_docs
@@ -451,3 +454,205 @@ def make_elliptical(
     side, height = 2 * groups - 1, 3 * y - 1.5
     X = np.column_stack([4 * side * radius * np.cos(angle), height + radius * np.sin(angle)])
     return X, y, groups
+
+
+# Learning to rank with two groups of documents: a generator, and MSLR-WEB10K.
+
+
+ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
+N_FEATURES = 136
+QUALITY = 131
+"""Position of the column QualityScore, feature 132 in the documentation."""
+
+QUERIES = {"train": 6000, "vali": 2000, "test": 2000}
+"""Number of queries in the three files of a fold."""
+
+DESCR = f"""MSLR-WEB10K, a fold of Microsoft's learning to rank data of 10,000 queries
+
+Source: {ADDRESS}; T. Qin and T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
+Its terms of use must be accepted before the download, so it is not downloaded here.
+Rows: pairs of a query and a page, 136 numbers each (feature 132 is the quality score of the page
+by a classifier). Target: relevance, judged from 0 to 4.
+Groups: pages of low and of high quality score.
+"""
+
+
+@dataset_docs
+def make_ranking(
+    n_queries: int = 100,
+    *,
+    n_documents: int = 20,
+    n_features: int = 10,
+    bias: float = 1.0,
+    random_state: RandomState = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    r"""Queries with documents of two groups, one of which appears more relevant than it is.
+
+    A document has features x from a standard normal distribution, and a utility :math:`x \cdot w +
+    \varepsilon` with w of unit length and standard normal noise. Its relevance, 0 to 4, is the
+    quintile of its utility among all documents. For documents of group "high" the observed feature
+    of largest weight has ``bias`` added, so that a ranker that uses it ranks them too high.
+
+    Parameters
+    ----------
+    n_queries : int, default=100
+        Number of queries.
+    n_documents : int, default=20
+        Documents of each query, half of them of either group on average.
+    n_features : int, default=10
+        Number of features.
+    bias : float, default=1.0
+        Bias of the feature in group "high", in its standard deviations.
+    {random_state}
+
+    Returns
+    -------
+    X : ndarray of shape (n_queries * n_documents, n_features)
+        The documents, query after query.
+    y : ndarray of int, shape (n_queries * n_documents,)
+        Relevance.
+    query_id : ndarray of int, shape (n_queries * n_documents,)
+        Query of each document.
+    sensitive_features : ndarray of str, shape (n_queries * n_documents,)
+        Group of each document, "high" or "low".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.datasets import make_ranking
+    >>> X, y, query_id, groups = make_ranking(3, n_documents=5, random_state=0)
+    >>> X.shape, np.bincount(y).tolist(), np.bincount(query_id).tolist()
+    ((15, 10), [3, 3, 3, 3, 3], [5, 5, 5])
+    """
+    rng = check_random_state(random_state)
+    n = n_queries * n_documents
+    X, weights = rng.normal(size=(n, n_features)), np.sqrt(0.5 ** np.arange(1.0, n_features + 1))
+    # Relevance is the quintile of the utility, which group and bias do not change.
+    utility = X @ (weights / np.linalg.norm(weights)) + rng.normal(size=n)
+    y = np.empty(n, dtype=int)
+    y[np.argsort(utility)] = 5 * np.arange(n) // n
+    groups = np.where(rng.uniform(size=n) < 0.5, "high", "low")
+    # Only the observed feature is biased.
+    X[:, 0] += bias * (groups == "high")
+    return X, y, np.repeat(np.arange(n_queries), n_documents), groups
+
+
+def fetch_mslr(
+    subset: Literal["train", "vali", "test"] = "train",
+    *,
+    fold: int = 1,
+    low_quality: float = 0.4,
+    n_queries: int | None = None,
+    data_home: str | PathLike[str] | None = None,
+) -> Bunch:
+    """Load a file of MSLR-WEB10K, 1.2 million pages for 10,000 queries, that the user downloaded.
+
+    The terms of use must be accepted before the download, from
+    https://www.microsoft.com/en-us/research/project/mslr/. The files are read as published.
+
+    Parameters
+    ----------
+    subset : {"train", "vali", "test"}, default="train"
+        File of the fold, with 6,000, 2,000 or 2,000 queries.
+    fold : {1, 2, 3, 4, 5}, default=1
+        Number of the fold.
+    low_quality : float, default=0.4
+        Share of the pages of the file whose quality score counts as low. Studies of fairness [1]_
+        make groups of this score without stating their threshold.
+    n_queries : int or None, default=None
+        Number of queries to return, the first of the file. None returns all.
+    data_home : str or path-like, default=None
+        Folder with ``mslr/Fold1/train.txt`` and so on, unless the environment variable
+        ``SKFAIR_DATA`` names one. None takes ``skfair`` in scikit-learn's data home.
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        data : ndarray of shape (n_documents, 136)
+            The features.
+        target : ndarray of int, shape (n_documents,)
+            Relevance, 0 to 4.
+        query_id : ndarray of int, shape (n_documents,)
+            Query of each page.
+        sensitive_features : ndarray of str, shape (n_documents,)
+            "low" or "high" quality score.
+        DESCR : str
+            Source and meaning.
+
+    Raises
+    ------
+    ValueError
+        If ``subset`` or ``fold`` is not one of those listed.
+    OSError
+        If the file is missing, truncated or a different one.
+
+    References
+    ----------
+    .. [1] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of
+       fairness constraints", under review, appendix D.3.
+
+    Examples
+    --------
+    >>> from skfair.datasets import fetch_mslr
+    >>> queries = fetch_mslr("vali", n_queries=100)  # doctest: +SKIP
+    >>> queries.data.shape[1]  # doctest: +SKIP
+    136
+    """
+    check_choice("subset", subset, tuple(QUERIES))
+    if fold not in range(1, 6):
+        raise ValueError(f"fold must be one of 1, 2, 3, 4, 5; got {fold!r}.")
+    path = _path(f"mslr/Fold{fold}/{subset}.txt", data_home)
+    X, y, query = _read(path, QUERIES[subset])
+    if n_queries is not None:
+        # Queries in the order of the file.
+        _, first_rows = np.unique(query, return_index=True)
+        rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
+        X, y, query = X[rows], y[rows], query[rows]
+    threshold = np.quantile(X[:, QUALITY], low_quality)
+    groups = np.where(X[:, QUALITY] <= threshold, "low", "high")
+    return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=DESCR)
+
+
+def _path(name, data_home):
+    """Path of the file, in the folder named by SKFAIR_DATA or in the data home."""
+    folders = [folder for folder in (user_folder(), cache_folder(data_home)) if folder]
+    paths = [folder / name for folder in folders if (folder / name).is_file()]
+    if not paths:
+        raise OSError(
+            f"{name} is in none of {[str(folder) for folder in folders]}, and MSLR-WEB10K cannot "
+            f"be downloaded without accepting its terms. Get it from {ADDRESS}, unpack it, and put "
+            f"its folder with this file at {folders[0] / name}."
+        )
+    return paths[0]
+
+
+def _read(path, n_queries):
+    """Features, relevance and query of a file, which must be complete."""
+    try:
+        X, y, query = load_svmlight_file(
+            path, n_features=N_FEATURES, zero_based=False, query_id=True
+        )
+        n_numbers = [line.count(b":") for line in _last_lines(path)]
+    except ValueError as error:
+        raise OSError(f"{path} is not a file of MSLR-WEB10K: {error}. {_REMEDY}") from error
+    # A truncated file has fewer queries, or fewer numbers in its last line.
+    is_complete = n_numbers and set(n_numbers) == {N_FEATURES + 1}
+    if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
+        raise OSError(
+            f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {N_FEATURES} numbers "
+            f"in every line, but it holds {len(np.unique(query))} queries, relevance "
+            f"{np.unique(y)[:9].tolist()} and {n_numbers[-1] - 1 if n_numbers else 0} numbers in "
+            f"its last line: it is truncated, or another file. {_REMEDY}"
+        )
+    return X.toarray(), y.astype(int), query
+
+
+_REMEDY = f"Download it again from {ADDRESS}."
+
+
+def _last_lines(path):
+    """List of the last line of a file; empty for an empty file."""
+    with path.open("rb") as file:
+        # The end of the file suffices, which is longer than any line.
+        file.seek(max(0, path.stat().st_size - 10_000))
+        return file.read().splitlines()[-1:]

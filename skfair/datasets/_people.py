@@ -8,10 +8,18 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from skfair.datasets._bunch import categorize_texts, check_choice, make_bunch, select_groups
-from skfair.datasets._docstrings import dataset_docs
-from skfair.datasets._fetch import fetch, find_user_file, read_csv
-from skfair.datasets._sources import PERSONAL, SOURCES
+from skfair.datasets._fetch import (
+    PERSONAL,
+    SOURCES,
+    categorize_texts,
+    check_choice,
+    dataset_docs,
+    fetch,
+    find_user_file,
+    make_bunch,
+    read_csv,
+    select_groups,
+)
 
 BANK_MARKETING = """\
 Bank Marketing: did the client subscribe a term deposit?

@@ -3,42 +3,42 @@
 `Groups`, `check_groups` and `Samples` are public. The other names serve the package alone.
 """
 
-from skfair.groups._document_pairs import DocumentPairs as DocumentPairs
-from skfair.groups._duplicates import merge_duplicate_rows as merge_duplicate_rows
-from skfair.groups._duplicates import (
-    merge_duplicate_rows_with_sizes as merge_duplicate_rows_with_sizes,
-)
+from skfair.groups._events import DocumentPairs as DocumentPairs
 from skfair.groups._events import Events as Events
+from skfair.groups._events import check_interval as check_interval
+from skfair.groups._events import is_in_intervals as is_in_intervals
+from skfair.groups._events import tabulate_scores as tabulate_scores
+from skfair.groups._groups import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
+from skfair.groups._groups import MISSING as MISSING
 from skfair.groups._groups import Groups, check_groups
 from skfair.groups._groups import GroupSummary as GroupSummary
+from skfair.groups._groups import check_equal_label_types as check_equal_label_types
+from skfair.groups._groups import check_one_label_type as check_one_label_type
+from skfair.groups._groups import encode_groups_to_predict as encode_groups_to_predict
+from skfair.groups._groups import encode_known_groups as encode_known_groups
+from skfair.groups._groups import encode_known_values as encode_known_values
+from skfair.groups._groups import fill_missing as fill_missing
 from skfair.groups._groups import group_names as group_names
+from skfair.groups._groups import is_like_unknown as is_like_unknown
 from skfair.groups._groups import refuse_continuous_attributes as refuse_continuous_attributes
 from skfair.groups._groups import to_pandas_index as to_pandas_index
-from skfair.groups._known_groups import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
-from skfair.groups._known_groups import encode_groups_to_predict as encode_groups_to_predict
-from skfair.groups._known_groups import encode_known_groups as encode_known_groups
-from skfair.groups._known_groups import encode_known_values as encode_known_values
-from skfair.groups._labels import check_equal_label_types as check_equal_label_types
-from skfair.groups._labels import check_one_label_type as check_one_label_type
-from skfair.groups._labels import unique_inverse as unique_inverse
-from skfair.groups._labels import unique_values as unique_values
-from skfair.groups._missing import MISSING as MISSING
-from skfair.groups._missing import fill_missing as fill_missing
-from skfair.groups._missing import is_like_unknown as is_like_unknown
-from skfair.groups._percentiles import check_interval as check_interval
-from skfair.groups._percentiles import is_in_intervals as is_in_intervals
-from skfair.groups._percentiles import tabulate_scores as tabulate_scores
+from skfair.groups._groups import unique_inverse as unique_inverse
+from skfair.groups._groups import unique_values as unique_values
 from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
+from skfair.groups._samples import EncodedBlock as EncodedBlock
 from skfair.groups._samples import Samples
+from skfair.groups._samples import Summary as Summary
 from skfair.groups._samples import check_alignment as check_alignment
 from skfair.groups._samples import check_columns as check_columns
 from skfair.groups._samples import check_partition as check_partition
 from skfair.groups._samples import check_samples as check_samples
+from skfair.groups._samples import encode_block as encode_block
+from skfair.groups._samples import find_first_rows as find_first_rows
+from skfair.groups._samples import merge_duplicate_rows as merge_duplicate_rows
+from skfair.groups._samples import (
+    merge_duplicate_rows_with_sizes as merge_duplicate_rows_with_sizes,
+)
 from skfair.groups._samples import partition_error as partition_error
-from skfair.groups._summary import EncodedBlock as EncodedBlock
-from skfair.groups._summary import Summary as Summary
-from skfair.groups._summary import encode_block as encode_block
-from skfair.groups._summary import find_first_rows as find_first_rows
 
 __all__ = ["Groups", "Samples", "check_groups"]

@@ -1,18 +1,249 @@
-"""Groups of samples by sensitive attributes: codes, or a matrix where groups overlap."""
+"""Groups of samples by sensitive attributes: labels, codes, missing values, known groups."""
 
 from __future__ import annotations
 
+import numbers
+import re
 from functools import cached_property
-from itertools import repeat
+from itertools import islice, repeat
 from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from skfair.groups._labels import attribute_columns, encode, unique_inverse
-from skfair.utils._messages import join_names, warn
-from skfair.utils._types import MatrixLike
+from skfair.exceptions import MissingSensitiveFeaturesError
+from skfair.partitions import load_columns
+from skfair.utils._api import MatrixLike
+from skfair.utils._checks import join_names, warn
+from skfair.utils._sklearn import search_error
+
+# Labels of groups: sorted values and codes of each attribute, for any container.
+
+
+_MAX_SCANNED = 4
+"""Number of values that are found by scanning, one pass for each; more are sorted."""
+
+
+def attribute_columns(sensitive_features):
+    """One column per sensitive attribute; no conversion may merge values that differ.
+
+    They are arrays of numpy, or of pandas where that has codes of its own.
+    """
+    if hasattr(sensitive_features, "get_columns"):  # polars
+        columns = [column.to_numpy() for column in sensitive_features.get_columns()]
+    elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
+        n_columns = sensitive_features.shape[1]
+        columns = [_values_of(sensitive_features.iloc[:, j]) for j in range(n_columns)]
+    else:
+        columns = _array_columns(sensitive_features)
+    if not columns:
+        raise ValueError("sensitive_features has no columns; pass at least one attribute.")
+    return columns
+
+
+def _array_columns(sensitive_features):
+    """Columns of anything but a table of pandas or polars."""
+    if np.ma.isMaskedArray(sensitive_features):
+        values = sensitive_features.astype(object).filled(np.nan)
+    elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
+        values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
+    elif hasattr(sensitive_features, "to_numpy"):
+        values = _values_of(sensitive_features)
+    elif hasattr(sensitive_features, "__array__"):
+        values = np.asarray(sensitive_features)
+    else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
+        values = np.asarray(sensitive_features, dtype=object)
+    if values.ndim not in (1, 2):
+        raise ValueError(
+            "sensitive_features must have one row per sample and be of shape (n_samples,) or "
+            f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
+            f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
+        )
+    return [values] if values.ndim == 1 else list(values.T)
+
+
+def _values_of(column):
+    """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
+    return getattr(column, "array", column) if has_codes(column) else column.to_numpy()
+
+
+def has_codes(column):
+    """Whether pandas finds the distinct values of a column faster than numpy does.
+
+    That holds for its strings and categories. Its decimals are excluded: there nan is a value.
+    """
+    dtype = getattr(column, "dtype", None)
+    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"
+
+
+def encode(column, attribute):
+    """Sorted distinct values of an attribute, and the position of each sample's among them."""
+    # pandas has codes already; only its categories are sorted.
+    if not isinstance(column, np.ndarray):
+        codes, categories = column.factorize()
+        if (codes >= 0).all():
+            values, positions = encode(categories.to_numpy(), attribute)
+            return values, positions[codes]
+        column = column.to_numpy()
+    # Dates and durations become Python objects; missing ones are left to the check of objects.
+    if column.dtype.kind in "mM" and not np.isnat(column).any():
+        values, codes = unique_inverse(column)
+        values = _to_python_times(values)
+        return np.fromiter(values, dtype=object, count=len(values)), codes
+    if column.dtype.kind in "mM":
+        column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
+    elif column.dtype.kind in "cV" or (column.dtype.kind == "f" and np.isnan(column).any()):
+        column = column.astype(object)  # checked, and refused, as objects
+    if column.dtype.kind == "O":
+        values, codes = _encode_objects(column.tolist(), attribute)
+    else:
+        values, codes = unique_inverse(column)
+        values = values.tolist()
+    # fromiter, because numpy would unpack labels that are sequences themselves.
+    return np.fromiter(values, dtype=object, count=len(values)), codes
+
+
+def _to_python_times(values):
+    """Dates or durations as Python's own types, unless they are finer than microseconds."""
+    rounded = values.astype(f"{values.dtype.kind}8[us]")
+    return rounded.astype(object) if (rounded == values).all() else list(values)
+
+
+def unique_inverse(column):
+    """Sorted distinct values of a column, and the position of each entry among them."""
+    firsts, masks, rest = _scan_values(column)
+    if not rest.any():
+        # Few values: the position of an entry is the number of smaller values.
+        ascending = np.argsort(column[firsts])
+        positions, is_greater = np.zeros((2, len(column)), dtype=np.uint8)
+        for number in ascending[:0:-1]:
+            is_greater |= masks[number]
+            positions += is_greater
+        return column[firsts][ascending], positions.astype(np.intp)
+    values = _count_or_sort_values(column, firsts, rest)
+    if not _is_narrow(column):
+        return values, np.searchsorted(values, column)
+    # Integers of a narrow range: look positions up in a table.
+    positions = np.empty(int(values[-1]) - int(values[0]) + 1, dtype=np.intp)
+    positions[_offsets(values, values[0])] = np.arange(len(values))
+    return values, positions[_offsets(column, values[0])]
+
+
+def unique_values(column):
+    """Sorted distinct values of a column; a few are found by scanning, without sorting."""
+    firsts, _, rest = _scan_values(column)
+    return _count_or_sort_values(column, firsts, rest) if rest.any() else np.sort(column[firsts])
+
+
+def _scan_values(column):
+    """First position and mask of each of a few values, and the mask of all other entries."""
+    firsts, masks, rest = [], [], np.ones(len(column), dtype=bool)
+    while rest.any() and len(firsts) < _MAX_SCANNED:
+        firsts.append(rest.argmax())
+        masks.append(column == column[firsts[-1]])
+        rest &= ~masks[-1]
+    return firsts, masks, rest
+
+
+def _count_or_sort_values(column, firsts, rest):
+    """Sorted distinct values: by counting in linear time where integers allow it."""
+    if _is_narrow(column):
+        occurs = np.bincount(_offsets(column, column.min())) > 0
+        return (np.flatnonzero(occurs) + int(column.min())).astype(column.dtype)
+    return np.unique(np.concatenate((column[firsts], column[rest])))
+
+
+def _is_narrow(column):
+    """Whether these are integers of a range not wider than their number."""
+    if column.dtype.kind not in "iu":
+        return False
+    lowest, highest = int(column.min()), int(column.max())
+    # Within 62 bits the differences of two values fit into a signed integer.
+    return highest - lowest < len(column) and -(2**62) < lowest and highest < 2**62
+
+
+def _offsets(column, lowest):
+    """Differences of integers to the lowest, also where their own type cannot hold them."""
+    return np.subtract(column, int(lowest), dtype=np.intp, casting="unsafe")
+
+
+def _encode_objects(column, attribute):
+    """As `encode`, of a list of Python objects."""
+    name = f"attribute {attribute!r} of sensitive_features"
+    try:
+        labels = set(column)
+    except TypeError as error:
+        raise TypeError(
+            f"A value in {name} is not a label ({error}); pass one number, string or boolean per "
+            "sample and attribute."
+        ) from error
+    if any(map(_is_missing, labels)):
+        rows = [row for row, value in enumerate(column) if _is_missing(value)]
+        raise ValueError(
+            f"Every sample needs a group, but {name} has {len(rows)} missing value(s), the first "
+            f'in row {rows[0]}. Give these samples a group of their own, as in fillna("unknown"), '
+            "or leave their rows out of all inputs."
+        )
+    check_one_label_type(column, name)
+    try:
+        values = sorted(labels)
+    except TypeError as error:
+        raise TypeError(
+            f"The labels in {name} cannot be sorted ({error}); convert them to strings or numbers."
+        ) from error
+    position = {value: code for code, value in enumerate(values)}
+    codes = np.fromiter(map(position.__getitem__, column), dtype=np.intp, count=len(column))
+    return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
+
+
+def check_one_label_type(labels, name):
+    """Refuse labels of different types: to Python 1 equals True, to a reader 1 equals "1".
+
+    Missing values have no type. `name` says in the message what the labels are. Complex numbers
+    raise a ValueError, several types a TypeError that names them with an example of each.
+    """
+    examples = {}
+    for type_ in dict.fromkeys(map(type, labels)):
+        present = (one for one in labels if type(one) is type_ and not _is_missing(one))
+        examples.update({_label_type(type_): example for example in islice(present, 1)})
+    if "complex" in examples:
+        raise ValueError(f"Labels must be numbers, strings or booleans, but {name} is complex.")
+    if len(examples) > 1:
+        raise TypeError(
+            f"The labels in {name} must be of one type, but it mixes "
+            f"{' and '.join(sorted(examples))} (such as "
+            f"{join_names(sorted(map(repr, examples.values())))}). "
+            "Convert it to one type, as in [str(label) for label in labels]."
+        )
+
+
+def check_equal_label_types(labels):
+    """Refuse groups, as tuples of labels, whose types differ within an attribute."""
+    for attribute, column in enumerate(zip(*labels, strict=True)):
+        check_one_label_type(column, f"attribute {attribute} of sensitive_features")
+
+
+def _is_missing(value):
+    # pandas.NA is recognised by name, so that pandas is not imported; nan and NaT differ from
+    # themselves.
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _label_type(type_):
+    """What a type is called in messages; values of two such types are never the same label."""
+    if issubclass(type_, bool | np.bool_):
+        return "booleans"
+    if issubclass(type_, numbers.Complex) and not issubclass(type_, numbers.Real):
+        return "complex"
+    if issubclass(type_, numbers.Number):
+        return "numbers"
+    if issubclass(type_, str):
+        return "strings"
+    return f"values of type {type_.__name__}"
+
+
+# Groups of samples by sensitive attributes: codes, or a matrix where groups overlap.
 
 
 class GroupSummary(NamedTuple):
@@ -472,3 +703,180 @@ def to_pandas_index(labels, sensitive_features):
     names = attribute_names(sensitive_features) or [None] * labels.shape[1]
     index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
     return index.get_level_values(0) if index.nlevels == 1 else index
+
+
+# Missing values of sensitive features, as a group of their own.
+
+
+MISSING = "(missing)"
+"""Name of the group of samples whose group is not recorded."""
+
+_UNKNOWN = re.compile(
+    r"\b(unknown|undisclosed|unspecified|missing|decline[sd]?|prefers? not|not "
+    r"(disclosed|stated|specified|reported|recorded|provided|given|known|available|applicable))\b"
+    r"|^\W*((n/a|nan|null)\W*)?$"
+)
+"""Labels, in lower case, that look like the mark of an unknown group."""
+
+
+def is_like_unknown(label):
+    """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
+    is_text = isinstance(label, str) and label != MISSING
+    return is_text and _UNKNOWN.search(_fold(label)) is not None
+
+
+def fill_missing(sensitive_features, unknown=()):
+    """DataFrame of the attributes, with missing values named `MISSING`; a sparse matrix unchanged.
+
+    Labels in `unknown` count as missing values; text is compared without regard to case and
+    surrounding spaces. A label that no attribute has raises a warning. Attributes with missing
+    values become text. The others are unchanged.
+    """
+    import pandas as pd
+
+    (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
+    if sparse.issparse(sensitive_features):
+        _refuse_unknown(unknown)
+        return sensitive_features
+    columns = attribute_columns(sensitive_features)
+    names = attribute_names(sensitive_features) or range(len(columns))
+    index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
+    by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
+    if unknown:
+        by_name = _remove_unknown(by_name, unknown)
+    filled = {name: _fill_column(column, name) for name, column in by_name.items()}
+    return pd.DataFrame(filled, index=index)
+
+
+def _refuse_unknown(unknown):
+    """Raise if labels are named where groups are the columns of a sparse matrix."""
+    if unknown:
+        raise TypeError(
+            "unknown names labels of groups, but sensitive_features is a sparse matrix, whose "
+            "groups are columns. Leave out the columns of unknown groups instead."
+        )
+
+
+def _remove_unknown(by_name, unknown):
+    """Columns by name with missing values in place of the unknown labels."""
+    wanted = {_fold(label): label for label in unknown}
+    occurring, known = set(), {}
+    for name, column in by_name.items():
+        labels = [label for label in column.unique() if _fold(label) in wanted]
+        occurring.update(map(_fold, labels))
+        known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
+    if absent := [label for folded, label in wanted.items() if folded not in occurring]:
+        warn(
+            f"unknown names {join_names(map(repr, absent))}, but no attribute has such a label; "
+            "check the spelling."
+        )
+    return known
+
+
+def _fold(label):
+    """A label as it is compared: text without regard to case and surrounding spaces."""
+    return label.strip().casefold() if isinstance(label, str) else label
+
+
+def _fill_column(column, name):
+    """Values of an attribute, as text if any is missing."""
+    if not column.isna().any():
+        return column.array
+    check_one_label_type(column.tolist(), f"attribute {name!r} of sensitive_features")
+    # Integers beside missing values are stored as floats: write 1, not 1.0.
+    texts = column.convert_dtypes().astype(object).map(str).where(column.notna(), MISSING)
+    if (texts[column.notna()] == MISSING).any():
+        raise ValueError(
+            f"Missing values are reported as the group {MISSING!r}, but attribute {name!r} of "
+            "sensitive_features also has a group of this name; rename it."
+        )
+    return texts.to_numpy()
+
+
+# Encode sensitive features by the groups that were known at fit.
+
+
+HOW_TO_PASS_GROUPS = (
+    "In a search or cross-validation, call sklearn.set_config(enable_metadata_routing=True) first, "
+    "then search.fit(X, y, sensitive_features=...) or cross_validate(..., "
+    'params={"sensitive_features": ...})'
+)
+"""Advice for errors about missing groups."""
+
+
+def encode_known_groups(sensitive_features, n_samples, summary):
+    """Group of each sample as a row of ``summary.labels``, (n_samples,).
+
+    Raises a ValueError if a group was not seen at fit, and a TypeError if labels are of another
+    type than at fit, such as True for 1.
+    """
+    # Encode the samples, then translate their groups to those known at fit.
+    groups = check_groups(sensitive_features, n_samples)
+    _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
+    known = {name: code for code, name in enumerate(group_names(summary.labels))}
+    _check_known([name for name in group_names(groups.labels) if name not in known], known)
+    # A dict takes True for 1, so types are compared as well.
+    check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
+    matched = [known[name] for name in group_names(groups.labels)]
+    return np.array(matched, dtype=np.intp)[groups.codes]
+
+
+def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
+    """As `encode_known_groups`, for predictions that depend on the group.
+
+    `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
+    depend on the group, and how to do without, as sentences for the error: a
+    MissingSensitiveFeaturesError, or a `SearchError` in a search that would score it as nan.
+    """
+    if sensitive_features is not None:
+        return encode_known_groups(sensitive_features, n_samples, summary)
+    if len(summary.labels) == 1:
+        return np.zeros(n_samples, dtype=np.intp)
+    error = MissingSensitiveFeaturesError(
+        f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
+        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
+        'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
+        'scoring="accuracy", do not pass groups to predict.'
+    )
+    raise search_error(error)
+
+
+def encode_known_values(sensitive_features, n_samples, summary):
+    """Groups of each sample by single attributes, as rows of ``summary.labels``.
+
+    The summary is one of groups called by pairs (attribute, value); the codes are of shape
+    (n_samples, n_attributes).
+    """
+    groups = check_groups(sensitive_features, n_samples)
+    codes_by_attribute = {}
+    for code, (attribute, value) in enumerate(summary.labels[:, 0]):
+        codes_by_attribute.setdefault(attribute, {})[value] = code
+    _check_attributes(groups.labels.shape[1], len(codes_by_attribute))
+    # Attributes are matched by position, since their names may differ from those at fit.
+    columns = []
+    for (attribute, codes), column in zip(codes_by_attribute.items(), groups.labels.T, strict=True):
+        _check_known([value for value in column if value not in codes], codes, attribute)
+        check_one_label_type([*codes, *column.tolist()], f"attribute {attribute!r}")
+        columns.append([codes[value] for value in column])
+    return np.array(columns, dtype=np.intp).T[groups.codes]
+
+
+def _check_attributes(n_attributes, expected):
+    """Refuse another number of attributes than at fit."""
+    if n_attributes != expected:
+        raise ValueError(
+            f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
+            f"{expected}; pass the same attributes as at fit, in the same order."
+        )
+
+
+def _check_known(unknown, known, attribute=None):
+    """Refuse groups, or values of an attribute, that were not known at fit."""
+    if unknown:
+        place = "" if attribute is None else f" of attribute {attribute!r}"
+        raise ValueError(
+            f"sensitive_features has groups{place} not seen at fit: "
+            f"{join_names(map(repr, dict.fromkeys(unknown)))}; the known groups are "
+            f"{join_names(map(repr, known))}. Map these samples to a known group, or fit on data "
+            "that has theirs."
+        )

@@ -1,7 +1,10 @@
-"""Training samples of a fit, and the checked input of a metric."""
+"""Samples of a fit, summaries of partitioned samples, and merging of duplicates."""
 
 from __future__ import annotations
 
+import zlib
+from copy import copy
+from functools import partial, reduce
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,14 +14,30 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._groups import (
     Groups,
+    check_equal_label_types,
     check_groups,
+    check_one_label_type,
+    has_codes,
     refuse_continuous_attributes,
+    unique_inverse,
     warn_of_continuous_attributes,
 )
-from skfair.partitions import check_alignment, load_columns
-from skfair.utils._features import check_finite_squares
-from skfair.utils._messages import join_names, warn
+from skfair.partitions import (
+    BLOCK,
+    blocks,
+    changed_partition_message,
+    check_alignment,
+    is_partitioned,
+    load_columns,
+    make_partitions,
+    partitions_of,
+    warn_of_small_partitions,
+)
+from skfair.utils._checks import check_finite_squares, join_names, warn
 from skfair.utils._sklearn import check_sample_weight
+
+# Training samples of a fit, and the checked input of a metric.
+
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
 """By default groups that have fewer samples, and a smaller share of all, are not compared."""
@@ -378,3 +397,469 @@ def partition_error(error, number):
     """The TypeError or ValueError about samples of a partition, with the partition's number."""
     error_type = TypeError if isinstance(error, TypeError) else ValueError
     return error_type(f"Partition {number}: {error}")
+
+
+# Summary of partitioned samples: counts, weights and moments, from one pass over the data.
+
+
+class EncodedBlock:
+    """Rows of a block, and the cell (group, or group and class) that each belongs to.
+
+    X is in the precision in which it came. Codes are positions in ``cells``, a list of tuples.
+    Weights are None if all are 1. The place is the number of the partition, and the position of
+    the first row in it. Real targets are None where classes are part of the cells. Attributes are
+    the names of the sensitive attributes, where they are known.
+    """
+
+    unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
+
+    def __init__(self, X, cells, codes, weights=None, place=(0, 0), target=None, attributes=()):
+        self.X, self.cells, self.weights, self.place = X, cells, weights, place
+        self.target, self.attributes = target, attributes
+        self.codes = codes.astype(np.min_scalar_type(len(cells)))
+
+    def codes_among(self, positions):
+        """Code of each row by the positions of cells; any for cells without weight."""
+        codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
+        return codes[self.codes]
+
+    def row_numbers(self, first):
+        """Numbers of the rows in the data, from the number of each partition's first row."""
+        partition, start = self.place
+        return first[partition] + start + np.arange(len(self.X))
+
+    def replace_features(self, X, unit_costs=None):
+        """The same rows with other features."""
+        changed = copy(self)
+        changed.X, changed.unit_costs = X, unit_costs
+        return changed
+
+    def __sizeof__(self):
+        arrays = self.X, self.codes, self.weights, self.unit_costs, self.target
+        return sum(array.nbytes for array in arrays if array is not None)
+
+
+def encode_block(block, name):
+    """The encoded block of the rows that an estimator of this name is fitted to, or an error.
+
+    Errors are returned, so that all partitions are known when the first one is raised.
+    """
+    try:
+        X, weights, groups = check_partition(block, name)
+    except (TypeError, ValueError) as error:
+        return partition_error(error, block.number)
+    cells = [*map(tuple, groups.labels.tolist())]
+    return EncodedBlock(X, cells, groups.codes, weights, (block.number, block.start))
+
+
+class Summary:
+    """Counts, weights and moments of partitioned samples.
+
+    Attributes
+    ----------
+    cells : list of tuple
+        Cells that have a weight, in ascending order.
+    positions : dict
+        From a cell to its position among them.
+    counts, weights : ndarray of shape (n_cells,)
+        Number and total weight of the samples of positive weight, by cell.
+    mean, variance : ndarray of shape (n_features,)
+        Weighted, of the features; those of real targets come last.
+    attributes : sequence of str
+        Names of the sensitive attributes, where blocks have them.
+    scatter : float
+        Weighted sum of squared distances to the mean.
+    first_rows : ndarray of int, shape (n_cells,)
+        Number of the first row of every cell.
+    lengths : list of int
+        Rows of every partition.
+    first : ndarray of int, shape (n_partitions,)
+        Number of the first row of every partition.
+    weight_range : tuple of float
+        Minimum and maximum weight of a sample.
+    """
+
+    def __init__(self, blocks, check=check_equal_label_types, key=None):
+        counted = blocks.gather(_count_block)
+        for error in (one for one in counted if isinstance(one, Exception)):
+            raise error
+        places, cells, begins, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
+        partitions, lengths, attributes = zip(*places, strict=True)
+        self._checksums = [_checksum(one) for one in counted]
+        self.attributes = next(filter(len, attributes), ())
+        # Row numbers: where each partition begins.
+        rows = np.bincount(partitions, lengths).astype(np.intp)
+        self.lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
+        warn_of_small_partitions(blocks, self.lengths)
+        # Before cells are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
+        check([cell for of_block in cells for cell in of_block])
+        self.cells = sorted({cell for of_block in cells for cell in of_block}, key=key)
+        if not self.cells:
+            raise ValueError(
+                "Some samples must have a positive sample_weight, but none has."
+                if any(self.lengths)
+                else "At least one sample is required, but all partitions are empty. Check the "
+                "filter or the files that they are made from."
+            )
+        self.positions = {cell: position for position, cell in enumerate(self.cells)}
+        # Counts and weights of cells and moments of features, from those of blocks.
+        codes = [self.positions[cell] for of_block in cells for cell in of_block]
+        self.counts = np.bincount(codes, np.concatenate(counts)).astype(np.intp)
+        self.weights = np.bincount(codes, np.concatenate(weights))
+        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]
+        self.first_rows = np.full(len(self.cells), np.iinfo(np.intp).max)
+        np.minimum.at(self.first_rows, codes, np.concatenate(begins))
+        totals = np.array([of_block.sum() for of_block in weights])
+        self.mean, self.variance = _pool_moments(totals, np.array(sums), np.array(squares))
+        self.scatter = float(totals.sum() * self.variance.sum())
+        smallest, largest = zip(*ranges, strict=True)
+        self.weight_range = min(smallest), max(largest)
+
+    def check_unchanged(self, blocks):
+        """Refuse blocks whose samples changed when they were computed again after a lost worker."""
+        if not blocks.may_have_changed():
+            return
+        again = blocks.gather(_count_block)
+        for counted, checksum in zip(again, self._checksums, strict=True):
+            if isinstance(counted, Exception):
+                raise counted
+            if _checksum(counted) != checksum:
+                raise ValueError(changed_partition_message(counted[0][0]))
+
+    def reorder_cells(self, order):
+        """The same samples with cells in another order."""
+        changed = copy(self)
+        changed.cells = [self.cells[position] for position in order]
+        changed.positions = {cell: position for position, cell in enumerate(changed.cells)}
+        for name in ("counts", "weights", "first_rows"):
+            setattr(changed, name, getattr(self, name)[order])
+        return changed
+
+    def replace_moments(self, mean, scatter):
+        """The same samples with features of another mean and scatter."""
+        changed = copy(self)
+        changed.mean, changed.scatter = mean, scatter
+        return changed
+
+
+def _count_block(block):
+    """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
+    if isinstance(block, Exception):
+        return block
+    X, n_cells = block.X, len(block.cells)
+    weights = np.ones(len(X)) if block.weights is None else block.weights
+    present = weights > 0
+    counts = np.bincount(block.codes[present], minlength=n_cells)
+    by_cell = np.bincount(block.codes, weights, n_cells)
+    occupied = np.flatnonzero(counts)
+    cells = [block.cells[code] for code in occupied]
+    first = np.flatnonzero(present)[find_first_rows(block.codes[present], n_cells)[occupied]]
+    sums, squares = _sum_moments(X, weights)
+    if block.target is not None:
+        of_target = _sum_moments(block.target[:, np.newaxis], weights)
+        sums, squares = map(np.append, (sums, squares), of_target)
+    range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
+    place = block.place[0], len(X), block.attributes
+    begins = block.place[1] + first
+    return place, cells, begins, counts[occupied], by_cell[occupied], sums, squares, range_
+
+
+def find_first_rows(codes, n_codes):
+    """Position of the first sample of each code; the number of samples where there is none."""
+    first = np.full(n_codes, len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last value that is assigned stays
+    return first
+
+
+def _checksum(counted):
+    """A number that differs where cells, weights or moments of a block do."""
+    _, cells, *arrays = counted
+    return zlib.crc32(
+        b"".join([repr(cells).encode(), *(np.array(one).tobytes() for one in arrays)])
+    )
+
+
+def _sum_moments(X, weights):
+    """Weighted sums of columns, and of squares about their means."""
+    sums = weights @ X
+    deviations = X - sums / max(weights.sum(), 1e-300)
+    return sums, weights @ (deviations * deviations)
+
+
+def _pool_moments(weights, sums, squares):
+    """Mean and variance of all blocks, from their weights, sums, and squares about their means."""
+    total, present = weights.sum(), weights > 0
+    mean = sums.sum(axis=0) / total
+    deviations = sums[present] / weights[present, np.newaxis] - mean
+    return mean, (squares.sum(axis=0) + weights[present] @ deviations**2) / total
+
+
+# Merge duplicate rows: each distinct row once, with the sums of its weights.
+#
+# A metric that is a ratio of sums of weights is the same of these rows, of which there are few
+# where columns hold labels.
+
+
+def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
+    """Distinct rows of groups and columns, with the total weight of each: (groups, weights, dict).
+
+    Partitioned data are merged on each partition and then gathered. Arrays in memory are merged in
+    blocks, by threads if a `joblib.parallel_config` says so, with the same bits for any number of
+    threads. The input is returned as it is if it has few rows, or hardly any duplicates, or
+    something that later checks refuse.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from skfair.groups import merge_duplicate_rows
+    >>> decided = da.from_array(np.array([1, 0, 1, 1]), chunks=2)
+    >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
+    >>> with Client(processes=False, dashboard_address=":0"):
+    ...     groups, weights, columns = merge_duplicate_rows(sex, None, decided=decided)
+    >>> groups.to_list(), weights, columns["decided"]
+    (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
+    """
+    try:
+        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+    except _NotMergeableError:
+        return sensitive_features, sample_weight, columns
+    return groups, sums[:, 1], columns
+
+
+def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns):
+    """As `merge_duplicate_rows`, with the sums that effective sample sizes are computed from.
+
+    Where rows were merged, the columns include ``n_samples``, the number of samples of positive
+    weight with the values of a row, and ``squared_weight``, the sum of their squared weights.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from skfair.groups import merge_duplicate_rows_with_sizes
+    >>> decided = da.from_array(np.array([1, 1, 1, 0]), chunks=2)
+    >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
+    >>> weights = da.from_array(np.array([1.0, 3.0, 0.0, 2.0]), chunks=2)
+    >>> with Client(processes=False, dashboard_address=":0"):
+    ...     _, totals, columns = merge_duplicate_rows_with_sizes(sex, weights, decided=decided)
+    >>> totals, columns["n_samples"], columns["squared_weight"]
+    (array([2., 4.]), array([1., 2.]), array([ 4., 10.]))
+    """
+    try:
+        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+    except _NotMergeableError:
+        return sensitive_features, sample_weight, columns
+    n_samples, totals, squares = sums.T
+    return groups, totals, columns | {"n_samples": n_samples, "squared_weight": squares}
+
+
+def _merge(sensitive_features, sample_weight, columns):
+    """Groups of the distinct rows, their sums as `_summands`, and the columns at these rows."""
+    if is_partitioned(sensitive_features, sample_weight, *columns.values()):
+        return _merge_partitions(sensitive_features, sample_weight, columns)
+    rows, sums = _merge_in_memory(sensitive_features, sample_weight, columns)
+    columns = {name: _take_rows(column, rows) for name, column in columns.items()}
+    return _take_rows(sensitive_features, rows), sums, columns
+
+
+def _summands(weights):
+    """What is added up of each sample: presence, weight and squared weight, (n_samples, 3)."""
+    with np.errstate(over="ignore"):
+        return np.column_stack((weights > 0.0, weights, weights**2))
+
+
+_NARROW_RANGE = 256
+"""Integers within so narrow a range serve as codes, once their minimum is subtracted."""
+
+
+class _NotMergeableError(Exception):
+    """Rows that must stay as they are: too many distinct ones, or values that checks refuse."""
+
+
+def _merge_in_memory(sensitive_features, sample_weight, columns):
+    """Position of one row of each set of duplicates, and the sums over the set."""
+    arrays = [_plain_array(column) for column in columns.values()]
+    arrays += _attribute_arrays(sensitive_features)
+    weights = None if sample_weight is None else _plain_array(sample_weight)
+    if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
+        raise _NotMergeableError
+    # Few rows are not worth merging, and inputs of different lengths are refused by the checks
+    # later.
+    lengths = {len(array) for array in (*arrays, arrays[0] if weights is None else weights)}
+    if len(lengths) > 1 or max(lengths) <= BLOCK:
+        raise _NotMergeableError
+    check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    # Merge within blocks, then the distinct rows of all blocks.
+    row_blocks = make_partitions(blocks(len(arrays[0])))
+    merged_blocks = row_blocks.gather(partial(_merge_block, arrays, weights))
+    rows, sums = map(np.concatenate, zip(*merged_blocks, strict=True))
+    distinct, sums = _merge_arrays([_take_rows(array, rows) for array in arrays], sums)
+    # Refuse totals or squares that overflow, and squares that underflow.
+    with np.errstate(over="ignore"):
+        if not np.isfinite(sums.sum()) or ((sums[:, 1] > 0.0) & (sums[:, 2] == 0.0)).any():
+            raise _NotMergeableError
+    return rows[distinct], sums
+
+
+def _attribute_arrays(sensitive_features):
+    """One array for each sensitive attribute."""
+    if getattr(sensitive_features, "ndim", 1) != 2:
+        columns = [sensitive_features]
+    elif hasattr(sensitive_features, "iloc"):
+        columns = [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
+    else:
+        columns = sensitive_features.T
+    return [_plain_array(column) for column in columns]
+
+
+def _plain_array(column):
+    """A column as an array of numpy, or of pandas where that has codes."""
+    if getattr(column, "ndim", 1) != 1:  # such as a table of one column
+        raise _NotMergeableError
+    if has_codes(column) or _holds_strings(column):
+        return getattr(column, "array", column)
+    array = column.to_numpy() if hasattr(column, "iloc") else column
+    is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
+    if not is_plain or array.dtype.kind not in "biufUS":
+        raise _NotMergeableError
+    return array
+
+
+def _holds_strings(column):
+    """Whether a pandas column holds strings as objects, which is the default before pandas 3."""
+    if not hasattr(column, "iloc") or column.dtype != object:
+        return False
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(column, skipna=False) == "string"
+
+
+def _merge_block(arrays, weights, block):
+    """As `_merge_arrays`, of a block of rows."""
+    summands = None if weights is None else _summands(np.asarray(weights[block], dtype=np.float64))
+    rows, sums = _merge_arrays([array[block] for array in arrays], summands)
+    if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
+        raise _NotMergeableError
+    return block.start + rows, sums
+
+
+def _merge_arrays(arrays, summands):
+    """Position of one row of each set of duplicates, and sums over the set; None: all weigh 1."""
+    if not len(arrays[0]) or (summands is not None and not (summands >= 0.0).all()):
+        raise _NotMergeableError
+    # One code per distinct row, from the codes of the columns.
+    codes, n_codes = reduce(_combine_codes, map(_encode_column, arrays))
+    if summands is None:
+        sums = np.repeat(np.bincount(codes, minlength=n_codes)[:, np.newaxis], 3, axis=1)
+    else:
+        sums = np.column_stack([np.bincount(codes, column, n_codes) for column in summands.T])
+    # The last row with each code represents its duplicates.
+    rows = np.full(n_codes, -1)
+    rows[codes] = np.arange(len(codes))
+    present = np.flatnonzero(rows >= 0)
+    return rows[present], sums[present].astype(np.float64)
+
+
+def _encode_column(array):
+    """Codes from 0 on, equal where entries are equal, and an upper bound of their number."""
+    if has_codes(array):
+        codes, values = array.factorize()
+        if codes.min() < 0:
+            raise _NotMergeableError
+        return codes, len(values)
+    if array.dtype.kind == "b":
+        return array.astype(np.intp), 2
+    # Integers of a narrow range are codes already, up to their minimum.
+    if array.dtype.kind in "iu":
+        n_numbers = int(array.max()) - int(array.min()) + 1
+        if n_numbers <= min(_NARROW_RANGE, len(array)):
+            return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise _NotMergeableError
+    values, codes = unique_inverse(array)
+    return codes, len(values)
+
+
+def _combine_codes(first, second):
+    """Codes of pairs of codes, with an upper bound of their number; compact if that is large."""
+    (codes, n_codes), (others, n_others) = first, second
+    codes *= n_others
+    codes += others
+    if n_codes * n_others <= len(codes):
+        return codes, n_codes * n_others
+    values, codes = unique_inverse(codes)
+    return codes, len(values)
+
+
+def _take_rows(table, rows):
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _merge_partitions(sensitive_features, sample_weight, columns):
+    """Distinct rows of partitioned data, and their sums, gathered in memory."""
+    partitions = partitions_of(
+        sensitive_features=sensitive_features, sample_weight=sample_weight, **columns
+    )
+    tables = partitions.gather(partial(_merge_partition, tuple(columns)))
+    table = _merge_tables([table for table in tables if len(table)] or tables[:1])
+    attributes = [name for name in table if name[0] == "attribute"]
+    groups = table[attributes].set_axis([name for _, name in attributes], axis=1)
+    if groups.shape[1] == 1:
+        groups = groups.iloc[:, 0]
+    merged = {name: table["column", name].to_numpy() for name in columns}
+    return groups, table[_SUMS].to_numpy(), merged
+
+
+_SUMS = [("sum", 0), ("sum", 1), ("sum", 2)]
+"""Columns of a table that hold the sums of `_summands`."""
+
+
+def _merge_partition(names, partition):
+    """Table of the distinct rows of a partition, with their sums."""
+    groups = partition["sensitive_features"]
+    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
+    if not (weights >= 0.0).all():
+        raise ValueError(
+            f"Partition {partition.number}: sample weights must be non-negative numbers, but one "
+            f"of them is {weights[~(weights >= 0.0)][0]}."
+        )
+    try:
+        arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)
+        rows, sums = _merge_arrays(arrays, _summands(weights))
+    except _NotMergeableError:  # leave it to pandas to find the duplicates
+        return _merge_tables([_make_table(names, partition, slice(None), _summands(weights))])
+    return _make_table(names, partition, rows, sums)
+
+
+def _make_table(names, partition, rows, sums):
+    """DataFrame of rows of a partition, with their sums."""
+    import pandas as pd
+
+    table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
+    groups = partition["sensitive_features"]
+    groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
+    table.update({("attribute", name): groups[name].to_numpy() for name in groups})
+    table.update(zip(_SUMS, sums.T, strict=True))
+    return pd.DataFrame(table)
+
+
+def _merge_tables(tables):
+    """One table of the distinct rows of all tables; missing values stay, to be refused later."""
+    import pandas as pd
+
+    keys = [key for key in tables[0].columns if key not in _SUMS]
+    attributes = [key for key in keys if key[0] == "attribute"]
+    # pandas merges 1 and True, which are different labels.
+    for number, attribute in enumerate(attributes):
+        labels = [label for table in tables for label in _labels_of_each_type(table[attribute])]
+        check_one_label_type(labels, f"attribute {number} of sensitive_features")
+    table = pd.concat(tables)
+    return table.groupby(keys, dropna=False, observed=True)[_SUMS].sum().reset_index()
+
+
+def _labels_of_each_type(column):
+    """Labels of every type that a column holds: all of an object column, else the first."""
+    return column.tolist() if column.dtype == object else column.dropna()[:1].tolist()

@@ -1,18 +1,33 @@
-"""Confidence intervals of a gap, the largest of many differences."""
+"""Gaps in the population: intervals, posterior, sample sizes, and balance of clusters."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse, special, stats
+from scipy.special import betainc
+from sklearn.utils import column_or_1d
 
 from skfair.groups import Events, check_columns
-from skfair.inference._contrasts import all_pairs
-from skfair.inference._estimates import LogRates, Rates, estimates_of
-from skfair.inference._limits import check_level
-from skfair.utils._messages import warn
-from skfair.utils._types import MatrixLike
+from skfair.inference._estimates import (
+    LogRates,
+    Rates,
+    all_pairs,
+    check_level,
+    clopper_pearson,
+    estimates_of,
+    exact_pair_test,
+    rate_limits,
+)
+from skfair.utils._api import MatrixLike
+from skfair.utils._arrays import balance, count_table
+from skfair.utils._checks import check_tolerance, warn
+
+# Confidence intervals of a gap, the largest of many differences.
 
 
 class Interval(NamedTuple):
@@ -217,3 +232,605 @@ def ratio_interval(
     estimate = float(rates.values.min() / largest) if largest > 0 else 1.0
     gap = contrast_interval(LogRates(rates), all_pairs(len(rates.values)), confidence_level)
     return Interval(estimate, 1.0 - gap.high, 1.0 - gap.low)
+
+
+# Posterior probability that the population's gap is at most a tolerance.
+#
+# Independent rates have Jeffreys' posteriors, Beta(x + 1/2, n - x + 1/2) for x of n, and the
+# probability that their range is at most the tolerance, or their ratio at least a bound, is an
+# integral in one dimension. Everything else is drawn: overlapping events, sums of gaps, mean
+# losses, shares at many thresholds.
+#
+# Each posterior has ``probability(factor=1.0, multiple=1.0, tolerance=None)``: the probability that
+# the population's gap is at most the tolerance, None for that of the posterior, if the measured gap
+# were multiplied by ``factor`` and the sample size by ``multiple``.
+
+
+_N_STEPS = 300
+"""Steps of an integral, over `_REACH` standard deviations to either side of a rate."""
+_REACH = 6.5
+
+_N_DRAWS = 1 << 13
+
+
+def gap_posterior(events, values, aggregate, tolerance, clusters=None):
+    """Posterior of a gap between the means of values over events.
+
+    `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
+    are correlated.
+    """
+    estimates = estimates_of(events, values)
+    sizes, correlation = estimates.sizes, estimates.correlation
+    if clusters is not None:
+        effects, correlation = cluster_effects(events, values, clusters)
+        sizes = sizes / effects
+    if not isinstance(estimates, Rates):
+        moments = estimates.values, _spread_within(events, values)
+        return MeanPosterior(moments, sizes, correlation, aggregate, tolerance)
+    if aggregate.is_range and correlation is None:
+        return RatePosterior(estimates.values, sizes, aggregate, tolerance)
+    return MeanPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
+
+
+def range_probability(rates, sizes, width, scale=1.0):
+    r"""Posterior probability that independent rates lie within a width of one another, if scaled.
+
+    With F the distribution function of each rate's posterior,
+
+    .. math::
+
+        P(s \max - \min \le w)
+            = \sum_j \int \prod_{i \ne j} [F_i((t + w) / s) - F_i(t)] \, dF_j(t).
+
+    `sizes` are the effective sample sizes of the rates, w is the `width` and s the `scale`, with
+    which the smallest ratio allowed is s for a width of 0.
+    """
+    values, shares = _tabulate_posteriors(rates, sizes)
+    # Rate j is the lowest; all others lie within the width above it.
+    lowest = (values[:, 1:] + values[:, :-1]) / 2
+    ends = np.stack((lowest, (lowest + width) / scale))
+    below = [np.interp(ends, *table) for table in zip(values, shares, strict=True)]
+    within = np.array([highest - low for low, highest in below])
+    within[range(len(rates)), range(len(rates))] = 1.0
+    pairs = zip(within.prod(axis=0), np.diff(shares), strict=True)
+    return float(min(1.0, sum(others @ steps for others, steps in pairs)))
+
+
+def _tabulate_posteriors(rates, sizes):
+    """Values of each rate, and the posterior probability that it is below each of them."""
+    a, b = rates * sizes + 0.5, (1.0 - rates) * sizes + 0.5
+    # On the scale of angles the prior is uniform, and the spread is the same for all rates.
+    reach = _REACH / (2.0 * np.sqrt(sizes + 1.0))
+    angle = np.arcsin(np.sqrt(a / (a + b)))
+    ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
+    values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
+    shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
+    shares[:, 0], shares[:, -1] = 0.0, 1.0
+    return values, shares
+
+
+class RatePosterior:
+    """Independent rates, of which the largest and the smallest are compared in each block."""
+
+    def __init__(self, means, sizes, aggregate, tolerance):
+        self.means = means
+        self.sizes = sizes
+        self.aggregate = aggregate
+        self.tolerance = tolerance
+
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+        """Probability that the population's gap is at most the tolerance."""
+        rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
+        sizes = multiple * self.sizes
+        blocks = map(list, self.aggregate.blocks)
+        # Blocks are independent, so their probabilities multiply.
+        tolerance = self.tolerance if tolerance is None else tolerance
+        bounds = self.aggregate.width_and_scale(tolerance)
+        within = [range_probability(rates[block], sizes[block], *bounds) for block in blocks]
+        return float(np.prod(within))
+
+
+class MeanPosterior:
+    r"""Means of any kind, drawn.
+
+    With e an event and z a standard normal variable, correlated with those of other events as the
+    means are where they share samples, a rate is drawn as
+    :math:`\sin^2(\arcsin \sqrt{\tilde r_e} + z / (2 \sqrt{n_e + 1}))`, which is nearly Jeffreys'
+    posterior, and a mean loss as :math:`m_e + s_e t(z) / \sqrt{n_e}`, with Student's variable t.
+    `moments` are the means and the standard deviations within the events; None for rates.
+    """
+
+    def __init__(self, moments, sizes, correlation, aggregate, tolerance):
+        self.means, self.spread = moments
+        self.sizes = sizes
+        self.aggregate = aggregate
+        self.tolerance = tolerance
+        self.z = _correlate(_draw_normal(len(self.means)), correlation)
+        self._errors = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
+
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+        """Probability that the population's gap is at most the tolerance."""
+        means = self.aggregate.shrink(self.means, factor)[:, np.newaxis]
+        if self.spread is None:
+            drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
+        else:
+            drawn = means + self._errors(multiple)
+        tolerance = self.tolerance if tolerance is None else tolerance
+        return float(np.mean(self.aggregate(drawn) <= tolerance))
+
+    def _draw_errors(self, multiple):
+        """Errors of mean losses: Student's variable, by its expansion in normal ones."""
+        z, freedom = self.z, np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
+        student = z + z * (z * z + 1.0) / (4.0 * freedom)
+        return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
+
+    def _draw_rates(self, rates, sizes):
+        """Rates by normal variables on the scale of angles."""
+        angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
+        angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
+        return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
+
+
+class CurvePosterior:
+    """Shares above several thresholds, drawn. The gap is the largest at any threshold.
+
+    `above` holds shares above ascending thresholds, (n_events, n_thresholds). A share of an event
+    counts by ``unit * interval.position_of(share)``. Events of one block are compared.
+    """
+
+    def __init__(self, above, sizes, intervals, units, blocks, tolerance):
+        self.above = np.clip(above, 0.0, 1.0)  # sums of weights have rounding
+        self.sizes = sizes
+        self.intervals = intervals
+        self.units = units
+        self.blocks = [blocks == block for block in np.unique(blocks)]
+        self.tolerance = tolerance
+        # Each threshold is judged alone, so all have the same draws.
+        n_draws = max(1024, min(_N_DRAWS, (1 << 18) // above.size))
+        spread = np.sqrt(self.above * (1.0 - self.above))
+        self.errors = spread[..., np.newaxis] * _draw_normal(len(above), n_draws)[:, np.newaxis]
+        self._positions = lru_cache(maxsize=1)(self._draw)  # needed many times
+
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+        """Probability that the population's gap is at most the tolerance, at the worst threshold.
+
+        The tolerance is broken if it is at one threshold, so a test of all thresholds needs no
+        smaller level for each (an intersection-union test: R. L. Berger, Technometrics 24, 1982).
+        The largest of many measured gaps already exceeds the population's by chance. Requiring all
+        thresholds at once would count this noise twice.
+        """
+        tolerance = self.tolerance if tolerance is None else tolerance
+        measured = self._place(self.above[..., np.newaxis])
+        drawn = self._positions(multiple)
+        probabilities = []
+        for block in self.blocks:
+            # Measured shares move toward the middle of their block; their errors stay.
+            middle = (measured[block].max(axis=0) + measured[block].min(axis=0)) / 2
+            shrunk = drawn[block] - (1.0 - factor) * (measured[block] - middle)
+            is_within = np.ptp(shrunk, axis=0) <= tolerance
+            probabilities.append(is_within.mean(axis=-1).min())
+        return float(min(probabilities))
+
+    def _draw(self, multiple):
+        """Positions of drawn shares in the intervals of their events."""
+        scale = 1.0 / np.sqrt(multiple * self.sizes + 1.0)
+        return self._place(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
+
+    def _place(self, above):
+        """Positions of shares in the intervals of their events, in units of the tolerance."""
+        rows = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
+        return np.stack([unit * interval.position_of(shares) for interval, shares, unit in rows])
+
+
+def kish_sizes(events):
+    """Effective sample size of each event: as many samples of equal weight, (n_events,)."""
+    return 1.0 / events.averaging_matrix.power(2).sum(axis=1)
+
+
+def _spread_within(events, values):
+    """Standard deviation of values within each event, (n_events,)."""
+    samples, event, shares = events.memberships
+    deviations = values[samples] - events.means(values)[event]
+    return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
+
+
+def cluster_effects(events, values, clusters):
+    """Design effect of clusters on the mean of each event, and the correlation of the means.
+
+    The variance of a mean is the sum of squares of what each cluster adds to its error [1]_. The
+    design effect is its ratio to that of independent samples, 1 at least. Where all values of an
+    event are equal, all members of a cluster count as one.
+
+    The correlation is None where no cluster has samples of two events.
+
+    References
+    ----------
+    .. [1] K.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using generalized linear
+       models", Biometrika 73, 1986.
+    """
+    samples, event, shares = events.memberships
+    deviations = shares * (values[samples] - events.means(values)[event])
+    # Sum the errors, and the shares, of each event and cluster.
+    n_codes = int(clusters.max()) + 1
+    keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
+    keys = np.divmod(keys, n_codes)
+    errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
+    n_clusters = np.bincount(keys[0], minlength=events.n_events)
+    # Compare their squares with those of independent samples.
+    squares = np.bincount(keys[0], errors**2, events.n_events)
+    independent = np.bincount(event, deviations**2, events.n_events)
+    unequal = independent > 0
+    squares = np.where(unequal, squares, np.bincount(keys[0], weights**2, events.n_events))
+    independent[~unequal] = np.bincount(event, shares**2, events.n_events)[~unequal]
+    # As of any variance, one degree of freedom goes to the mean.
+    correction = n_clusters / np.maximum(n_clusters - 1.0, 0.5)
+    effects = np.maximum(1.0, correction * squares / independent)
+    # Clusters that span events correlate their means.
+    shared = sparse.csr_array((errors, keys), shape=(events.n_events, n_codes))
+    covariance = (shared @ shared.T).toarray()
+    if not (covariance - np.diag(np.diag(covariance))).any():
+        return effects, None
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return effects, correlation
+
+
+def _correlate(draws, correlation):
+    """Standard normal draws, (n_rows, n_draws), with a given correlation between rows."""
+    if correlation is None:
+        return draws
+    sizes, axes = np.linalg.eigh(correlation)
+    return axes @ (np.sqrt(np.maximum(sizes, 0.0))[:, np.newaxis] * (axes.T @ draws))
+
+
+def _draw_normal(n_rows, n_draws=_N_DRAWS):
+    """Standard normal numbers, antithetic and the same at each call, (n_rows, n_draws)."""
+    half = np.random.default_rng(0).standard_normal((n_rows, n_draws // 2))
+    return np.hstack((half, -half))
+
+
+# Sample size that a certificate, or the guarantee of a fit, requires.
+
+
+_NORMAL_COUNT = 40.0
+"""Expected successes, and failures, of a group from which on rates are taken to be normal."""
+
+_LARGE_COUNT = 5000.0
+"""The same for logarithms of rates: the normal size is then 1 % too small at most."""
+
+_NEGLIGIBLE = 1e-4
+"""Probability of the smallest counts that the computation of the power leaves out."""
+
+_NOISE = 0.6
+"""Share of the range of sampling noise by which posteriors of a range must be narrower."""
+
+
+def required_sample_size(
+    tolerance: float | None = None,
+    *,
+    ratio: float | None = None,
+    n_groups: int = 2,
+    rate: float = 0.5,
+    confidence_level: float = 0.95,
+    power: float = 0.8,
+    kind: Literal["certificate", "fit"] = "certificate",
+) -> int:
+    r"""Sample size of each group at which a model is certified, or a fit guaranteed.
+
+    For a certificate by `skfair.audit.certify` it is the smallest size n at which a model whose
+    groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
+    power. If each group can expect 40 successes and 40 failures, it follows from the normal
+    approximation:
+
+    .. math:: n = p (1 - p) \Bigl( \frac{\sqrt 2 \, z_c + q_{k, b}}{\epsilon} \Bigr)^2
+
+    with :math:`z_c` the normal quantile at the confidence level and :math:`q_{k, b}` the quantile
+    of the range of k normal variables at the power. Otherwise the power is the exact binomial
+    probability of counts that the tests of `certify` accept. It is 0 below
+    :math:`\log(1 - c) / \log(1 - \epsilon)` samples: there even a group without a success is
+    compatible with a rate above :math:`\epsilon`.
+
+    For a fit with ``confidence_level``, the smallest size at which Jeffreys' posteriors of k equal
+    rates p lie within :math:`\epsilon \, q_{k, c} / (q_{k, c} + 0.6 \, q_{k, b})` of one another
+    with a probability of the confidence level c, about
+
+    .. math:: n = p (1 - p) \Bigl( \frac{q_{k, c} + 0.6 \, q_{k, b}}{\epsilon} \Bigr)^2.
+
+    The first quantile is the uncertainty of rates that the fit has made equal. The second is the
+    sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
+    width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
+    One that shall use more of the tolerance, which costs less accuracy, needs more samples.
+
+    With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
+    ratio of the four-fifths rule, is certified to be at least this ratio. The power is the exact
+    binomial probability that the smallest ratio of the sample passes.
+
+    Parameters
+    ----------
+    tolerance : float in (0, 1), default=None
+        Largest gap allowed, less the gap that the model is expected to have, or that the fit shall
+        have in training.
+    ratio : float in (0, 1), default=None
+        In place of a tolerance, the smallest ratio allowed, divided by the ratio that the model is
+        expected to have.
+    n_groups : int, default=2
+        Number of groups compared, at least 2.
+    rate : float in (0, 1), default=0.5
+        Rate of the groups; for a tolerance 0.5 needs the largest sample, for a ratio a rate near
+        0. A rate within a class, such as the true positive rate, counts the samples of that class
+        only.
+    confidence_level : float, default=0.95
+        Confidence level of the certificate, or of the fit.
+    power : float, default=0.8
+        Probability of obtaining the certificate, or that a fit is guaranteed.
+    kind : {"certificate", "fit"}, default="certificate"
+        "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
+        classifier with ``confidence_level``.
+
+    Returns
+    -------
+    n : int
+        Samples of each group. The power grows in steps where n p is small, so that it may exceed
+        the one requested.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or not exactly one of `tolerance` and `ratio` is passed.
+
+    See Also
+    --------
+    skfair.audit.certify : Makes the certificate.
+
+    Examples
+    --------
+    >>> from skfair.inference import required_sample_size
+    >>> required_sample_size(0.05, rate=0.2), required_sample_size(0.05, n_groups=10, rate=0.2)
+    (1097, 2348)
+
+    At a small rate the tolerance alone decides:
+
+    >>> required_sample_size(0.05, rate=0.001)
+    59
+
+    A classifier that is fitted with ``confidence_level=0.95``:
+
+    >>> required_sample_size(0.05, rate=0.2, kind="fit")
+    953
+
+    The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
+
+    >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
+    (1417, 5007)
+    """
+    if (tolerance is None) == (ratio is None):
+        raise ValueError(
+            f"Pass either tolerance or ratio; got tolerance={tolerance!r} and ratio={ratio!r}."
+        )
+    name, bound = ("tolerance", tolerance) if ratio is None else ("ratio", ratio)
+    check_tolerance(bound, closed="neither", name=name)
+    for name, value in {"rate": rate, "power": power}.items():
+        if not isinstance(value, Real) or not 0.0 < value < 1.0:
+            raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}.")
+    if not isinstance(n_groups, Integral) or n_groups < 2:
+        raise ValueError(f"n_groups must be a whole number from 2 on; got {n_groups!r}.")
+    if kind not in ("certificate", "fit"):
+        raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
+    level = check_level(confidence_level)
+    if kind == "fit":
+        if ratio is not None:
+            raise ValueError(
+                f"kind='fit' plans for a tolerance, but ratio={ratio!r} was passed; pass "
+                "tolerance, such as the difference that the ratio means at the rate."
+            )
+        return _size_of_fit(tolerance, n_groups, rate, level, power)
+    if tolerance is None:
+        return _ratio_size(ratio, n_groups, rate, level, power)
+    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
+    n = _approximate_size(tolerance, n_groups, rate, level, power)
+    if n * rate >= _NORMAL_COUNT:
+        return n
+    start = max(smallest_certifiable(tolerance, level), int(0.8 * n))
+    return _smallest_size(
+        start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
+    )
+
+
+def smallest_certifiable(tolerance, level):
+    """Sample size of a group below which no certificate of a rate is possible."""
+    return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
+
+
+def _approximate_size(tolerance, n_groups, rate, level, power):
+    """Sample size of each group if the rates are normally distributed."""
+    errors = _planned_errors(n_groups, level, power)
+    return int(np.ceil(rate * (1.0 - rate) * (errors / tolerance) ** 2))
+
+
+def _planned_errors(n_groups, level, power):
+    """Distance between the bound and a model without a gap, in standard errors of a rate."""
+    # The studentised range with many degrees of freedom is the range of normal variables.
+    spread = stats.studentized_range.ppf(power, n_groups, np.inf)
+    return np.sqrt(2.0) * special.ndtri(level) + spread
+
+
+def _size_of_fit(tolerance, n_groups, rate, level, power):
+    """Sample size of each group at which the posterior of equal rates is certain enough."""
+    certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
+    errors, rates = certain + _NOISE * noise, np.full(n_groups, rate)
+    width = tolerance * certain / errors
+    return _smallest_size(
+        max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
+        lambda n: range_probability(rates, np.full(n_groups, n), width) >= level,
+    )
+
+
+def _smallest_size(start, is_enough):
+    """Smallest sample size of each group, from ``start`` on, that is enough."""
+    # Bracket the size, then halve the bracket.
+    low, high = start - 1, start
+    while not is_enough(high):
+        low, high = high, int(np.ceil(1.1 * high)) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def certificate_power(n, tolerance, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified.
+
+    The pair of the largest and the smallest count decides. So this is the sum, over the smallest
+    count, of the probability that all counts are between it and the largest count that the tests
+    accept next to it.
+    """
+    # The smallest counts that are neither too small nor too large to occur.
+    counts = np.arange(n + 1)
+    all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
+    all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
+    smallest = counts[(all_reach > _NEGLIGIBLE) & (all_exceed < 1.0 - _NEGLIGIBLE)]
+    largest = _largest_accepted(n, smallest, tolerance, level)
+    return _probability_of_ranges(smallest, largest, n, n_groups, rate)
+
+
+def _probability_of_ranges(smallest, largest, n, n_groups, rate):
+    """Probability that all counts are between a smallest one and the largest accepted with it."""
+    # P(all counts in [a, b]) - P(all counts in [a + 1, b]).
+    accepted = stats.binom.cdf(largest, n, rate)
+    from_smallest = np.maximum(accepted - stats.binom.cdf(smallest - 1, n, rate), 0.0)
+    above_smallest = np.maximum(accepted - stats.binom.cdf(smallest, n, rate), 0.0)
+    return float((from_smallest**n_groups - above_smallest**n_groups).sum())
+
+
+def _largest_accepted(n, smallest, tolerance, level):
+    """For each smallest count, the largest count next to it that is certified, or -1.
+
+    The rule is that of `skfair.audit.certify`: a pair passes if Clopper and Pearson's limits of
+    both rates show it, or if Newcombe's limit and the exact test do.
+    """
+    counts = np.arange(n + 1)
+    rates, base = counts[:, np.newaxis] / n, smallest / n
+    # Newcombe's upper limit of the difference, from limits of both rates.
+    highest, lowest = rate_limits(rates, n, level)[1], rate_limits(base, n, level)[0]
+    margins = np.hypot(highest - rates, base - lowest)
+    largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
+    both = (1.0 + level) / 2.0
+    low, high = clopper_pearson(smallest, n, both)[0], clopper_pearson(counts, n, both)[1]
+    certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
+    # The exact test is monotone in the counts: go down to the first that it accepts.
+    for k, count in enumerate(smallest):
+        while largest[k] > certain[k] and not _is_accepted(largest[k], count, n, tolerance, level):
+            largest[k] -= 1
+    return np.maximum(largest, certain)
+
+
+def _is_accepted(first, second, n, tolerance, level):
+    """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
+    return exact_pair_test((first, second), (n, n), tolerance) <= 1.0 - level
+
+
+def _ratio_size(ratio, n_groups, rate, level, power):
+    """Sample size of each group at which equal rates are certified to have the ratio."""
+    # The logarithm of a rate has the variance (1 - p) / (n p).
+    errors = _planned_errors(n_groups, level, power) / np.log(ratio)
+    n = int(np.ceil((1.0 - rate) / rate * errors**2))
+    if n * min(rate, 1.0 - rate) >= _LARGE_COUNT:
+        return n
+    return _smallest_size(
+        max(1, int(0.8 * n)), lambda n: ratio_power(n, ratio, n_groups, rate, level) >= power
+    )
+
+
+def ratio_power(n, ratio, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified to have the ratio.
+
+    As in `certificate_power`; the rule of `skfair.audit.certify` is that of `LogRates`.
+    """
+    first, last = stats.binom.ppf((_NEGLIGIBLE**2, 1.0 - _NEGLIGIBLE**2), n, rate)
+    counts = np.arange(first, last + 1.0)
+    # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
+    hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
+    logs = LogRates(Rates.from_sums(hits, n - hits))
+    low, high = logs.limits(level)
+    margins = np.hypot((high - logs.values)[:, np.newaxis], logs.values - low)
+    uppers = np.subtract.outer(logs.values, logs.values) + margins
+    largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
+    return _probability_of_ranges(counts, largest, n, n_groups, rate)
+
+
+# Lower confidence limit of the balance of clusters in the population.
+
+
+def balance_limit(
+    labels: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> Interval:
+    r"""Lower limit of the balance of fixed clusters in the population.
+
+    Among the :math:`m` samples of groups i and j in a cluster, the number of i is binomial with the
+    probability :math:`\theta = p_i / (p_i + p_j)`, and the ratio of the groups is :math:`\theta /
+    (1 - \theta)`. Clopper and Pearson's lower limit of each :math:`\theta` is exact, and the
+    smallest of the ratios, each at the full level, bounds the balance: only the pair of the
+    smallest true ratio has to be covered.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each held-out sample, by ``predict`` of a clustering fitted to *other* samples.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample. With several attributes, the intersections that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights. A sample of weight zero counts as absent.
+    confidence_level : float, default=0.95
+        Probability, over random samples, with which the limit is at most the population's balance.
+
+    Returns
+    -------
+    interval : Interval
+        The balance of these samples, the limit of that of the population as ``low``, and 1 as
+        ``high``, as there is no upper limit.
+
+    Raises
+    ------
+    ValueError
+        If the confidence level is not between 0 and 1, or the inputs differ in length or hold
+        missing values.
+
+    Warns
+    -----
+    UserWarning
+        If weights are so uneven that the limit is too high (a design effect above 4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.inference import balance_limit
+    >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
+    >>> balance_limit(labels, sensitive_features=group).low > 0.75
+    True
+    """
+    confidence_level = check_level(confidence_level)
+    samples, (labels,) = check_columns(
+        sensitive_features, sample_weight, labels=column_or_1d(labels)
+    )
+    clusters, codes = np.unique(labels, return_inverse=True)
+    groups, weights = samples.groups, samples.weights / samples.weights.max()
+    shape = len(clusters), len(groups.labels)
+    # Samples, weight and squared weight of every group in every cluster.
+    sums = np.dstack(
+        [count_table(codes, groups.codes, weights**power, *shape) for power in (0, 1, 2)]
+    )
+    if shape[1] == 1:
+        return Interval(1.0, 1.0, 1.0)
+    # Share of the first of every ordered pair of groups in every cluster.
+    i, j = np.nonzero(~np.eye(shape[1], dtype=bool))
+    first, second = sums[:, i].reshape(-1, 3), sums[:, j].reshape(-1, 3)
+    known = (first + second)[:, 0] > 0
+    shares, low = Rates.from_sums(first[known], second[known]), np.zeros(len(first))
+    low[known], _ = clopper_pearson(shares.values * shares.sizes, shares.sizes, confidence_level)
+    ratio = (low / (1.0 - low)).min()
+    return Interval(balance(sums[..., 1]), float(min(1.0, ratio)), 1.0)

@@ -1,77 +1,64 @@
 """Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
-from skfair.metrics._by_class import class_report
 from skfair.metrics._classification import (
     accuracy_score_difference,
+    conditional_demographic_parity_difference,
+    conditional_demographic_parity_ratio,
     demographic_parity_difference,
+    demographic_parity_ratio,
     equal_opportunity_difference,
+    equal_opportunity_ratio,
     equalized_odds_difference,
+    equalized_odds_ratio,
+    error_rate_ratio,
     false_positive_rate_difference,
+    false_positive_rate_ratio,
 )
 from skfair.metrics._clustering import (
     additive_violation,
     balance_score,
     cluster_composition,
     cluster_share_ratios,
-    share_ratio_score,
-)
-from skfair.metrics._conditional import (
-    conditional_demographic_parity_difference,
-    conditional_demographic_parity_ratio,
-)
-from skfair.metrics._criteria import separation_gap, sufficiency_gap
-from skfair.metrics._distributions import (
-    mean_score_difference,
-    wasserstein_distance_between_groups,
-)
-from skfair.metrics._fronts import coverage, hypervolume, non_dominated
-from skfair.metrics._graph import (
+    coverage,
     group_constraint_residual,
+    hypervolume,
+    non_dominated,
     normalized_cut,
+    share_ratio_score,
     spectral_objective,
 )
-from skfair.metrics._losses import (
-    equal_opportunity_loss_difference,
-    equalized_odds_loss_difference,
-    largest_group_loss,
-    loss_parity_difference,
-)
-from skfair.metrics._partial import demographic_parity_gap as demographic_parity_gap
-from skfair.metrics._partial import group_auc_gap as group_auc_gap
+from skfair.metrics._partial import Scored as Scored
 from skfair.metrics._partial import (
+    check_scored,
     partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_equalized_odds_difference,
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
+from skfair.metrics._partial import demographic_parity_gap as demographic_parity_gap
+from skfair.metrics._partial import equal_opportunity_gap as equal_opportunity_gap
+from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
+from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
-from skfair.metrics._partial_odds import equal_opportunity_gap as equal_opportunity_gap
-from skfair.metrics._partial_odds import equalized_odds_gap as equalized_odds_gap
-from skfair.metrics._partial_odds import (
-    partial_equal_opportunity_difference,
-    partial_equalized_odds_difference,
-)
-from skfair.metrics._ranked import Scored as Scored
-from skfair.metrics._ranked import check_scored
-from skfair.metrics._ranking import ranking_parity_difference
-from skfair.metrics._rates import RATES, find_positive
-from skfair.metrics._ratios import (
-    demographic_parity_ratio,
-    equal_opportunity_ratio,
-    equalized_odds_ratio,
-    error_rate_ratio,
-    false_positive_rate_ratio,
-)
-from skfair.metrics._registry import METRICS, Metric
+from skfair.metrics._rates import RATES, class_report, find_positive, group_report
+from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
+from skfair.metrics._registry import compares_ratio as compares_ratio
+from skfair.metrics._registry import find_criterion as find_criterion
 from skfair.metrics._regression import (
+    equal_opportunity_loss_difference,
+    equalized_odds_loss_difference,
+    largest_group_loss,
     largest_mean_squared_error,
+    loss_parity_difference,
     mean_absolute_error_difference,
     mean_error_difference,
+    mean_score_difference,
     mean_squared_error_difference,
+    ranking_parity_difference,
+    wasserstein_distance_between_groups,
 )
-from skfair.metrics._report import group_report
 from skfair.metrics._scoring import PREDICTIONS, get_scorer
-from skfair.metrics._synonyms import compares_ratio as compares_ratio
-from skfair.metrics._synonyms import find_criterion as find_criterion
 
 __all__ = [
     "METRICS",

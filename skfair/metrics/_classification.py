@@ -1,13 +1,26 @@
-"""Differences of the rates of a binary classifier between groups."""
+"""Differences and ratios of rates of a classifier between groups, also within strata."""
 
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.groups import check_columns, check_groups, merge_duplicate_rows
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._rates import confusion_matrices, difference
+from skfair.metrics._rates import (
+    confusion_matrices,
+    difference,
+    find_positive,
+    gap,
+    ratio,
+    smallest_ratio,
+)
 from skfair.metrics._registry import metric
-from skfair.utils._types import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names, warn
+
+# Differences of the rates of a binary classifier between groups.
 
 
 @classification_docs
@@ -267,3 +280,380 @@ def accuracy_score_difference(
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     return difference(matrices, "error_rate", reference=reference, aggregate=aggregate)
+
+
+# Conditional demographic parity: selection rates compared within strata.
+
+
+@classification_docs
+def conditional_demographic_parity_difference(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    strata: Any,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Largest difference of the groups' selection rates within one stratum.
+
+    .. math::
+
+        \max_l \bigl( \max_g s_{g l} - \min_g s_{g l} \bigr), \quad
+        s_{g l} = \Pr(\hat{y} = 1 \mid g, l)
+
+    Strata are levels of a variable that may legitimately explain a difference, such as education or
+    income bracket: groups are compared within each of them ([1]_, "conditional statistical
+    parity").
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features}
+    strata : array-like of shape (n_samples,)
+        Stratum of each sample. A stratum with a single group has nothing to compare.
+    {reference, aggregate}
+        "sum" also adds the differences of the strata.
+    {sample_weight, pos_label}
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair. 0 with a single group, and where no stratum has two groups.
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    .. [1] S. Corbett-Davies, E. Pierson, A. Feller, S. Goel and A. Huq, "Algorithmic decision
+       making and the cost of fairness", KDD 2017.
+
+    Examples
+    --------
+    >>> from skfair.metrics import conditional_demographic_parity_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 1, 0, 0]
+    >>> group = ["a", "a", "a", "b", "a", "b", "b", "b"]
+    >>> level = ["high", "high", "high", "high", "low", "low", "low", "low"]
+    >>> conditional_demographic_parity_difference(
+    ...     y_true, y_pred, sensitive_features=group, strata=level
+    ... )  # high: 3/3 - 0/1, low: 1/1 - 1/3
+    1.0
+    """
+    cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
+    # A stratum with a single group has no difference.
+    if reference == "groups":
+        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    return gap(cells, reference, aggregate) if cells else 0.0
+
+
+@classification_docs
+def conditional_demographic_parity_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    strata: Any,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smallest ratio of the groups' selection rates within one stratum.
+
+    .. math::
+
+        \min_l \frac{\min_g s_{g l}}{\max_g s_{g l}}, \quad
+        s_{g l} = \Pr(\hat{y} = 1 \mid g, l)
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features}
+    strata : array-like of shape (n_samples,)
+        Stratum of each sample, as in :func:`conditional_demographic_parity_difference`.
+    {sample_weight, pos_label}
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair. 1 with a single group, and where no stratum has two groups or a
+        positive decision.
+
+    Raises
+    ------
+    {ValueError}
+
+    Examples
+    --------
+    >>> from skfair.metrics import conditional_demographic_parity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 1, 1, 1, 0, 0]
+    >>> group = ["a", "a", "a", "b", "a", "b", "b", "b"]
+    >>> level = ["high", "high", "high", "high", "low", "low", "low", "low"]
+    >>> conditional_demographic_parity_ratio(
+    ...     y_true, y_pred, sensitive_features=group, strata=level
+    ... )  # high: (1/1) / (3/3), low: (1/3) / (1/1)
+    0.3333333333333333
+    """
+    cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
+    ratios = [ratio(rates) for rates, _ in cells if (~np.isnan(rates)).sum() > 1]
+    return float(np.min(ratios, initial=1.0))
+
+
+def _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label):
+    """Check the input; selection rates of the groups, and of all samples, in each stratum."""
+    groups, weights, columns = merge_duplicate_rows(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
+    )
+    samples, (truth, predicted, levels) = check_columns(groups, weights, **columns)
+    selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
+    return _selection_rates(samples, selected, check_groups(levels, len(levels)))
+
+
+def _selection_rates(samples, selected, strata):
+    """Selection rates of the groups, and of all samples, in each stratum."""
+    # Weight of every group, and of its selected samples, in every stratum.
+    rows, codes = samples.groups.memberships
+    shape = len(strata.labels), len(samples.groups.labels)
+    cells = strata.codes[rows] * shape[1] + codes
+    weights = samples.weights[rows]
+    totals = np.bincount(cells, weights, np.prod(shape)).reshape(shape)
+    hits = np.bincount(cells, weights * selected[rows], np.prod(shape)).reshape(shape)
+    rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
+    # Samples in several groups count once in the overall rate.
+    overall = np.bincount(strata.codes, samples.weights * selected)
+    overall /= np.bincount(strata.codes, samples.weights)
+    empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]
+    if empty and len(samples.groups.names) > 1:
+        named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)
+        warn(
+            f"{len(empty)} of {totals.size} groups within strata are empty: {named}. The others "
+            "are compared.",
+            UndefinedMetricWarning,
+        )
+    return list(zip(rates, overall, strict=True))
+
+
+# Ratios of the rates of a binary classifier between groups: smallest over largest.
+
+
+@classification_docs
+@metric("classification", best=1.0)
+def demographic_parity_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smallest over largest selection rate among groups (disparate impact ratio).
+
+    .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
+
+    Also known as the adverse impact ratio. The four-fifths (80 %) rule of employment law requires
+    at least 0.8.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    demographic_parity_difference : The largest rate minus the smallest.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
+    0.3333333333333333
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return smallest_ratio(matrices, "selection_rate")
+
+
+@classification_docs
+@metric("classification", best=1.0)
+def equal_opportunity_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smallest over largest true positive rate among groups.
+
+    .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    {hardt2016}
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equal_opportunity_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
+    0.5
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return smallest_ratio(matrices, "true_positive_rate")
+
+
+@classification_docs
+@metric("classification", best=1.0)
+def false_positive_rate_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smallest over largest false positive rate among groups.
+
+    .. math:: \min_g f_g \, / \, \max_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    false_positive_rate_difference : The largest rate minus the smallest.
+
+    Examples
+    --------
+    >>> from skfair.metrics import false_positive_rate_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 1, 1, 0, 1, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> false_positive_rate_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
+    0.5
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return smallest_ratio(matrices, "false_positive_rate")
+
+
+@classification_docs
+@metric("classification", best=1.0)
+def equalized_odds_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smaller of the ratios between groups of true and of false positive rates.
+
+    .. math:: \min\left(\frac{\min_g t_g}{\max_g t_g}, \; \frac{\min_g f_g}{\max_g f_g}\right)
+
+    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
+    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    {hardt2016}
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=group)  # that of 0/2 and 1/2
+    0.0
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return smallest_ratio(matrices, "true_positive_rate", "false_positive_rate")
+
+
+@classification_docs
+@metric("classification", best=1.0)
+def error_rate_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Smallest over largest error rate among groups.
+
+    .. math:: \min_g e_g \, / \, \max_g e_g, \quad e_g = \Pr(\hat{y} \ne y \mid g)
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    accuracy_score_difference : The largest error rate minus the smallest.
+
+    Examples
+    --------
+    >>> from skfair.metrics import error_rate_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 1, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> error_rate_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (2/4)
+    0.5
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return smallest_ratio(matrices, "error_rate")

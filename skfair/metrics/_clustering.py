@@ -1,20 +1,31 @@
-"""Balance and composition of clusterings: how groups are distributed over clusters."""
+"""Metrics of clusterings, of spectral objectives, and of Pareto fronts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import check_columns, merge_duplicate_rows, to_pandas_index
+from skfair.groups import check_columns, check_groups, merge_duplicate_rows, to_pandas_index
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._registry import metric
-from skfair.utils._balance import count_table, smallest_balances, smallest_share_ratios
-from skfair.utils._types import MatrixLike
+from skfair.utils._api import MatrixLike
+from skfair.utils._arrays import (
+    cluster_links,
+    count_table,
+    group_constraint,
+    node_degrees,
+    smallest_balances,
+    smallest_share_ratios,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Balance and composition of clusterings: how groups are distributed over clusters.
 
 
 def _compose(labels, sensitive_features, sample_weight, attributes):
@@ -316,3 +327,185 @@ def cluster_composition(
     else:
         columns = to_pandas_index(names, sensitive_features)
     return pd.DataFrame(counts, index=pd.Index(clusters, name="cluster"), columns=columns)
+
+
+# Objectives of spectral clustering, and the residual of its group constraint.
+
+
+def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
+    r"""Normalised cut of a clustering of a graph's nodes.
+
+    .. math:: \sum_k \frac{\mathrm{cut}(C_k)}{\mathrm{vol}(C_k)}, \quad
+        \mathrm{cut}(C) = \sum_{i \in C, j \notin C} K_{ij}, \quad
+        \mathrm{vol}(C) = \sum_{i \in C} \sum_j K_{ij}
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_nodes,)
+        Cluster of each node; every distinct label is a cluster.
+    affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
+        Symmetric and non-negative (not checked): a graph or a kernel. The diagonal counts as part
+        of the volume, though never of a cut.
+
+    Returns
+    -------
+    cut : float
+        Between 0 (nothing connects the clusters) and the number of clusters. A cluster of isolated
+        nodes, whose volume is zero, counts 0.
+
+    Raises
+    ------
+    ValueError
+        If the affinity is not square, or has not one row per label.
+
+    References
+    ----------
+    .. [1] J. Shi and J. Malik, "Normalized cuts and image segmentation", IEEE Transactions on
+       Pattern Analysis and Machine Intelligence 22 (8), 2000.
+    .. [2] F. Tonin, A. Lambert, J. Suykens and V. Cevher, "Accelerating spectral clustering under
+       fairness constraints", ICML 2025.
+
+    Examples
+    --------
+    >>> from skfair.metrics import normalized_cut
+    >>> path = [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    >>> round(normalized_cut([0, 0, 1, 1], path), 3)  # 1/3 + 1/3
+    0.667
+    """
+    affinity = _check_square(affinity)
+    labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
+    check_consistent_length(labels, affinity)
+    # The cut of a cluster is its volume minus the affinity within it.
+    clusters, codes = np.unique(labels, return_inverse=True)
+    _, within, volumes = cluster_links(affinity, codes, len(clusters))
+    cut = np.maximum(volumes - within, 0.0)
+    return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
+
+
+def spectral_objective(embedding, affinity):
+    r"""Tr(H' M H) of an embedding H with M = D^-1/2 K D^-1/2: what spectral clustering maximises.
+
+    Of a clustering, h_ik = sqrt(d_i / vol(C_k)) for node i in cluster k and 0 elsewhere, it is the
+    number of clusters minus their normalised cut (Tonin et al., ICML 2025).
+    """
+    affinity = _check_square(affinity)
+    H = _check_embedding(embedding, affinity)
+    degrees, _ = node_degrees(affinity)
+    # Tr(H' M H) = sum of T * (K T), with T = D^-1/2 H.
+    T = H / np.sqrt(degrees)[:, None]
+    return float(np.sum(T * (affinity @ T)))
+
+
+def group_constraint_residual(embedding, affinity, *, sensitive_features):
+    r"""Norm of C'H: residual of the constraint of equal group means in an embedding H.
+
+    C is an orthonormal basis of the columns of :math:`F = D^{-1/2} (G - 1 z')`, with D the degrees,
+    G the 0-1 membership in the groups and z their shares: H is group-fair if :math:`F'H = 0`
+    (Kleindessner et al., ICML 2019, Lemma 1). A node without edges counts as of median degree.
+    """
+    affinity = _check_square(affinity)
+    H = _check_embedding(embedding, affinity)
+    groups = check_groups(sensitive_features, len(H))
+    degrees, _ = node_degrees(affinity)
+    C = group_constraint(groups.codes, len(groups.labels), degrees)
+    return float(np.linalg.norm(C.T @ H))
+
+
+def _check_square(affinity):
+    """Check that an affinity is square and multiplies matrices."""
+    if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
+        affinity = check_array(affinity, input_name="affinity")
+    if affinity.shape[0] != affinity.shape[1]:
+        raise ValueError(
+            f"affinity must have one row and one column per node; got shape {affinity.shape}. "
+            "Pass a square array, or a kernel's matrix instead of the features."
+        )
+    return affinity
+
+
+def _check_embedding(embedding, affinity):
+    """Check that an embedding has a row for every node of the affinity."""
+    embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
+    check_consistent_length(embedding, affinity)
+    return embedding
+
+
+# Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
+
+
+def hypervolume(cost, balance, *, reference, ideal=None):
+    """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
+
+    With an `ideal` pair, the share of the box between reference and ideal; points beyond the ideal
+    are clipped to it. (E. Zitzler and L. Thiele, PPSN 1998.)
+    """
+    if np.shape(cost) != np.shape(balance):
+        raise ValueError(
+            "cost and balance must have one entry per point of the front; got shapes "
+            f"{np.shape(cost)} and {np.shape(balance)}."
+        )
+    cost, balance = _check_points(np.column_stack((cost, balance)), "cost and balance")
+    worst_cost, worst_balance = reference
+    # Points beyond the ideal are clipped to it.
+    if ideal is not None:
+        best_cost, best_balance = ideal
+        if not (best_cost < worst_cost and best_balance > worst_balance):
+            raise ValueError(
+                "ideal must have less cost and more balance than reference; got "
+                f"ideal={tuple(ideal)} and reference={tuple(reference)}."
+            )
+        cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
+        box = (worst_cost - best_cost) * (best_balance - worst_balance)
+    # Steps of the front by ascending cost, clipped at the reference: between two neighbouring costs
+    # the area is as high as the best balance so far.
+    order = np.argsort(cost)
+    edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
+    heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance
+    area = float(np.diff(edges) @ heights)
+    return area if ideal is None else area / box
+
+
+def coverage(front_a, front_b, *, tolerance=0.0):
+    """Share of the points of `front_b` that some point of `front_a` dominates or equals.
+
+    Fronts have the columns cost and balance; `tolerance` is by how much a covering point may be
+    worse. The measure is not symmetric. (E. Zitzler and L. Thiele, PPSN 1998.)
+    """
+    cost_a, balance_a = _check_points(front_a, "front_a")
+    cost_b, balance_b = _check_points(front_b, "front_b")
+    if len(cost_b) == 0:
+        raise ValueError("front_b must have at least one point; got an empty front.")
+    # The best balance of front_a at each cost of front_b.
+    order = np.argsort(cost_a)
+    best = np.maximum.accumulate(np.append(-np.inf, balance_a[order]))
+    reached = best[np.searchsorted(cost_a[order], cost_b + tolerance, side="right")]
+    return float(np.mean(reached >= balance_b - tolerance))
+
+
+def _check_points(points, name):
+    """Cost and balance of a front's points as two float64 arrays."""
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(
+            f"{name} must be of shape (n_points, 2), with the columns cost and balance; got "
+            f"{points.shape}."
+        )
+    if not np.isfinite(points).all():
+        raise ValueError(f"{name} must be finite; got nan or inf. Leave these points out.")
+    return points.T
+
+
+def non_dominated(cost, balance):
+    """Mask of the strict Pareto front of points: less cost is better, and more balance.
+
+    A point belongs to it if no other is at least as good in both and better in one; of exact
+    duplicates the first does.
+    """
+    cost, balance = np.asarray(cost), np.asarray(balance)
+    # By ascending cost, the better balanced first among equals (lexsort is stable, so the first
+    # of duplicates leads): a point is on the front when it beats every balance before it.
+    order = np.lexsort((-balance, cost))
+    best_before = np.maximum.accumulate(np.r_[-np.inf, balance[order]])[:-1]
+    mask = np.zeros(len(cost), dtype=bool)
+    mask[order] = balance[order] > best_before
+    return mask

@@ -1,6 +1,6 @@
 """Docstring entries that the metrics share."""
 
-from skfair.utils._docstrings import shared_docs
+from skfair.utils._api import shared_docs
 
 _COMMON = """
 y_true : array-like of shape (n_samples,)

@@ -1,13 +1,100 @@
-"""Rates of the groups, read off their confusion matrices."""
+"""Rates of the groups: from confusion matrices to gaps and reports."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import unique_labels
 
-from skfair.groups import check_columns, merge_duplicate_rows, unique_values
-from skfair.metrics._gaps import gap, ratio, warn_of_unknown
-from skfair.utils._classes import positive_class
-from skfair.utils._messages import join_names
+from skfair.groups import (
+    check_columns,
+    merge_duplicate_rows,
+    merge_duplicate_rows_with_sizes,
+    to_pandas_index,
+    unique_values,
+)
+from skfair.inference import Rates, check_level
+from skfair.metrics._docstrings import classification_docs
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names, positive_class, spelling_hint, warn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Aggregate the rates of the groups into one number: the gap between them.
+
+
+_AGGREGATES = {
+    "groups": ("max", "sum"),
+    "overall": ("max", "mean", "signed_mean"),
+}
+"""Aggregates that go with each reference, as in `skfair.constraints.Constraint`."""
+
+
+def gap(cells, reference="groups", aggregate="max"):
+    """Gap within cells, each a pair of the groups' rates (nan: unknown) and the overall rate.
+
+    It is nan if a cell has fewer than two known rates, or with ``reference="overall"`` none.
+    """
+    if reference not in _AGGREGATES:
+        raise ValueError(
+            f"reference must be one of {list(_AGGREGATES)}; got {reference!r}."
+            + spelling_hint(reference, _AGGREGATES)
+        )
+    if aggregate not in _AGGREGATES[reference]:
+        raise ValueError(
+            f"With reference={reference!r}, aggregate must be one of "
+            f"{list(_AGGREGATES[reference])}; got {aggregate!r}."
+            + spelling_hint(aggregate, _AGGREGATES[reference])
+        )
+    # Differences within each cell, or excesses over the overall rate in all cells.
+    if reference == "groups":
+        ranges = [_range(rates) for rates, _ in cells]
+        return float(np.sum(ranges) if aggregate == "sum" else np.max(ranges))
+    excesses = np.concatenate([rates[~np.isnan(rates)] - overall for rates, overall in cells])
+    # No group has a known rate.
+    if not len(excesses):
+        return float("nan")
+    if aggregate == "max":
+        return float(excesses.max(initial=0.0))
+    return float(np.mean(excesses if aggregate == "signed_mean" else np.maximum(0.0, excesses)))
+
+
+def _range(rates):
+    """Largest minus smallest known rate: 0 for one group, nan if fewer than two are known."""
+    known = rates[~np.isnan(rates)]
+    if len(rates) == 1:
+        return 0.0
+    return np.ptp(known) if len(known) > 1 else np.nan
+
+
+def ratio(rates):
+    """Smallest over largest known rate: 1 for one group and where all are 0, else nan for fewer."""
+    if len(rates) == 1:
+        return 1.0
+    known = rates[~np.isnan(rates)]
+    if len(known) < 2:
+        return np.nan
+    return float(known.min() / known.max()) if known.max() > 0 else 1.0
+
+
+def warn_of_unknown(known, names, message, advice=""):
+    """Warn "{message}: {names}" of the groups that are not in the mask of known rates."""
+    if known.all():
+        return
+    unknown = join_names(repr(names[group]) for group in np.flatnonzero(~known))
+    consequence = (
+        "The others are compared." if known.sum() > 1 else "Fewer than two groups remain: nan."
+    )
+    warn(f"{message}: {unknown}. {consequence}{advice}", UndefinedMetricWarning)
+
+
+# Rates of the groups, read off their confusion matrices.
 
 
 class ConfusionMatrices(NamedTuple):
@@ -148,3 +235,255 @@ def find_positive(*columns, pos_label):
             f"{join_names(sorted(map(repr, labels)))}. Use the same labels in both."
         )
     return positive_class(labels, pos_label)
+
+
+# Report of the rates of every group, with standard errors and confidence intervals.
+
+
+_COLUMNS = (
+    "base_rate",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "false_omission_rate",
+    "accuracy",
+)
+
+
+@classification_docs
+def group_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    r"""Rates of a binary classifier in every group, with their standard errors and intervals.
+
+    The standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
+    difference of two independent rates the root of the sum of their squares. Near 0 and 1, and for
+    few samples, it is too small (0 for 2 of 2). The intervals hold there too: they are Wilson's
+    ([1]_), or Clopper and Pearson's for up to three successes or failures.
+
+    Weights are sampling weights, as in a survey. A rate r of samples with weights w and outcomes x
+    then has the effective sample size
+
+    .. math:: n = \min \Bigl( \frac{(\sum_i w_i)^2}{\sum_i w_i^2},
+        \frac{r (1 - r) (\sum_i w_i)^2}{\sum_i w_i^2 (x_i - r)^2} \Bigr) ,
+
+    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals use
+    Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight}
+        A weight of two does not count as two samples: repeat the rows of samples that occurred
+        twice.
+    {pos_label}
+    confidence_level : float, default=0.95
+        Probability with which such an interval contains the rate of the population.
+
+    Returns
+    -------
+    report : pandas.DataFrame of shape (n_groups + 1, 36)
+        One row per group, ascending, and a last row "overall". ``n`` is the number of samples with
+        a positive weight. The rates are ::
+
+            base_rate                  Pr(truly positive)
+            selection_rate             Pr(predicted positive)
+            true_positive_rate         Pr(predicted positive | truly positive)
+            false_positive_rate        Pr(predicted positive | truly negative)
+            positive_predictive_value  Pr(truly positive | predicted positive)
+            false_omission_rate        Pr(truly positive | predicted negative)
+            accuracy                   Pr(predicted class = true class)
+
+        Each is followed by the size of the sample that it is a share of, effective if weighted
+        (``_n``), its standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
+        A rate over no samples is nan.
+
+    Raises
+    ------
+    {ValueError}
+        Also if the confidence level is not between 0 and 1.
+
+    Warns
+    -----
+    UserWarning
+        If weights are so uneven that intervals are too short (a design effect above 4).
+
+    See Also
+    --------
+    skfair.inference.gap_interval : The interval of a difference of such rates.
+    demographic_parity_difference : The range of a column of this table.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+       Journal of the American Statistical Association 22, 1927.
+    .. [2] L. Kish, "Survey Sampling", Wiley, 1965.
+
+    Examples
+    --------
+    >>> from skfair.metrics import group_report
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> report = group_report(y_true, y_pred, sensitive_features=group)
+    >>> report[["n", "base_rate", "selection_rate", "selection_rate_se"]].round(3)
+               n  base_rate  selection_rate  selection_rate_se
+    a        4.0        0.5            0.75              0.217
+    b        4.0        0.5            0.25              0.217
+    overall  8.0        0.5            0.50              0.177
+    >>> report.filter(regex="true_positive_rate").round(2).T
+                                a     b  overall
+    true_positive_rate       1.00  0.50     0.75
+    true_positive_rate_n     2.00  2.00     4.00
+    true_positive_rate_se    0.00  0.35     0.22
+    true_positive_rate_low   0.16  0.01     0.19
+    true_positive_rate_high  1.00  0.99     0.99
+    """
+    check_level(confidence_level)
+    groups, weights, columns = merge_duplicate_rows_with_sizes(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    return report_counted(groups, weights, columns, pos_label, confidence_level)
+
+
+def report_counted(groups, weights, columns, pos_label, confidence_level):
+    """Report of `group_report`, from the output of `merge_duplicate_rows_with_sizes`."""
+    import pandas as pd
+
+    level = (1.0 + check_level(confidence_level)) / 2.0
+    samples, (y_true, y_pred, *counts) = check_columns(groups, weights, **columns)
+    cells = confusion_cells(y_true, y_pred, pos_label)
+    # All known rates at once, then one table per ending of the column names.
+    n_samples, rates, present = _group_rates(samples, cells, counts)
+    numbers = {
+        "": rates.values,
+        "_n": rates.sizes,
+        "_se": np.sqrt(rates.values * (1.0 - rates.values) / rates.sizes),
+    }
+    numbers["_low"], numbers["_high"] = rates.limits(level)
+    report = {"n": n_samples}
+    tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
+    for row, name in enumerate(_COLUMNS):
+        report |= {name + ending: table[row] for ending, table in tables.items()}
+    # One row per group and a last row of all samples.
+    labels = samples.groups.labels
+    last = ["overall"] + [""] * (labels.shape[1] - 1)
+    return pd.DataFrame(report, index=to_pandas_index(np.vstack((labels, last)), groups))
+
+
+def _group_rates(samples, cells, counts):
+    """Number of samples of each row, the known rates, and the mask of these.
+
+    `counts` is empty, or the numbers and the squared weights of samples that were counted before.
+    """
+    # Only ratios of weights count, and the squares of ratios do not overflow.
+    weights = samples.weights / samples.weights.max()
+    columns = (np.ones(len(cells)), weights, weights**2)
+    if counts:
+        columns = (counts[0], samples.weights, counts[1])
+    # Sums over samples, weights and squared weights, from which effective sizes follow.
+    tables = []
+    for column in columns:
+        matrices = count_confusions(samples._replace(weights=column), cells)
+        tables.append(np.concatenate((matrices.weights, matrices.overall)))
+    rates = [RATES[name] for name in _COLUMNS]
+    # Sums of samples, weights and squared weights by rate and row, (n_rates, n_rows, 3).
+    bases, hits = (
+        np.moveaxis([[total(table) for table in tables] for total in totals], 1, -1)
+        for totals in zip(*((rate.base, rate.hits) for rate in rates), strict=True)
+    )
+    # A rate is known where its condition has samples; rounding may leave slightly negative misses.
+    present = bases[..., 0] > 0
+    misses = np.maximum(bases - hits, 0.0)
+    return tables[0].sum(axis=(1, 2)), Rates.from_sums(hits[present], misses[present]), present
+
+
+def _fill(present, ending, values):
+    """Table of all rates from the numbers of the known ones: others are nan, or over 0 samples."""
+    table = np.full(present.shape, 0.0 if ending == "_n" else np.nan)
+    table[present] = values
+    return table
+
+
+# Report of more than two classes: each class against the rest.
+
+
+@classification_docs
+def class_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Rates of every class against the rest in every group, with standard errors and intervals.
+
+    Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==
+    label, sensitive_features=group)``. The largest value over the classes is the gap that
+    :class:`skfair.classification.ConstrainedClassifierCV` keeps below its tolerance.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted class of each sample, of any number of classes.
+    {sensitive_features, sample_weight}
+    confidence_level : float, default=0.95
+        As in :func:`group_report`.
+
+    Returns
+    -------
+    report : pandas.DataFrame
+        One row per class and group, with the columns of :func:`group_report`: the selection rate is
+        the share of the group that is predicted to be of the class.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    Examples
+    --------
+    >>> from skfair.metrics import class_report
+    >>> y_true = ["low", "mid", "high", "low", "mid", "high"]
+    >>> y_pred = ["low", "mid", "high", "low", "low", "high"]
+    >>> group = ["a", "a", "a", "b", "b", "b"]
+    >>> report = class_report(y_true, y_pred, sensitive_features=group)
+    >>> report.loc["low", ["n", "base_rate", "selection_rate"]].round(2)
+               n  base_rate  selection_rate
+    a        3.0       0.33            0.33
+    b        3.0       0.33            0.67
+    overall  6.0       0.33            0.50
+    """
+    import pandas as pd
+
+    groups, weights, columns = merge_duplicate_rows_with_sizes(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    # One report per class, of masks of this class instead of labels.
+    labels = columns.pop("y_true"), columns.pop("y_pred")
+    reports = {}
+    for label, (y_true, y_pred) in _against_rest(*labels):
+        counted = {"y_true": y_true, "y_pred": y_pred} | columns
+        reports[label] = report_counted(groups, weights, counted, None, confidence_level)
+    return pd.concat(reports, names=["class"])
+
+
+def _against_rest(y_true, y_pred):
+    """Yield every class with masks of the samples that are truly, and predicted, of this class."""
+    truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
+    for label in unique_labels(truth, predicted):
+        yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
+
+
+def _copy_index(column, values):
+    """Values with the pandas index of the column that they were made of, if it has one."""
+    import pandas as pd
+
+    return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values

@@ -1,13 +1,19 @@
-"""Registry of the metrics, for scorers, documentation and common tests."""
+"""Registry of the metrics, and the names that other libraries give to criteria."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.utils._types import Decorated, MatrixLike
+from skfair.metrics._docstrings import classification_docs
+from skfair.metrics._rates import confusion_matrices, difference
+from skfair.utils._api import Decorated, Label, MatrixLike
+
+# Registry of the metrics, for scorers, documentation and common tests.
 
 
 @dataclass(frozen=True)
@@ -106,3 +112,442 @@ def metric(
         return function
 
     return register
+
+
+# Separation and sufficiency; the third criterion, independence, is demographic parity.
+
+
+@classification_docs
+@metric("classification", largest=2.0)
+def separation_gap(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Departure from separation: sum of the differences of true and false positive rates.
+
+    .. math:: (\max_g t_g - \min_g t_g) + (\max_g f_g - \min_g f_g)
+
+    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
+    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`. Separation means that prediction and group are
+    independent given the true class [1]_.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {gap}
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    equalized_odds_difference : The larger of the two differences.
+
+    References
+    ----------
+    {barocas2023}
+
+    Examples
+    --------
+    >>> from skfair.metrics import separation_gap
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> separation_gap(y_true, y_pred, sensitive_features=group)  # (2/2 - 1/2) + (1/2 - 0/2)
+    1.0
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "true_positive_rate", "false_positive_rate", aggregate="sum")
+
+
+@classification_docs
+@metric("classification", largest=2.0)
+def sufficiency_gap(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Departure from sufficiency: sum of the differences of two predictive values.
+
+    .. math:: (\max_g p_g - \min_g p_g) + (\max_g o_g - \min_g o_g)
+
+    with the positive predictive value :math:`p_g = \Pr(y = 1 \mid \hat{y} = 1, g)` and the false
+    omission rate :math:`o_g = \Pr(y = 1 \mid \hat{y} = 0, g)`. Sufficiency means that true class
+    and group are independent given the prediction [1]_.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+
+    Returns
+    -------
+    {gap}
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    {barocas2023}
+
+    Examples
+    --------
+    >>> from skfair.metrics import sufficiency_gap
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> sufficiency_gap(y_true, y_pred, sensitive_features=group)  # (1/1 - 2/3) + (1/3 - 0/1)
+    0.6666666666666667
+    """
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "positive_predictive_value", "false_omission_rate", aggregate="sum")
+
+
+# Names that other libraries and papers give to fairness criteria, and what they mean here.
+
+
+class Criterion(NamedTuple):
+    """A fairness criterion, known by many names.
+
+    Attributes
+    ----------
+    constraint : str or None
+        Name of the constraint, or an expression for one that needs arguments. None if there is no
+        such constraint.
+    difference, ratio : str or None
+        Names of the metrics that are its gap, and the ratio of its rates.
+    description : str
+        What is compared, for messages.
+    synonyms : tuple of str
+        What it is called, in lower case, without words such as "parity" or "difference".
+    """
+
+    constraint: str | None
+    difference: str | None
+    ratio: str | None
+    description: str
+    synonyms: tuple
+
+
+CRITERIA = (
+    Criterion(
+        "demographic_parity",
+        "demographic_parity_difference",
+        "demographic_parity_ratio",
+        "selection rates",
+        (
+            "demographic",
+            "statistical",
+            "independence",
+            "selection",
+            "selection rate",
+            "positive predictive rate",
+            "negative predictive rate",
+            "positive rate",
+            "predictive positive rate",
+            "disparate impact",
+            "adverse impact",
+            "four fifths rule",
+            "80 rule",
+            "80 percent rule",
+            "p rule",
+            "p percent rule",
+        ),
+    ),
+    Criterion(
+        "equal_opportunity",
+        "equal_opportunity_difference",
+        "equal_opportunity_ratio",
+        "true positive rates",
+        (
+            "opportunity",
+            "true positive",
+            "true positive rate",
+            "recall",
+            "sensitivity",
+            "hit rate",
+            "false negative",
+            "false negative rate",
+            "miss rate",
+        ),
+    ),
+    Criterion(
+        "false_positive_rate_parity",
+        "false_positive_rate_difference",
+        "false_positive_rate_ratio",
+        "false positive rates",
+        (
+            "false positive",
+            "false positive rate",
+            "false alarm rate",
+            "fall out",
+            "true negative",
+            "true negative rate",
+            "specificity",
+            "predictive equality",
+        ),
+    ),
+    Criterion(
+        "equalized_odds",
+        "equalized_odds_difference",
+        "equalized_odds_ratio",
+        "true and false positive rates",
+        ("odds", "odds error", "separation", "conditional procedure accuracy"),
+    ),
+    Criterion(
+        "error_rate_parity",
+        "accuracy_score_difference",
+        "error_rate_ratio",
+        "error rates",
+        (
+            "error rate",
+            "accuracy",
+            "overall accuracy",
+            "zero one loss",
+            "misclassification",
+            "misclassification rate",
+        ),
+    ),
+    Criterion(
+        "mean_parity",
+        "mean_score_difference",
+        None,
+        "mean scores",
+        ("mean", "mean score", "mean predictive"),
+    ),
+    Criterion("loss_parity", "loss_parity_difference", None, "mean losses", ("loss", "log loss")),
+    Criterion(
+        "BoundedGroupLoss(upper_bound)",
+        "largest_group_loss",
+        None,
+        "the largest mean loss of a group",
+        (
+            "bounded loss",
+            "largest loss",
+            "log loss group max",
+            "mean squared error group max",
+            "mean absolute error group max",
+        ),
+    ),
+    Criterion(
+        "ConditionalDemographicParity(strata)",
+        None,
+        None,
+        "selection rates within strata",
+        ("conditional demographic", "conditional statistical"),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "predictive values, such as precision",
+        (
+            "predictive",
+            "predictive value",
+            "positive predictive",
+            "negative predictive",
+            "positive predictive value",
+            "negative predictive value",
+            "precision",
+            "false discovery",
+            "false discovery rate",
+            "false omission",
+            "false omission rate",
+            "sufficiency",
+            "calibration",
+            "conditional use accuracy",
+            "outcome test",
+        ),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "the ratio of false negatives to false positives",
+        ("treatment", "error ratio"),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "balanced accuracy, F scores or areas under curves of each group",
+        ("balanced accuracy", "f1", "jaccard", "mcc", "matthews corrcoef", "auc", "roc auc"),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "the rates of the worst group alone",
+        (
+            "accuracy group min",
+            "balanced accuracy group min",
+            "f1 group min",
+            "precision group min",
+            "recall group min",
+            "roc auc group min",
+            "r2 group min",
+            "zero one loss group max",
+        ),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "individuals, causes or inequality as a whole",
+        (
+            "individual",
+            "consistency",
+            "counterfactual",
+            "unawareness",
+            "theil index",
+            "theil",
+            "entropy index",
+            "entropy",
+            "gen entropy",
+            "generalized entropy",
+            "generalized entropy index",
+            "generalized entropy error",
+            "coefficient variation",
+        ),
+    ),
+    Criterion(
+        None, None, None, "base rates, which no model changes", ("base rate", "class imbalance")
+    ),
+)
+"""The criteria that users ask for, also those that are not offered."""
+
+_AMBIGUOUS = {"acceptance", "rejection", "accept", "reject", "rejectance", "utility", "rank"}
+"""Words that libraries use for different rates."""
+
+_ABBREVIATIONS = {
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "tnr": "true negative rate",
+    "fnr": "false negative rate",
+    "ppv": "positive predictive value",
+    "npv": "negative predictive value",
+    "fdr": "false discovery rate",
+    "dp": "demographic",
+    "sp": "statistical",
+    "spd": "statistical difference",
+    "di": "disparate impact",
+    "aod": "odds difference",
+    "pos": "positive",
+    "neg": "negative",
+    "pred": "predictive",
+    "prediction": "predictive",
+    "predicted": "predictive",
+    "predictions": "predictive",
+    "val": "value",
+    "values": "value",
+    "acc": "accuracy",
+    "cond": "conditional",
+    "diff": "difference",
+    "equalised": "equalized",
+    "rates": "rate",
+    "losses": "loss",
+    "odd": "odds",
+}
+
+_RATIOS = {"ratio", "impact", "rule"}
+_FORMS = {"parity", "difference", "gap", "equality", "equal", "equalized", "disparity"} | _RATIOS
+"""Words that say how rates are compared."""
+
+_FILLERS = (_FORMS - {"impact", "rule"}) | {
+    *("average", "abs", "absolute", "between", "by", "of", "the", "groups", "score"),
+    *("constraint", "fairness", "classification"),
+}
+"""Words that do not say which rate is meant."""
+
+_SIMILAR, _NEARLY_EQUAL = 0.75, 0.9
+"""Similarity of misspelt words, and of whole names that are written without separators."""
+
+_SHORTEST = 3
+"""Letters of the shortest word that is corrected."""
+
+_BY_SYNONYM = {synonym: criterion for criterion in CRITERIA for synonym in criterion.synonyms}
+_EXACT = {"mean difference": "demographic", "error ratio": "error ratio"}
+"""Names of which a word such as "difference" is the distinctive part."""
+
+_VOCABULARY = sorted(
+    {word for synonym in _BY_SYNONYM for word in synonym.split()}
+    | {*_ABBREVIATIONS, *_FILLERS, *_AMBIGUOUS, "group", "bounded"}
+)
+
+
+def find_criterion(name: str) -> Criterion | None:
+    """The criterion that a name means, in any spelling; None if it means none, or several."""
+    words = _split(name)
+    # Correct words that are no known ones, each by itself; short ones are like too many others.
+    corrected = [
+        word
+        if word in _VOCABULARY or len(word) < _SHORTEST
+        else _closest(word, _VOCABULARY, _SIMILAR) or word
+        for word in words
+    ]
+    for candidate in (words, corrected):
+        expanded = " ".join(_ABBREVIATIONS.get(word, word) for word in candidate).split()
+        if _AMBIGUOUS & {*expanded}:
+            return None
+        criterion = _criterion_of(expanded)
+        if criterion is not None:
+            return criterion
+    # Names without separators, such as "equalizedodds".
+    joined = {
+        (synonym + form).replace(" ", ""): criterion
+        for synonym, criterion in _BY_SYNONYM.items()
+        for form in ("parity", "difference", "ratio", "")
+    }
+    joined |= {"equalizedodds": _BY_SYNONYM["odds"], "equalopportunity": _BY_SYNONYM["opportunity"]}
+    joined |= {name.replace(" ", ""): _BY_SYNONYM[synonym] for name, synonym in _EXACT.items()}
+    return joined.get(_closest("".join(words), joined, _NEARLY_EQUAL))
+
+
+def compares_ratio(name: str) -> bool:
+    """Whether a name of a criterion asks for the ratio of its rates that is offered.
+
+    The ratio of two shares is another than that of their complements.
+    """
+    words = {*" ".join(_ABBREVIATIONS.get(word, word) for word in _split(name)).split()}
+    return bool(_RATIOS & words) and not {"negative", "accuracy", "specificity", "miss"} & words
+
+
+def names_comparison(name: str) -> bool:
+    """Whether a name says that groups are compared, and not only which rate is meant."""
+    comparing = _FORMS | {"demographic", "statistical", "opportunity", "odds", "independence"}
+    words = (_ABBREVIATIONS.get(word, word) for word in _split(name))
+    return bool(comparing & {*" ".join(words).split()})
+
+
+def _split(name):
+    """The words of a name in lower case, also of one in camel case."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return re.findall(r"[a-z0-9]+", words.lower())
+
+
+def _criterion_of(words):
+    """The criterion of words in full, or of those among them that name a rate."""
+    name = " ".join(words)
+    if name in _EXACT:
+        return _BY_SYNONYM[_EXACT[name]]
+    rates = [word for word in words if word not in _FILLERS]
+    if "group" in rates and not {"min", "max"} & {*rates}:
+        rates.remove("group")
+    return _BY_SYNONYM.get(name) or _BY_SYNONYM.get(" ".join(rates))
+
+
+def _closest(word, known, cutoff):
+    close = get_close_matches(word, known, n=1, cutoff=cutoff)
+    return close[0] if close else None

@@ -1,17 +1,249 @@
-"""Differences of the errors of a regressor between groups."""
+"""Metrics of predictions that are no decisions: errors, losses, distributions, rankings."""
 
+import itertools
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
-from skfair.groups import check_columns
-from skfair.metrics._docstrings import regression_docs
-from skfair.metrics._gaps import gap
-from skfair.metrics._losses import mean_losses
+from skfair.groups import DocumentPairs, check_columns, check_groups
+from skfair.losses import LOSSES, as_pointwise
+from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
+from skfair.metrics._rates import find_positive, gap, warn_of_unknown
 from skfair.metrics._registry import metric
-from skfair.utils._types import MatrixLike
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import resolve_name, warn
+
+# Differences of the mean losses of a classifier between groups.
+
+
+@loss_docs
+@metric("labelled_margin")
+def loss_parity_difference(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    loss: str | Callable = "logistic",
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Largest minus smallest mean loss of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[\ell(s, y) \mid g] - E[\ell(s, y) \mid g'] \bigr)
+
+    This is what :class:`skfair.constraints.LossParity` bounds.
+
+    Parameters
+    ----------
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+
+    Returns
+    -------
+    {difference}
+
+    Raises
+    ------
+    {ValueError}
+
+    Examples
+    --------
+    >>> from skfair.metrics import loss_parity_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> loss_parity_difference(
+    ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    samples, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    return gap([mean_losses(samples, losses, np.ones(len(target)))], reference, aggregate)
+
+
+@loss_docs
+@metric("labelled_margin")
+def equal_opportunity_loss_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    loss="logistic",
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
+):
+    r"""Largest minus smallest mean loss of a group's positive class.
+
+    .. math::
+
+        \max_{g, g'} \bigl( E[\ell(s, y) \mid g, y = 1] - E[\ell(s, y) \mid g', y = 1] \bigr)
+
+    This is what :class:`skfair.constraints.EqualOpportunityLoss` bounds.
+
+    Parameters
+    ----------
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+
+    Returns
+    -------
+    {difference}
+
+    Raises
+    ------
+    {ValueError}
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_loss_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> equal_opportunity_loss_difference(
+    ...     [1, 0, 1, 0], [2.0, 9.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    samples, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    return gap([mean_losses(samples, losses, target > 0)], reference, aggregate)
+
+
+@loss_docs
+@metric("labelled_margin")
+def equalized_odds_loss_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    loss="logistic",
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
+):
+    r"""Larger of the differences of mean losses of the positive and of the negative class.
+
+    .. math::
+
+        \max_{t = \pm 1} \max_{g, g'}
+        \bigl( E[\ell(s, y) \mid g, y = t] - E[\ell(s, y) \mid g', y = t] \bigr)
+
+    This is what :class:`skfair.constraints.EqualizedOddsLoss` bounds.
+
+    Parameters
+    ----------
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+
+    Returns
+    -------
+    {difference}
+
+    Raises
+    ------
+    {ValueError}
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_loss_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> equalized_odds_loss_difference(
+    ...     [1, 0, 1, 0], [2.0, 1.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    1.5
+    """
+    samples, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    cells = [mean_losses(samples, losses, inside) for inside in (target > 0, target < 0)]
+    return gap(cells, reference, aggregate)
+
+
+@loss_docs
+@metric("labelled_margin")
+def largest_group_loss(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    loss: str | Callable = "logistic",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    r"""Largest mean loss of a group: that of the worst-off group.
+
+    .. math:: \max_g E[\ell(s, y) \mid g]
+
+    This is what :class:`skfair.constraints.BoundedGroupLoss` bounds ([1]_, Definition 2).
+
+    Parameters
+    ----------
+    {y_true, y_score, sensitive_features, loss, sample_weight, pos_label}
+
+    Returns
+    -------
+    loss : float
+        In the unit of the loss; less is better.
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    .. [1] A. Agarwal, M. Dudík and Z. S. Wu, "Fair regression: quantitative definitions and
+       reduction-based algorithms", ICML 2019.
+
+    Examples
+    --------
+    >>> from skfair.metrics import largest_group_loss
+    >>> group = ["a", "a", "b", "b"]
+    >>> largest_group_loss(
+    ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    samples, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    means, _ = mean_losses(samples, losses, np.ones(len(target)))
+    return float(means.max())
+
+
+def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
+    """Check the input: samples, their target -1 and +1, and their losses."""
+    loss = resolve_name(LOSSES, loss, "loss")
+    samples, (truth, scores) = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_score=y_score
+    )
+    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    # Losses are functions of a target -1 or +1.
+    target = np.where(truth == find_positive(truth, pos_label=pos_label), 1.0, -1.0)
+    return samples, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
+
+
+def mean_losses(samples, losses, inside):
+    """Mean loss within a cell: of each group (nan without samples there) and of all samples."""
+    # Sums of weights and of weighted losses by group.
+    rows, codes = samples.groups.memberships
+    weights, n_groups = samples.weights * inside, len(samples.groups.labels)
+    totals = np.bincount(codes, weights[rows], n_groups)
+    sums = np.bincount(codes, (weights * losses)[rows], n_groups)
+    means = np.divide(sums, totals, out=np.full(n_groups, np.nan), where=totals > 0)
+    if n_groups > 1:
+        known = totals > 0
+        message = f"{(~known).sum()} of {n_groups} groups have no samples of a class to compare"
+        warn_of_unknown(known, samples.groups.names, message)
+    total = weights.sum()
+    return means, float(weights @ losses / total) if total > 0 else np.nan
+
+
+# Differences of the errors of a regressor between groups.
 
 
 @regression_docs
@@ -181,3 +413,248 @@ def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
         for name, column in zip(("y_true", "y_pred"), columns, strict=True)
     )
     return mean_losses(samples, measure(predicted - truth), np.ones(len(truth)))
+
+
+# Differences of the score distributions between groups.
+
+
+@score_docs
+@metric("score")
+def mean_score_difference(
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest minus smallest mean score of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[s \mid g] - E[s \mid g'] \bigr)
+
+    This is what :class:`skfair.constraints.MeanParity` bounds. The scores may be predictions of a
+    real target.
+
+    Parameters
+    ----------
+    {y_score}
+        A prediction of a regressor, a probability, or a value of the decision function.
+    {sensitive_features, reference, aggregate, sample_weight}
+
+    Returns
+    -------
+    difference : float
+        In the unit of the scores, 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    {ValueError}
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_score_difference
+    >>> mean_score_difference([1.0, 2.0, 3.0, 5.0], sensitive_features=["a", "a", "b", "b"])
+    2.5
+    """
+    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    means = [
+        np.average(scores[members], weights=samples.weights[members])
+        for members in samples.groups.members()
+    ]
+    overall = float(np.average(scores, weights=samples.weights))
+    return gap([(np.array(means), overall)], reference, aggregate)
+
+
+@score_docs
+@metric("score")
+def wasserstein_distance_between_groups(
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    order: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest Wasserstein distance between the score distributions of two groups.
+
+    .. math:: \max_{g, g'} \Bigl( \int_0^1 |Q_g(t) - Q_{g'}(t)|^p \, dt \Bigr)^{1/p}
+
+    with :math:`Q_g` the quantiles of the scores in group g, without any binning. Of order 1, for
+    two groups and scores in [0, 1], it is the mean of :func:`demographic_parity_difference` over
+    all thresholds.
+
+    Parameters
+    ----------
+    {y_score}
+        A probability, or a value of the decision function.
+    {sensitive_features}
+    order : float, default=1.0
+        The exponent p, at least 1: the larger, the more the largest differences of quantiles count.
+    {sample_weight}
+
+    Returns
+    -------
+    distance : float
+        In the unit of the scores, 0 is fair; in [0, 1] for probabilities; 0 with a single group.
+
+    Raises
+    ------
+    {ValueError}
+        Also if ``order`` is below 1.
+
+    References
+    ----------
+    .. [1] R. Jiang, A. Pacchiano, T. Stepleton, H. Jiang and S. Chiappa, "Wasserstein fair
+       classification", UAI 2019.
+
+    Examples
+    --------
+    >>> from skfair.metrics import wasserstein_distance_between_groups
+    >>> group = ["a", "a", "b", "b"]
+    >>> wasserstein_distance_between_groups([0.25, 0.5, 0.5, 1.0], sensitive_features=group)
+    0.375
+    """
+    if not 1.0 <= order < np.inf:
+        raise ValueError(f"order must be finite and at least 1, got {order!r}; 1 is the usual one.")
+    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
+    # The largest distance of two groups.
+    pairs = itertools.combinations(distributions, 2)
+    return float(max((_distance(*pair, order) for pair in pairs), default=0.0))
+
+
+def _distribution(scores, weights):
+    """Ascending scores, and the share of the weight up to each of them."""
+    by_score = np.argsort(scores)
+    shares = np.cumsum(weights[by_score])
+    return scores[by_score], shares / shares[-1]
+
+
+def _distance(one, other, order):
+    """Wasserstein distance of two distributions, from the differences of their quantiles."""
+    # Shares at which the quantiles of either group jump; between them both are constant.
+    levels = np.concatenate((one[1], other[1]))
+    levels.sort(kind="stable")  # merges the two runs in linear time
+    # Quantiles halfway between two jumps, where rounding cannot select the wrong side.
+    middles = (levels + np.concatenate(([0.0], levels[:-1]))) / 2.0
+    differences = _quantiles(one, middles) - _quantiles(other, middles)
+    return (np.diff(levels, prepend=0.0) @ np.abs(differences) ** order) ** (1.0 / order)
+
+
+def _quantiles(distribution, levels):
+    """Scores at these levels."""
+    scores, shares = distribution
+    return scores[np.searchsorted(shares, levels)]
+
+
+# Pairwise fairness of rankings.
+
+
+_CHUNK = 1 << 20
+"""Pairs that are evaluated at a time."""
+
+
+def ranking_parity_difference(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    query_id: ArrayLike | None = None,
+    per_query: bool = False,
+    min_pairs: int = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest difference of two groups' rates of being ranked above the other if more relevant.
+
+    Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
+
+    .. math:: \max_{a \ne b} |r_{ab} - r_{ba}|, \quad r_{ab} = P(h_i > h_j \mid i \in a, j \in b).
+
+    Of tied scores neither is ranked above the other. This is what
+    :class:`skfair.constraints.RankingParity` bounds ([1]_, "pairwise equal opportunity").
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_documents,)
+        Relevance of each document to its query, a number.
+    y_score : array-like of shape (n_documents,)
+        Scores by which documents are ranked.
+    sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
+        Group of each document.
+    query_id : array-like of shape (n_documents,), default=None
+        Query of each document. None: all belong to one query.
+    per_query : bool, default=False
+        True compares rates within every query and takes the largest difference, False compares
+        rates over the pairs of all queries together.
+    min_pairs : int, default=1
+        Two groups are compared, in a query or in all, if there are at least so many pairs in either
+        order.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Non-negative weights of documents. The weight of a pair is the product of its two.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair. 0 with a single group, nan where no two groups can be compared.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length, or hold missing values.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+
+    Examples
+    --------
+    >>> from skfair.metrics import ranking_parity_difference
+    >>> relevance, scores = [1, 0, 1, 0, 1, 0], [3, 1, 2, 4, 5, 2]
+    >>> group = ["a", "b", "a", "b", "b", "a"]
+    >>> query = [0, 0, 0, 0, 1, 1]
+    >>> ranking_parity_difference(
+    ...     relevance, scores, sensitive_features=group, query_id=query
+    ... )  # a above b: 2 of 4 pairs, b above a: 1 of 1
+    0.5
+    """
+    query_id = np.zeros(len(y_true)) if query_id is None else query_id  # type: ignore[arg-type]
+    samples, (relevance, scores, query) = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
+    )
+    if len(samples.groups.names) == 1:
+        return 0.0
+    query = check_groups(query, len(query)).codes
+    pairs = DocumentPairs(relevance, query)
+    counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
+    # Compare two groups only with enough pairs in both orders, never a group with itself.
+    enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
+    rates = np.divide(wins, totals, out=np.zeros(counts.shape), where=counts > 0)
+    differences = np.abs(rates - rates.swapaxes(1, 2))
+    enough[:, *np.diag_indices(counts.shape[1])] = False
+    if not enough.any():
+        warn(
+            f"No two groups have min_pairs={min_pairs} pairs of documents of one query in either "
+            "order: the difference is nan. Lower min_pairs, or pass per_query=False.",
+            UndefinedMetricWarning,
+        )
+        return float("nan")
+    return float(differences[enough].max())
+
+
+def _sum_pairs(pairs, query, samples, scores):
+    """Pairs, their weight, and that of the concordant ones, (3, n_queries, n_groups, n_groups)."""
+    groups, n_groups = samples.groups.codes, len(samples.groups.names)
+    shape = (query.max() + 1, n_groups, n_groups)
+    sums = np.zeros((3, np.prod(shape)))
+    # There may be far more pairs than documents, so they are enumerated in chunks by number.
+    for start in range(0, len(pairs), _CHUNK):
+        # A chunk of pairs, by the query and the groups of both documents.
+        better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
+        cells = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
+        weights = samples.weights[better] * samples.weights[worse]
+        is_concordant = scores[better] > scores[worse]
+        for total, added in zip(sums, (None, weights, weights * is_concordant), strict=True):
+            total += np.bincount(cells, added, minlength=len(total))
+    return sums.reshape(3, *shape)

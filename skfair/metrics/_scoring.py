@@ -13,12 +13,16 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
-from skfair.metrics._registry import METRICS, Metric
-from skfair.metrics._synonyms import compares_ratio, find_criterion, names_comparison
-from skfair.utils._classes import positive_class
-from skfair.utils._messages import join_names, spelling_hint
+from skfair.metrics._registry import (
+    METRICS,
+    Metric,
+    compares_ratio,
+    find_criterion,
+    names_comparison,
+)
+from skfair.utils._api import Label
+from skfair.utils._checks import join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import search_error
-from skfair.utils._types import Label
 
 
 class GroupScorer(BaseEstimator):

@@ -4,18 +4,17 @@ Only the model has access to X. Losses and constraints return one derivative per
 transpose of the model's Jacobian maps to a gradient.
 """
 
-from skfair.models._argmax import ArgmaxModel as ArgmaxModel
-from skfair.models._check import check_model
-from skfair.models._chunks import ChunkedPoint as ChunkedPoint
-from skfair.models._chunks import pull_back_sparse_rows as pull_back_sparse_rows
-from skfair.models._columns import moments as moments
-from skfair.models._group_intercepts import GroupInterceptsModel as GroupInterceptsModel
-from skfair.models._groupwise import GroupwiseModel as GroupwiseModel
+from skfair.models._linear import ArgmaxModel as ArgmaxModel
+from skfair.models._linear import GroupInterceptsModel as GroupInterceptsModel
+from skfair.models._linear import GroupwiseModel as GroupwiseModel
 from skfair.models._linear import LinearModel
 from skfair.models._mlp import MLPModel
 from skfair.models._model import OPTIONAL_LINEAR as OPTIONAL_LINEAR
 from skfair.models._model import OPTIONAL_MODEL as OPTIONAL_MODEL
+from skfair.models._model import ChunkedPoint as ChunkedPoint
 from skfair.models._model import LinearInParameters as LinearInParameters
-from skfair.models._model import Model
+from skfair.models._model import Model, check_model
+from skfair.models._model import moments as moments
+from skfair.models._model import pull_back_sparse_rows as pull_back_sparse_rows
 
 __all__ = ["LinearModel", "MLPModel", "Model", "check_model"]

@@ -1,4 +1,4 @@
-"""Linear scores of standardised columns."""
+"""Linear scores: shared, with an intercept or a model per group, and of several classes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg, sparse
 from scipy.sparse import csr_array
 
-from skfair.models._columns import (
+from skfair.models._model import (
+    LinearPoint,
     full_columns,
     moments,
     replace_zeros,
@@ -19,8 +21,10 @@ from skfair.models._columns import (
     store_columns,
     weighted_outer_sum,
 )
-from skfair.models._model import LinearPoint
-from skfair.utils._types import MatrixLike, RandomState
+from skfair.utils._api import MatrixLike, RandomState
+
+# Linear scores of standardised columns.
+
 
 _ROUNDING = 1e-13
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
@@ -456,3 +460,297 @@ def _align(X):
     Arrays received over a network may be unaligned, and numpy would sum them in another order.
     """
     return np.require(X, requirements="A") if isinstance(X, np.ndarray) else X
+
+
+# Linear scores with shared coefficients and one intercept per group.
+
+
+class GroupInterceptsModel(LinearModel):
+    r"""Linear scores with shared coefficients and one intercept per group.
+
+    Scores are :math:`w \cdot x_i + b_{g_i}`: those of a linear model with an indicator column for
+    each group but the first, whose coefficient has no penalty. So the choice of the first group
+    does not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import GroupInterceptsModel
+    >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
+    >>> model = GroupInterceptsModel.from_features(X, codes, weights=np.ones(4))
+    >>> model.evaluate(model.parameters([1.0], [0.0, 10.0])).scores
+    array([ 0.,  2., 10., 14.])
+    """
+
+    @classmethod
+    def from_features(cls, X, codes, weights):
+        """Make a model whose columns have weighted mean 0 and variance 1."""
+        # Dummy columns for all groups but the first, whose intercept is the common one.
+        others = (codes[:, np.newaxis] == np.arange(1, codes.max() + 1)).astype(np.float64)
+        stack = sparse.hstack if sparse.issparse(X) else np.hstack
+        columns = [X, sparse.csr_array(others) if sparse.issparse(X) else others]
+        model = super().from_features(stack(columns), weights)
+        original = None if model.original is None else X
+        return replace(model, n_unpenalized=others.shape[1], original=original)
+
+    def parameters(self, coef, intercept):
+        """Parameters from coefficients (n_features,) and intercepts (n_groups,)."""
+        first, *others = intercept
+        return super().parameters(np.append(coef, np.array(others) - first), first)
+
+    def coefficients(self, parameters):
+        """Coefficients (n_features,) and intercepts (n_groups,) of the columns of X."""
+        coef, first = super().coefficients(parameters)
+        coef, others = np.split(coef, [len(coef) - self.n_unpenalized])
+        return coef, first + np.append(0.0, others)
+
+    def predict(self, parameters):
+        """Score of each sample by `coefficients`, from the columns as passed."""
+        if self.original is None:
+            return self.scores(parameters)
+        coef, intercepts = self.coefficients(parameters)
+        # Codes from the dummies; the first group has none.
+        members = self.X[:, len(coef) :]
+        codes = (members @ np.arange(1.0, len(intercepts))).astype(np.intp)
+        return self.original @ coef + intercepts[codes]
+
+
+# One linear model per group, combined into one model of all samples.
+
+
+@dataclass(frozen=True, eq=False)
+class GroupwiseModel(LinearBlocks):
+    r"""Linear scores with separate coefficients for every group.
+
+    With two groups these are the cross terms :math:`(1, x, g, g x)` of a linear model. Parameters
+    of the groups follow one another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import GroupwiseModel
+    >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
+    >>> model = GroupwiseModel.from_features(X, codes, weights=np.ones(4))
+    >>> model.evaluate(model.parameters([[1.0], [-1.0]], [0.0, 10.0])).scores
+    array([ 0.,  2., 10.,  6.])
+    """
+
+    models: list  # LinearModel of each group, on the rows of its members
+    rows: list  # indices of the members of each group; every sample is in one
+
+    # It is linear in its parameters, as the model of a group is.
+    initial, evaluate = LinearModel.initial, LinearModel.evaluate
+    last_layer, constants = LinearModel.last_layer, LinearModel.constants
+
+    @classmethod
+    def from_features(cls, X, codes, weights, fit_intercept=True):
+        """Make a model whose columns are standardised within each group."""
+        rows = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
+        models = [
+            LinearModel.from_features(X[members], weights[members], fit_intercept)
+            for members in rows
+        ]
+        return cls(models, rows)
+
+    @cached_property
+    def n_parameters(self):
+        """Length of a parameter vector."""
+        return sum(model.n_parameters for model in self.models)
+
+    def _each(self):
+        return zip(self.models, self.rows, strict=True)
+
+    def take(self, rows):
+        """The same model of a subset of the samples."""
+        n_samples = sum(map(len, self.rows))
+        # Group of each sample, and its position among the group's rows.
+        group, position = np.empty(n_samples, dtype=np.intp), np.empty(n_samples, dtype=np.intp)
+        for code, members in enumerate(self.rows):
+            group[members], position[members] = code, np.arange(len(members))
+        # Positions of the selected rows by group: these are the rows of the group models.
+        taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.models))]
+        pairs = zip(self.models, taken, strict=True)
+        return GroupwiseModel(
+            [model.take(position[rows[members]]) for model, members in pairs], taken
+        )
+
+    def coefficients(self, parameters):
+        """Coefficients (n_groups, n_features) and intercepts (n_groups,) of the columns of X."""
+        coef, intercept = super().coefficients(parameters)
+        return np.array(coef), intercept
+
+    def scores(self, parameters):
+        """Score of each sample."""
+        return self._score_groups(LinearModel.scores, parameters)
+
+    def predict(self, parameters):
+        """Score of each sample by `coefficients`, from the columns as passed."""
+        return self._score_groups(LinearModel.predict, parameters)
+
+    def _score_groups(self, score, parameters):
+        scores = np.empty(sum(map(len, self.rows)))
+        for (model, rows), values in zip(self._each(), self._split(parameters), strict=True):
+            scores[rows] = score(model, values)
+        return scores
+
+    def pull_back(self, slopes):
+        """Gradient by the parameters from one derivative per sample."""
+        return np.concatenate([model.pull_back(slopes[rows]) for model, rows in self._each()])
+
+    def pull_back_rows(self, slopes):
+        """Gradients of several functions, from a csr_array (n_rows, n_samples)."""
+        return np.hstack([model.pull_back_rows(slopes[:, rows]) for model, rows in self._each()])
+
+    def gram(self, weights):
+        """Weighted Gram matrix of the rows: one diagonal block per group."""
+        return linalg.block_diag(*(model.gram(weights[rows]) for model, rows in self._each()))
+
+
+# Linear models of several classes: the class of the largest score is predicted.
+
+
+@dataclass(frozen=True, eq=False)
+class ArgmaxModel(LinearBlocks):
+    r"""Margins of each class over the best of the others.
+
+    With linear scores :math:`s_k` of the classes a sample has one margin per class,
+    :math:`m_k = s_k - \max_{l \ne k} s_l`. Only that of the predicted class is positive. A sample
+    counts once per class, and all margins of the first class come first. Margins are linear in the
+    parameters as long as the order of the classes does not change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import ArgmaxModel
+    >>> columns = [np.array([[0.0], [2.0]]), np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])]
+    >>> model = ArgmaxModel.from_features(columns, weights=np.ones(2))
+    >>> parameters = model.parameters(np.ones((3, 1)), np.zeros(3))
+    >>> model.evaluate(parameters).scores.reshape(3, 2)
+    array([[-1.,  1.],
+           [ 1., -2.],
+           [-1., -1.]])
+    """
+
+    models: list  # LinearModel of each class, of the same samples, with intercepts
+    design: sparse.csr_array  # (n_classes * n_samples, n_parameters) derivatives of the scores
+    rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
+
+    @classmethod
+    def from_features(cls, columns, weights):
+        """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
+        models = [LinearModel.from_features(values, weights) for values in columns]
+        # Columns of each class model's design matrix: the scores of its unit vectors.
+        blocks = [
+            np.column_stack([model.scores(unit) for unit in np.eye(model.n_parameters)])
+            for model in models
+        ]
+        design = sparse.block_diag([sparse.csr_array(values) for values in blocks], format="csr")
+        return cls(models, design, np.arange(len(design.indptr) - 1))
+
+    @cached_property
+    def n_parameters(self):
+        """Length of a parameter vector."""
+        return self.design.shape[1]
+
+    def class_scores(self, parameters):
+        """Score of each sample for each class, (n_samples, n_classes)."""
+        return (self.design @ parameters).reshape(len(self.models), -1).T
+
+    def initial(self, random_state=None):
+        """Initial parameters: the score of a class is its first column."""
+        firsts = [np.eye(len(model.scale))[0] for model in self.models]
+        return self.parameters(firsts, np.zeros(len(self.models)))
+
+    def evaluate(self, parameters):
+        """Margins and their derivatives at parameters; see `Model.evaluate`."""
+        return _ArgmaxPoint(self, parameters)
+
+    def take(self, rows):
+        """The same model of a subset of the margins."""
+        return replace(self, rows=self.rows[rows])
+
+    def last_layer(self, parameters):
+        """The model itself, which is linear in its parameters."""
+        return self
+
+    def lines(self, direction):
+        """Components of a direction that change the scores of one class each.
+
+        Along each of them every decision flips at most once, for or against the class.
+        """
+        # The class that each parameter belongs to.
+        blocks = np.repeat(
+            np.arange(len(self.models)), [model.n_parameters for model in self.models]
+        )
+        return [np.where(blocks == k, direction, 0.0) for k in range(len(self.models))]
+
+    def scores(self, direction):
+        """Change of the scores along a direction, class after class."""
+        return self.design @ direction
+
+    def orient_flips(self, scores, slopes):
+        """Margins and slopes along a line of one class, zero where a decision flips.
+
+        Samples move between that class and the best of the others, whose margin is minus the
+        margin of the class; no other margin changes sign.
+        """
+        scores, slopes = (
+            values.reshape(len(self.models), -1).copy() for values in (scores, slopes)
+        )
+        # The class whose scores change, and its best rival for each sample, which does not move.
+        moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
+        others = scores.copy()
+        others[moving] = -np.inf
+        rival = others.argmax(axis=0)
+        # A decision flips where the moving class is level with its rival: opposite margins.
+        for values in (scores, slopes):
+            values[rival, indices] = -values[moving]
+        return scores.ravel(), slopes.ravel()
+
+    def constants(self):
+        """Parameters that predict the same class for all samples, one vector per class."""
+        nothing = [np.zeros(len(model.scale)) for model in self.models]
+        return [self.parameters(nothing, values) for values in np.eye(len(self.models))]
+
+
+class _ArgmaxPoint:
+    """An `ArgmaxModel` at parameters, with the margin of each class over its rival there."""
+
+    def __init__(self, model, parameters):
+        scores = model.class_scores(parameters)
+        indices = np.arange(len(scores))
+        first = scores.argmax(axis=1)
+        # Rival: the best of the other classes, which for all but the winner is the winner.
+        others = scores.copy()
+        others[indices, first] = -np.inf
+        rival = np.where(
+            np.arange(scores.shape[1]) == first[:, np.newaxis],
+            others.argmax(axis=1)[:, np.newaxis],
+            first[:, np.newaxis],
+        )
+        leads = scores - np.take_along_axis(scores, rival, axis=1)
+        # Ties are broken for the first class.
+        leads[indices, first] = np.maximum(leads[indices, first], np.finfo(float).tiny)
+        self._model = model
+        self._rivals = rival * len(scores) + indices[:, np.newaxis]
+        self.scores = leads.T.ravel()[model.rows]
+
+    @cached_property
+    def _slopes(self):
+        """Derivative of each margin by the parameters, a csr_array."""
+        design, rows = self._model.design, self._model.rows
+        slopes = sparse.csr_array(design[rows] - design[self._rivals.T.ravel()[rows]])
+        slopes.sort_indices()
+        return slopes
+
+    def pull_back(self, slopes):
+        """Gradient by the parameters from one derivative per margin."""
+        return self._slopes.T @ slopes
+
+    def pull_back_rows(self, cells):
+        """Gradients of several functions at once, from a csr_array (n_rows, n_margins)."""
+        return rows_times(cells, self._slopes)
+
+    def gram(self, weights):
+        """Sum of ``weights[i]`` times the outer product of the i-th margin's gradient."""
+        return weighted_outer_sum(self._slopes, weights)

@@ -10,10 +10,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skfair.models._chunks import ChunkedPoint, pull_back_sparse_rows
-from skfair.models._columns import moments, replace_zeros
 from skfair.models._linear import LinearModel
-from skfair.utils._types import MatrixLike
+from skfair.models._model import ChunkedPoint, moments, pull_back_sparse_rows, replace_zeros
+from skfair.utils._api import MatrixLike
 
 _CHUNK = 4096
 """Rows evaluated at a time, so that their activations stay in the cache."""

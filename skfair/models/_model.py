@@ -1,13 +1,19 @@
-"""The protocol of models, and the base of models that are linear in their parameters."""
+"""The protocol of models with its check, and storage and products of feature columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
 
-from skfair.utils._types import RandomState
+from skfair.partitions import BLOCK, blocks, make_partitions
+from skfair.utils._api import RandomState
+
+# The protocol of models, and the base of models that are linear in their parameters.
 
 
 @runtime_checkable
@@ -167,3 +173,285 @@ class LinearPoint(NamedTuple):
     pull_back: Callable
     pull_back_rows: Callable
     gram: Callable
+
+
+# A check for models of one's own.
+
+
+_STEP = 1e-6
+"""Length of the finite differences."""
+
+
+def check_model(model: Model, *, random_state: RandomState = 0) -> None:
+    """Check a model's derivatives, subsets and last layer at random parameters.
+
+    Parameters
+    ----------
+    model : Model
+        The model, for instance of a class of one's own, with at least two samples. Its parameters
+        are those of ``initial`` and random moves.
+    random_state : int, default=0
+        Seed of the moves and of the subsets.
+
+    Returns
+    -------
+    None
+        If no check fails.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a derivative differs from finite differences or from another one of the
+        model, a subset has other scores, or the last layer does not give the model's scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import MLPModel, check_model
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> check_model(MLPModel.from_features(X, np.ones(20), hidden_layer_sizes=(4,)))
+    """
+    rng = check_random_state(random_state)
+    parameters = np.asarray(model.initial(rng), dtype=np.float64)
+    _compare(model, "shape of initial()", parameters.shape, (model.n_parameters,))
+    parameters = parameters + 0.1 * rng.normal(size=parameters.shape)
+    point = model.evaluate(parameters)
+    scores = np.asarray(point.scores)
+    _compare(model, "number of axes of the scores", (scores.ndim,), (1,))
+    # Gradient of a weighted sum of scores, against central differences along a random direction.
+    direction, slopes = rng.normal(size=parameters.shape), rng.normal(size=scores.shape)
+    above, below = (
+        model.evaluate(parameters + sign * _STEP * direction).scores for sign in (1.0, -1.0)
+    )
+    expected = slopes @ (above - below) / (2.0 * _STEP)
+    _compare(model, "pull_back(slopes)", point.pull_back(slopes) @ direction, expected, 1e-4)
+    # Several functions at once, and what else the point has.
+    cells = rng.normal(size=(3, len(scores)))
+    rows = point.pull_back_rows(sparse.csr_array(cells))
+    _compare(model, "pull_back_rows(cells)", rows, np.array([point.pull_back(c) for c in cells]))
+    jacobian = point.pull_back_rows(sparse.eye_array(len(scores), format="csr"))
+    weights = rng.random(len(scores))
+    if hasattr(point, "gram"):
+        gram = (jacobian.T * weights) @ jacobian
+        _compare(model, "gram(weights)", point.gram(weights), gram)
+    if hasattr(point, "push_forward"):
+        _compare(model, "push_forward()", point.push_forward(direction), jacobian @ direction)
+    # Subsets, penalty and last layer.
+    subset = rng.randint(len(scores), size=max(2, len(scores) // 2))
+    taken = model.take(subset).evaluate(parameters).scores
+    _compare(model, "take(rows), whose scores", taken, scores[subset])
+    ridge = np.asarray(model.ridge(0.5))
+    _compare(model, "shape of ridge(alpha)", ridge.shape, parameters.shape)
+    _compare(model, "ridge(alpha), which grows with alpha,", model.ridge(1.0), 2.0 * ridge)
+    last = model.last_layer(parameters)
+    of_last = last.evaluate(parameters[len(parameters) - last.n_parameters :]).scores
+    _compare(model, "last_layer(parameters), whose scores", of_last, scores)
+
+
+def _compare(model, what, value, expected, tol=1e-6):
+    """Raise if a quantity of the model differs from what it must be."""
+    value, expected = np.asarray(value), np.asarray(expected)
+    name = type(model).__name__
+    if value.shape != expected.shape:
+        raise ValueError(
+            f"{name}: the {what} must have shape {expected.shape}, but it has {value.shape}."
+        )
+    # Written such that nan fails as well.
+    is_close = np.abs(value - expected) <= tol * (1.0 + np.abs(expected).max(initial=0.0))
+    if not is_close.all():
+        place = tuple(int(i) for i in np.argwhere(~is_close)[0])
+        at = f" at {place}" if place else ""
+        raise ValueError(
+            f"{name}: {what} is {value[place]:.6g}{at}, but it must be {expected[place]:.6g}. "
+            "Check the method, and those that it calls."
+        )
+
+
+# Networks at a point on many samples, evaluated in chunks.
+
+
+def pull_back_sparse_rows(point, cells):
+    """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
+    cells = sparse.csr_array(cells)
+    jacobian = np.zeros((cells.shape[0], len(point.parameters)))
+    for row, (start, end) in enumerate(pairwise(cells.indptr)):
+        samples = cells.indices[start:end]
+        # Backpropagate through the samples of the row alone.
+        if len(samples):
+            point_at_samples = point.model.take(samples).evaluate(point.parameters)
+            jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
+    return jacobian
+
+
+class ChunkedPoint:
+    """A network at a parameter vector, evaluated ``n_chunk`` samples at a time.
+
+    Activations are recomputed where they are needed instead of stored.
+    """
+
+    def __init__(self, model, parameters, n_samples, n_chunk):
+        self.model = model
+        self.parameters = parameters
+        self._rows = [slice(i, i + n_chunk) for i in range(0, n_samples, n_chunk)]
+        # Only scores are kept; activations of a chunk are recomputed when they are needed.
+        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
+
+    def _iter_chunks(self):
+        """Yield slices of rows and the model at them."""
+        for rows in self._rows:
+            yield rows, self.model.take(rows).evaluate(self.parameters)
+
+    @property
+    def hidden(self):
+        """Activations of the last hidden layer, (n_samples, n_units)."""
+        return np.concatenate([chunk.hidden for _, chunk in self._iter_chunks()])
+
+    def pull_back(self, slopes):
+        """Gradient by the parameters from one derivative per sample, (n_samples,)."""
+        return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._iter_chunks())
+
+    pull_back_rows = pull_back_sparse_rows
+
+
+# Storage, moments and products of feature columns, dense or sparse.
+
+
+_SPARSE_BELOW = 0.3
+"""Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
+
+_CHUNK = 8192
+"""Rows of a dense matrix that are centred or weighted at a time."""
+
+
+def _chunks(n_samples):
+    return [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
+
+
+def replace_zeros(scale):
+    """The scales, with 1 in place of 0."""
+    return np.where(scale > 0, scale, 1.0)
+
+
+def store_columns(X):
+    """The features as float64, in canonical CSR if they are sparse enough."""
+    if not sparse.issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        return X if _is_filled(X) else _compress(X)
+    X = sparse.csr_array(X, dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()  # X may share the user's arrays
+        X.sum_duplicates()
+    return X
+
+
+def _is_filled(X):
+    """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
+    needed, filled = _SPARSE_BELOW * X.size, 0
+    for rows in _chunks(len(X)):
+        filled += np.count_nonzero(X[rows] != 0.0)
+        if filled >= needed:
+            break
+    return filled >= needed
+
+
+def _compress(X):
+    from skfair._kernels.scores import compressed_rows
+
+    if X.flags.f_contiguous:  # as data frames are: read in memory order
+        return sparse.csr_array(sparse.csc_array(compressed_rows(X.T), shape=X.shape))
+    return sparse.csr_array(compressed_rows(X), shape=X.shape)
+
+
+def moments(X, weights, n_jobs=None):
+    """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
+
+    A second pass takes the squares around the mean and corrects its rounding error. One pass would
+    lose digits of columns with a large mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import moments
+    >>> moments(np.array([[1.0], [3.0]]), weights=np.array([0.5, 0.5]))
+    (array([2.]), array([1.]))
+    """
+    # Two passes: means, then deviations from them, so that no digits cancel.
+    if sparse.issparse(X):
+        mean = X.T @ weights
+        residual, squares = _sparse_deviations(X, weights, mean)
+    elif len(weights) <= BLOCK:
+        mean = X.T.dot(weights)
+        residual, squares = _deviations((X, weights), mean)
+    else:
+        parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
+        mean = parts.reduce(_sums)
+        residual, squares = parts.reduce(_deviations, mean)
+    return mean + residual, np.maximum(0.0, squares - residual**2)
+
+
+def _sums(part):
+    X, weights = part
+    return X.T.dot(weights)
+
+
+def _deviations(part, mean):
+    """Sums of deviations from the means and of their squares, by column."""
+    X, weights = part
+    residual, squares = np.zeros_like(mean), np.zeros_like(mean)
+    for rows in _chunks(len(weights)):
+        deviation = X[rows] - mean
+        residual += weights[rows].dot(deviation)
+        squares += weights[rows].dot(deviation**2)
+    return residual, squares
+
+
+def _sparse_deviations(X, weights, mean):
+    from skfair._kernels.scores import stored_deviations
+
+    counts, stored, residual, squares = stored_deviations(
+        X.data, X.indices, X.indptr, weights, mean
+    )
+    # Weight of the absent entries (zeros); exactly 0 for full columns, as weights round.
+    absent = np.where(counts == len(weights), 0.0, np.maximum(0.0, 1.0 - stored))
+    return residual - absent * mean, squares + absent * mean**2
+
+
+def full_columns(X):
+    """Whether all entries of a column are stored."""
+    if not sparse.issparse(X):
+        return np.ones(X.shape[1], dtype=bool)
+    return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+
+
+def shift_columns(X, origin):
+    """X with its full columns shifted by their origin."""
+    if not sparse.issparse(X):
+        return X - origin
+    return sparse.csr_array((X.data - origin[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def rows_times(rows, X):
+    """Product of a few sparse rows with X, dense."""
+    if not sparse.issparse(X):
+        return rows @ X
+    from skfair._kernels.scores import outer_sum
+
+    # One pass over the samples: a product by rows would read X once per row.
+    left, right = ((A.data, A.indices, A.indptr) for A in (sparse.csr_array(rows.T), X))
+    return outer_sum(left, right, rows.shape[0], X.shape[1])
+
+
+def weighted_outer_sum(X, weights):
+    """``X.T @ diag(weights) @ X``."""
+    if sparse.issparse(X):
+        from skfair._kernels.scores import weighted_gram
+
+        return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
+    gram = np.zeros((X.shape[1], X.shape[1]))
+    is_signed = bool((weights < 0).any())
+    factors = (weights if is_signed else np.sqrt(weights))[:, np.newaxis]
+    for rows in _chunks(len(X)):
+        scaled = X[rows] * factors[rows]
+        # Without negative weights this is a symmetric product, which BLAS halves.
+        gram += (X[rows] if is_signed else scaled).T.dot(scaled)
+    return gram

@@ -2,28 +2,351 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+import json
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skfair.constraints import Constraint
-from skfair.inference import Interval
-from skfair.monitoring._batches import is_empty, read_batch
-from skfair.monitoring._json import read_content, write_content
-from skfair.monitoring._outstanding import check_column
-from skfair.monitoring._settings import check_settings, parameters
-from skfair.monitoring._state import State, step
-from skfair.monitoring._times import check_time, restore_times, to_point
+from skfair import constraints
+from skfair.constraints import (
+    CONSTRAINTS,
+    PARTIAL_CRITERIA,
+    BoundedGroupLoss,
+    Constraint,
+    RankingParity,
+)
+from skfair.inference import Interval, check_level
+from skfair.losses import LogisticLoss
+from skfair.monitoring._batches import (
+    Outstanding,
+    check_column,
+    check_time,
+    is_empty,
+    read_batch,
+    restore_times,
+    to_point,
+)
+from skfair.monitoring._state import (
+    CellEvidence,
+    Comparison,
+    Differences,
+    GapEvidence,
+    Row,
+    State,
+    UpperBounds,
+    Verdict,
+    step,
+)
 from skfair.partitions import load_rows
-from skfair.utils._arguments import explain_arguments
-from skfair.utils._messages import join_names
-from skfair.utils._types import Label, MatrixLike
+from skfair.surrogates import Step
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import check_tolerance, explain_arguments, join_names, resolve_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Parameters of a monitor, as its first batch fixes them, and what follows from them.
+
+
+_N_LEVELS = 60
+"""Levels of the gap, besides the tolerance, at which intervals can end."""
+
+_FIRST_SHARE = 0.9
+"""Share of the error before the first restart, if there are any; all later ones have the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Checked parameters of a monitor; the constraint is a copy of what was passed."""
+
+    constraint: Any
+    tolerance: float
+    confidence_level: float
+    run_length: float | None
+    pos_label: Any
+    delay: Any
+    value_range: tuple
+    max_weight: float
+
+    def changes(self, params):
+        """Names of the parameters that have another value than these."""
+        params = params | {"constraint": _resolve_constraint(params["constraint"])}
+        return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
+
+    @cached_property
+    def hypothesis(self):
+        """What certificates and alarms are about."""
+        is_bound = isinstance(self.constraint, BoundedGroupLoss)
+        return UpperBounds() if is_bound else Differences()
+
+    @cached_property
+    def range(self):
+        """Smallest and largest value that is averaged."""
+        return (0.0, 1.0) if self.constraint.counts_decisions else self.value_range
+
+    @cached_property
+    def scaled_tolerance(self):
+        """The tolerance as a level between 0 and 1."""
+        low, high = self.range
+        return (self.tolerance - (0.0 if self.hypothesis.is_paired else low)) / (high - low)
+
+    @cached_property
+    def levels(self):
+        """Ascending levels of the gap that are tested, denser near 0, where tolerances are."""
+        levels = ((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist()
+        return np.array(sorted({*levels, self.scaled_tolerance}))
+
+    @cached_property
+    def tolerance_position(self):
+        """Position of the tolerance among the levels."""
+        return int(np.searchsorted(self.levels, self.scaled_tolerance))
+
+    def unscale(self, level):
+        """A level between 0 and 1 in units of the mean."""
+        low, high = self.range
+        return float((0.0 if self.hypothesis.is_paired else low) + level * (high - low))
+
+    def log_evidence_needed(self, n_restarts, n_sides=1):
+        """Logarithm of the e-value that a statement needs after so many restarts.
+
+        The k-th restart may err with the share w_k of the error: w_0 = .9, then .1 / (k (k + 1)).
+        They add up to 1, so that the error bounds all statements of a kind. Without `run_length`
+        nothing restarts. The error is divided among `n_sides` of an interval.
+        """
+        share = 1.0
+        if self.run_length is not None:
+            later = (1.0 - _FIRST_SHARE) / max(n_restarts * (n_restarts + 1), 1)
+            share = later if n_restarts else _FIRST_SHARE
+        return float(np.log(n_sides / share) - np.log1p(-self.confidence_level))
+
+
+def parameters(monitor):
+    """Parameters of a monitor by name."""
+    return {one.name: getattr(monitor, one.name) for one in fields(Settings)}
+
+
+def check_settings(params):
+    """Settings of the parameters of a monitor; raise if one is out of range."""
+    low_high, weight, length = (
+        params[name] for name in ("value_range", "max_weight", "run_length")
+    )
+    is_range = np.shape(low_high) == (2,) and all(map(_is_number, low_high))
+    is_range = is_range and low_high[0] < low_high[1]
+    copies = {"constraint": _check_constraint(params["constraint"])}
+    copies |= {"value_range": tuple(low_high)} if is_range else {}
+    settings = Settings(**params | copies)
+    check_level(settings.confidence_level)
+    is_weight = _is_number(weight) and weight > 0
+    is_length = length is None or (_is_number(length) and length > 1)
+    if is_range and settings.hypothesis.is_paired and settings.value_range == (0, 1):
+        check_tolerance(settings.tolerance, closed="left", of=settings.constraint)
+    is_gap = is_range and _is_number(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
+    for name, is_valid, requirement in (
+        ("value_range", is_range, "two finite numbers, the smaller first"),
+        ("max_weight", is_weight, "a positive number"),
+        ("run_length", is_length, "a number of batches greater than 1"),
+        ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
+    ):
+        if not is_valid:
+            raise ValueError(f"{name} must be {requirement}; got {getattr(settings, name)!r}.")
+    return settings
+
+
+def _resolve_constraint(constraint):
+    """A copy of the constraint, or the one of this name."""
+    resolved = copy(resolve_name(CONSTRAINTS, constraint, "constraint", Constraint))
+    if isinstance(constraint, str):
+        # A mistyped group must not end a certificate of thousands of samples.
+        resolved.min_group_size = "auto"
+    return resolved
+
+
+def _check_constraint(constraint):
+    """A copy of the constraint, if it is a difference of means or a bound on them."""
+    resolved = _resolve_constraint(constraint)
+    is_supported = (
+        not isinstance(resolved, (*PARTIAL_CRITERIA.values(), RankingParity))
+        and resolved.reference == "groups"
+        and resolved.aggregate == "max"
+        and resolved.ratio is None
+        and not isinstance(resolved.rate(Step(), LogisticLoss()), tuple)  # a quotient
+    )
+    if not is_supported:
+        raise ValueError(
+            "constraint must be the largest difference between the means of two groups "
+            '(reference="groups", aggregate="max", no ratio, no quotient) or BoundedGroupLoss; got '
+            f"{constraint}. Other criteria can be certified once, by skfair.audit.certify."
+        )
+    resolved._check_parameters()
+    return resolved
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _equal(first, second):
+    """Whether two values of a parameter are equal; constraints are if their parameters are."""
+    if isinstance(first, Constraint) and type(first) is type(second):
+        first, second = vars(first), vars(second)
+        return first.keys() == second.keys() and all(_equal(first[k], second[k]) for k in first)
+    return first is second or bool(np.array_equal(first, second))
+
+
+# Monitors as text in JSON.
+
+
+_FORMAT = "skfair.GapMonitor"
+_VERSION = 2
+"""Version of the format; other versions are refused."""
+
+_CLASSES = {
+    one.__name__: one
+    for one in (
+        *(CellEvidence, Comparison, Differences, GapEvidence, Outstanding),
+        *(Row, Settings, State, UpperBounds, Verdict),
+    )
+}
+"""Classes that a file may name, besides the public constraints."""
+
+
+_SCALARS = {"float": float, "time": to_point, "duration": pd.Timedelta}
+"""Functions that read values from text."""
+
+
+def write_content(content):
+    """Text in JSON of the attributes of a monitor by name."""
+    content = {name: _encode(value) for name, value in content.items()}
+    return json.dumps({"format": _FORMAT, "version": _VERSION, "content": content})
+
+
+def read_content(text, names):
+    """The attributes, with these names, that `write_content` wrote."""
+    try:
+        stored = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"text must be the JSON that GapMonitor.to_json returned, but it is not JSON "
+            f"({error}). Of a file pass the content, as in Path('monitor.json').read_text()."
+        ) from None
+    if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
+        raise ValueError(
+            f'text must be JSON with "format": "{_FORMAT}", as GapMonitor.to_json returns it; this '
+            "is other JSON."
+        )
+    if stored.get("version") != _VERSION:
+        raise ValueError(
+            f"This version of skfair reads version {_VERSION} of what GapMonitor.to_json writes, "
+            f"but the text has version {stored.get('version')!r}; read it with the version that "
+            "wrote it."
+        )
+    return _decode_fields(stored.get("content"), names, "content")
+
+
+def _encode(value):
+    """A value as JSON knows it; other types become objects that name their type."""
+    if isinstance(value, timedelta | np.timedelta64):
+        return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return {"type": "float", "value": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [_encode(one) for one in value]
+    if isinstance(value, tuple):
+        return {"type": "tuple", "value": [_encode(one) for one in value]}
+    if isinstance(value, dict):
+        pairs = [[_encode(key), _encode(one)] for key, one in value.items()]
+        return {"type": "dict", "value": pairs}
+    if isinstance(value, np.ndarray):
+        layout = {"dtype": str(value.dtype), "shape": list(value.shape)}
+        return {"type": "array", **layout, "value": _encode(value.ravel().tolist())}
+    if hasattr(value, "isoformat"):
+        return {"type": "time", "value": value.isoformat()}
+    name, content = type(value).__name__, None
+    if name in _CLASSES:
+        content = {one: getattr(value, one) for one in _field_names(type(value))}
+    elif name in constraints.__all__ and isinstance(value, constraints.Constraint):
+        content = value.get_params(deep=False)
+    if content is None:
+        raise ValueError(
+            f"A monitor can be written as JSON if its parameters and labels are numbers, text, "
+            f"dates or constraints of skfair.constraints, but one is {value!r}. Pass a name or "
+            "text instead, or store the monitor by pickle."
+        )
+    return {"type": name, "value": {one: _encode(content[one]) for one in content}}
+
+
+def _field_names(cls):
+    """Names of the attributes that are the state of an object."""
+    return [one.name for one in fields(cls)] if is_dataclass(cls) else inspect.get_annotations(cls)
+
+
+class _DamagedText(ValueError):
+    """A field is missing, or is not what was written."""
+
+
+def _decode_fields(content, names, path):
+    """Values of fields by name; raise if one is missing or damaged."""
+    absent = [name for name in names if not isinstance(content, dict) or name not in content]
+    if absent:
+        raise _DamagedText(
+            f"The text of a monitor must have the fields {join_names(absent)} in {path}, but they "
+            "are missing: it is damaged. Write it again by GapMonitor.to_json."
+        )
+    values = {}
+    for name in names:
+        try:
+            values[name] = _decode(content[name], f"{path}.{name}")
+        except _DamagedText:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _DamagedText(
+                f"The field {path}.{name} of the text of a monitor is damaged ({error}). Write it "
+                "again by GapMonitor.to_json."
+            ) from error
+    return values
+
+
+def _decode(value, path):
+    """The value that `_encode` wrote; `path` names it in errors."""
+    if isinstance(value, list):
+        return [_decode(one, path) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kind, content = value["type"], value["value"]
+    if kind == "array":
+        return np.array(_decode(content, path), dtype=value["dtype"]).reshape(value["shape"])
+    if kind in _SCALARS:
+        return _SCALARS[kind](content)
+    if kind == "tuple":
+        return tuple(_decode(content, path))
+    if kind == "dict":
+        return {_decode(key, path): _decode(one, path) for key, one in content}
+    if kind in _CLASSES:
+        restored = _CLASSES[kind].__new__(_CLASSES[kind])
+        vars(restored).update(_decode_fields(content, _field_names(_CLASSES[kind]), path))
+        return restored
+    if kind not in constraints.__all__ or not inspect.isclass(getattr(constraints, kind)):
+        raise ValueError(f"text must name classes of skfair.constraints; got {kind!r}")
+    constraint = getattr(constraints, kind)
+    return constraint(**_decode_fields(content, constraint._get_param_names(), path))
+
+
+# Monitor of a gap over time, valid at every look.
 
 
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")

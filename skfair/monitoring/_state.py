@@ -1,18 +1,538 @@
-"""State of a monitor: how a batch changes it, and what it says of the tolerance."""
+"""State of a monitor: the evidence of the batches so far, and what it says of the tolerance."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from skfair.monitoring._batches import attribute_codes, evaluate_cohort, to_target
-from skfair.monitoring._comparison import Comparison
-from skfair.monitoring._evidence import change_evidence, gap_limits, log_evidence_against
-from skfair.monitoring._outstanding import Outstanding
-from skfair.monitoring._times import to_point
-from skfair.utils._messages import join_names, warn
+from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
+from skfair.inference import constrained_rate
+from skfair.monitoring._batches import (
+    MIN_BLOCK,
+    Outstanding,
+    attribute_codes,
+    check_names,
+    draw_blocks,
+    evaluate_cohort,
+    generator_of,
+    sort_samples,
+    tabulate,
+    to_point,
+    to_target,
+)
+from skfair.utils._checks import join_names, warn
+
+# Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
+#
+# All functions broadcast over leading axes. The last axis of `x` (sums), `n` (counts) and `q`
+# (predicted means) are the groups; values of samples are in [0, 1].
+
+
+_EDGE = 1e-12
+"""Distance of projected means from 0 and 1."""
+
+_MAX_STEPS = 50
+"""Newton steps of a projection; about five are enough."""
+
+_SMALL_STEP = 1e-9
+"""Length of the last step."""
+
+_SHRINKAGE = 20.0
+"""Samples of the hypothesis that are added to each group in predictions."""
+
+
+def plug_in(x, n, level=0.0):
+    """Predicted means from past sums and counts, never 0 or 1.
+
+    Krichevsky and Trofimov's (x + 1/2) / (n + 1), with some samples more whose mean is at most half
+    the level from that of all groups, so that few samples of a group do not look like a larger gap.
+    """
+    overall = (x.sum(axis=-1, keepdims=True) + 0.5) / (n.sum(axis=-1, keepdims=True) + 1.0)
+    half = np.asarray(level, dtype=np.float64)[..., np.newaxis] / 2.0
+    nearest = np.clip((x + 0.5) / (n + 1.0), overall - half, overall + half)
+    return (x + 0.5 + _SHRINKAGE * nearest) / (n + 1.0 + _SHRINKAGE)
+
+
+def log_ratio(x, n, q, p):
+    """Logarithm of the likelihood ratio of means q and p, sample by group: the bet's return.
+
+    For values between 0 and 1, q^y (1 - q)^(1 - y) / (p^y (1 - p)^(1 - y)) is convex in y, so its
+    expectation at mean m is at most that of a rate m, m q / p + (1 - m) (1 - q) / (1 - p).
+    """
+    return x * np.log(q / p) + (n - x) * np.log((1.0 - q) / (1.0 - p))
+
+
+class Differences:
+    """Hypotheses on the differences of the means of groups, which are compared in pairs."""
+
+    is_paired = True
+
+    def gap(self, means):
+        """Largest difference of these means, 0 of fewer than two."""
+        return float(np.ptp(means)) if len(means) else 0.0
+
+    def project_gap(self, q, n, level):
+        """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
+
+        The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
+        """
+        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
+        q, n, level = np.broadcast_arrays(q, n, level)
+        present = n > 0
+        low = np.min(q, axis=-1, initial=1.0, where=present)
+        high = np.max(q, axis=-1, initial=0.0, where=present) - level[..., 0]
+        projected = np.array(q)
+        active = high > low
+        if not active.any():
+            return projected
+        q, n, level = q[active], n[active], level[active]
+        low, high = low[active, np.newaxis], high[active, np.newaxis]
+        c = (low + high) / 2.0
+        for _ in range(_MAX_STEPS):
+            # Newton step on the derivative, to the middle if it leaves the bracket.
+            p = np.minimum(np.maximum(q, c), c + level)
+            scale = p * (1.0 - p)
+            slope = (n * (p - q) / scale).sum(axis=-1, keepdims=True)
+            curvature = n * (p * p - 2.0 * p * q + q) / (scale * scale)
+            curvature = np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
+            step = slope / np.where(curvature > 0, curvature, 1.0)
+            low, high = np.where(slope > 0, low, c), np.where(slope > 0, c, high)
+            last, c = c, c - step
+            c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
+            if np.abs(c - last).max() < _SMALL_STEP:
+                break
+        projected[active] = np.minimum(np.maximum(q, c), c + level)
+        return projected
+
+    def log_e_contrasts(self, x, n, q, levels, is_open):
+        """Evidence of a batch against p_i - p_j >= level, (..., n_groups, n_groups, n_levels).
+
+        Only contrasts and levels of the mask `is_open`, of this shape, bet.
+        """
+        first, second = (..., slice(None), np.newaxis, np.newaxis), (..., np.newaxis, slice(None))
+        second = (*second, np.newaxis)
+        # No bet where the prediction is within the hypothesis, or the batch has no such sample.
+        is_bet = is_open & (q[first] - q[second] < levels) & (n[first] + n[second] > 0)
+        *streams, i, j, level = np.nonzero(is_bet)
+        first, second, eps = (*streams, i), (*streams, j), levels[level]
+        columns = np.broadcast_arrays(x, n, q)
+        (x1, n1, q1), (x2, n2, q2) = ([one[group] for one in columns] for group in (first, second))
+        p2 = constrained_rate(q1 * n1, n1, q2 * n2, n2, eps)
+        p1, p2 = (np.clip(p, _EDGE, 1.0 - _EDGE) for p in (p2 + eps, p2))
+        log_e = np.zeros(is_bet.shape)
+        log_e[is_bet] = log_ratio(x1, n1, q1, p1) + log_ratio(x2, n2, q2, p2)
+        return log_e
+
+
+class UpperBounds:
+    """Hypotheses on the mean of each group by itself, which a level bounds from above."""
+
+    is_paired = False
+
+    def gap(self, means):
+        """The largest of these means, 0 without any."""
+        return float(np.max(means, initial=0.0))
+
+    def project_gap(self, q, n, level):
+        """Means nearest to q that are at most the level."""
+        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
+        return np.clip(np.minimum(q, level), _EDGE, 1.0 - _EDGE)
+
+    def log_e_contrasts(self, x, n, q, levels, is_open):
+        """Evidence of a batch against p_i >= level, (..., n_groups, 1, n_levels)."""
+        x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
+        log_e = log_ratio(x, n, q, np.clip(np.maximum(q, levels), _EDGE, 1.0 - _EDGE))
+        return np.where(is_open, log_e, 0.0)
+
+
+def log_e_gap(hypothesis, x, n, q, level, fraction):
+    """Evidence of a batch against the hypothesis that the gap is at most the level.
+
+    A `fraction` below 1 bets more carefully: on means between the projection and the prediction.
+    """
+    p = hypothesis.project_gap(q, n, level)
+    return log_ratio(x, n, p + fraction * (q - p), p).sum(axis=-1)
+
+
+# E-processes and e-detectors: what the batches so far say for and against a tolerance.
+
+
+WINDOWS = np.array([200.0, 1000.0, 5000.0])
+"""Samples of a group after which the weight of past samples has fallen to 1 / e."""
+
+_ENOUGH = np.log(1e12)
+"""Evidence after which a certificate needs no further bets."""
+
+_START_WEIGHT = 0.75
+"""Weight of the e-process from the start; the mixtures over all starts have the rest."""
+
+_FRACTION = 0.75
+"""How far toward the predicted means a detector bets."""
+
+
+class CellEvidence:
+    """Counts of disjoint groups in one cell, and for each contrast an e-process on the levels.
+
+    `levels` of the gap ascend, and `tolerance` is a position among them. Arrays may have leading
+    axes of shape `streams`: one entry per stream that is monitored at once.
+    """
+
+    hypothesis: Differences | UpperBounds
+    levels: np.ndarray
+    tolerance: int
+    counts: np.ndarray
+    windows: np.ndarray
+    log_e: np.ndarray
+    log_max: np.ndarray
+
+    def __init__(self, hypothesis, levels, tolerance, streams=()):
+        self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
+        self.counts = np.zeros((2, *streams, 0))
+        self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
+        self.log_e = np.zeros((*streams, 0, 0 if hypothesis.is_paired else 1, len(levels)))
+        self.log_max = self.log_e.copy()
+
+    def add_groups(self, n_groups):
+        """Let groups join, of which nothing is known."""
+        axes = (-3, -2) if self.hypothesis.is_paired else (-3,)
+        self.counts, self.windows = (
+            _pad(one, [-1], n_groups) for one in (self.counts, self.windows)
+        )
+        self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
+
+    def update(self, n, x):
+        """Bet on a batch by predictions from the past, and count it.
+
+        `n` and `x`, (*streams, n_groups), are the samples of each group and sums of their values in
+        [0, 1]. Returns logarithms of e-values of the batch: against "the gap is at most the level",
+        (*streams, n_levels), and by recent means against the tolerance, (*streams, n_windows).
+        """
+        # Certificates: every contrast bets against a difference of at least each level.
+        q = plug_in(self.counts[1], self.counts[0])
+        is_open = self.log_max < _ENOUGH
+        self.log_e = self.log_e + self.hypothesis.log_e_contrasts(x, n, q, self.levels, is_open)
+        self.log_max = np.maximum(self.log_max, self.log_e)
+        # Alarms: one bet of all groups against a gap of at most the level, by all past samples
+        # for each level, and by recent ones for the tolerance.
+        row, n_levels = (..., np.newaxis, slice(None)), len(self.levels)
+        level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
+        past = np.repeat(self.counts[row], n_levels, axis=-2)
+        q = plug_in(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
+        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _FRACTION)[:, np.newaxis]
+        log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
+        self._count(n, x)
+        return log_e[..., :n_levels], log_e[..., n_levels:]
+
+    def restart(self):
+        """Forget counts and certificates; recent means remain predictions of the detectors."""
+        self.counts = np.zeros_like(self.counts)
+        self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
+
+    def _count(self, n, x):
+        """Add a batch to the counts, and to exponential windows that do not know its order."""
+        batch = np.stack((n, x))
+        self.counts = self.counts + batch
+        n = n[..., np.newaxis, :]
+        width = WINDOWS[:, np.newaxis]
+        weight = -width * np.expm1(-n / width) / np.maximum(n, 1.0)
+        self.windows = self.windows * np.exp(-n / width) + batch[..., np.newaxis, :] * weight
+
+    def log_certificates(self, compared):
+        """Smallest of the contrasts' largest evidence against each level, (*streams, n_levels).
+
+        `compared` is a mask of groups; inf if there is no contrast between them.
+        """
+        mask = compared[..., np.newaxis]
+        if self.hypothesis.is_paired:
+            mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
+        mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
+        return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
+
+
+def _pad(array, axes, n):
+    """An array with n entries 0 more at the end of some axes."""
+    widths = np.zeros((array.ndim, 2), dtype=int)
+    widths[list(axes), 1] = n
+    return np.pad(array, widths)
+
+
+class GapEvidence:
+    """Evidence that a gap exceeds its levels: from the start, and since any later batch.
+
+    For e-values e_t of batches, the e-process is their product E. A detector mixes starts:
+    A_t = e_t (A_{t-1} + w_t) with w_t = 1 / (t (t + 1)), an e-process together with the weight
+    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + b_t), where b_t is 1
+    if there is a bet and else 0: R_t less the number of batches is a supermartingale.
+
+    `n_levels` are levels of the e-process, `tolerance` is a position among them, and `streams` the
+    shape of leading axes.
+    """
+
+    n_starts: int
+    n_bets: int
+    tolerance: int
+    log_start: np.ndarray
+    log_e: np.ndarray
+    log_max: np.ndarray
+    log_mixture: np.ndarray
+    log_change: np.ndarray
+    log_best: np.ndarray
+    starts: np.ndarray
+
+    def __init__(self, n_levels, tolerance, streams=()):
+        shape = (*streams, len(WINDOWS))
+        self.n_starts, self.n_bets, self.tolerance = 0, 0, tolerance
+        self.log_start = np.zeros((*streams, 1))  # log E at the tolerance, which never restarts
+        self.log_e = np.zeros((*streams, n_levels))
+        self.log_max = np.zeros((*streams, n_levels))
+        self.log_mixture = np.full(shape, -np.inf)  # log A
+        self.log_change = np.full(shape, -np.inf)  # log R
+        self.log_best = np.zeros(shape)  # of the best start, a CUSUM
+        self.starts = np.zeros(shape, dtype=np.int64)  # bets before the best start
+
+    def update(self, log_e, log_e_windows, is_start=True):
+        """Multiply by the e-values of a bet, as `CellEvidence.update` returns them.
+
+        An excess may have begun with it if `is_start`: with the first bet of each batch, so that
+        run lengths count batches.
+        """
+        self.log_e = self.log_e + log_e
+        self.log_max = np.maximum(self.log_max, self.log_e)
+        self.log_start = self.log_start + log_e[..., self.tolerance, np.newaxis]
+        if is_start:
+            self.n_starts = t = self.n_starts + 1
+            self.log_mixture = np.logaddexp(self.log_mixture, -np.log(t * (t + 1.0)))
+            # A start without a bet equals the next one; counted, it would add up to an alarm
+            # without evidence.
+            log_start = np.where(log_e_windows != 0.0, 0.0, -np.inf)
+            self.log_change = np.logaddexp(self.log_change, log_start)
+        self.log_mixture = self.log_mixture + log_e_windows
+        self.log_change = self.log_change + log_e_windows
+        # The best start so far goes on, unless the bet before had used up its evidence.
+        restarts = self.log_best <= 0.0
+        self.starts = np.where(restarts, self.n_bets, self.starts)
+        self.log_best = np.where(restarts, 0.0, self.log_best) + log_e_windows
+        self.n_bets += 1
+
+    def restart(self):
+        """Forget the levels and the detector of R; what never restarts is `log_start` and A."""
+        self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
+        self.log_change = np.full_like(self.log_change, -np.inf)
+        self.log_best = np.zeros_like(self.log_best)
+
+    @property
+    def log_mixture_value(self):
+        """Logarithm of A_t + 1 / (t + 1), an e-process."""
+        return np.logaddexp(self.log_mixture, -np.log(self.n_starts + 1.0))
+
+
+def log_mean(logs):
+    """Logarithm of the mean over the last axis of numbers with these logarithms."""
+    largest = logs.max(axis=-1, keepdims=True)
+    return (largest + np.log(np.exp(logs - largest).mean(axis=-1, keepdims=True)))[..., 0]
+
+
+def log_evidence_against(gaps):
+    """Logarithm of an e-process against "no gap was ever above the tolerance".
+
+    It is a weighted mean of the e-process from the start and of the mixtures over starts.
+    Attributes share samples; a mean of their e-processes is valid under any dependence.
+    """
+    log_start, log_mixture = (
+        log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
+        for name in ("log_start", "log_mixture_value")
+    )
+    logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
+    return np.logaddexp(*logs)
+
+
+def change_evidence(gaps):
+    """Shiryaev and Roberts' statistic R of a gap above the tolerance since some batch."""
+    logs = np.concatenate([np.logaddexp(one.log_change, 0.0) for one in gaps], axis=-1)
+    return np.expm1(np.minimum(log_mean(logs), 700.0))
+
+
+def gap_limits(levels, log_for, log_against, threshold):
+    """Limits of the gap, (*streams): the levels that are not rejected are a confidence set.
+
+    `log_for` is evidence that the gap is below each level, and `log_against` that it is above,
+    (*streams, n_levels), as its largest values so far.
+    """
+    always = np.ones((*log_for.shape[:-1], 1), dtype=bool)
+    is_open = np.concatenate((always, log_for < threshold), axis=-1)
+    n_above = is_open[..., ::-1].argmax(axis=-1)
+    is_open = np.concatenate((log_against < threshold, always), axis=-1)
+    n_below = is_open.argmax(axis=-1)
+    return np.append(0.0, levels)[n_below], np.append(levels, 1.0)[len(levels) - n_above]
+
+
+# The groups of one attribute: their totals, their evidence, and what it says of the gap.
+
+
+class Comparison:
+    """Groups of one attribute (or of combinations of attributes), compared within cells.
+
+    Groups with fewer samples so far than `min_group_size` do not enter bets. Arrays are replaced,
+    never written in place, so that a copy shares them.
+
+    Attributes
+    ----------
+    name : str
+        Name of the attribute.
+    groups : list
+        Names of the groups in the order in which they joined.
+    totals : dict of str to ndarray of shape (3, n_groups)
+        Samples, weight and weighted sum of values of each group in each cell, since a restart.
+    blocks : dict of str to ndarray of shape (2, n_groups)
+        Samples and sums of values that wait for others, until a block is large enough for a bet.
+    cells : dict of str to CellEvidence
+        Evidence of each cell.
+    gap : GapEvidence
+        Evidence of all cells together, which hold different samples.
+    times : list
+        Times of the decisions that were bet on, one per bet.
+    last_batch : int
+        Number of the batch of the last bet.
+    """
+
+    name: str
+    hypothesis: Differences | UpperBounds
+    levels: np.ndarray
+    tolerance: int
+    min_group_size: int | str | None
+    groups: list
+    totals: dict
+    blocks: dict
+    cells: dict
+    gap: GapEvidence
+    times: list
+    last_batch: int
+
+    def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
+        self.name, self.hypothesis, self.levels = name, hypothesis, levels
+        self.tolerance, self.min_group_size = tolerance, min_group_size
+        self.groups, self.times, self.totals, self.blocks, self.cells = [], [], {}, {}, {}
+        self.gap, self.last_batch = GapEvidence(len(levels), tolerance), 0
+
+    def copy(self):
+        """A comparison of equal state, which may change while this one stays as it is."""
+        other = copy(self)
+        other.totals, other.blocks, other.times = (
+            dict(self.totals),
+            dict(self.blocks),
+            [*self.times],
+        )
+        other.cells = {name: copy(cell) for name, cell in self.cells.items()}
+        other.gap = copy(self.gap)
+        return other
+
+    def with_groups(self, names):
+        """Let groups join that have not occurred before; raise if labels are of other types."""
+        check_names(self.groups, names)
+        joined = [name for name in names if name not in self.groups]
+        if not joined:
+            return self
+        other = self.copy()
+        other.groups = self.groups + joined
+        for cell in other.cells:
+            other._widen(cell)
+        return other
+
+    def count(self, batch, time, codes, names, cells, values, weights):
+        """Count samples of known groups, bet on them, and return tables of what was counted.
+
+        `batch` is the number of the batch, `time` that of the decisions. `codes` are positions in
+        `names`, `cells` masks of the samples by name, values and weights are between 0 and 1. A
+        table holds samples, weight and weighted sum of values of each group, (3, n_groups).
+        """
+        position = {name: code for code, name in enumerate(self.groups)}
+        codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
+        n_groups, tables, columns = len(self.groups), {}, {}
+        for cell, mask in cells.items():
+            if cell not in self.cells:
+                self._add_cell(cell)
+            columns[cell] = sort_samples(codes[mask], values[mask], weights[mask])
+            tables[cell] = tabulate(*columns[cell], n_groups)
+            self.totals[cell] = self.totals[cell] + tables[cell]
+        # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
+        # out, and if samples wait until there are enough for a bet.
+        is_large, has_bet = self.is_large(), False
+        log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
+        for cell in sorted(cells):
+            evidence = self.cells[cell]
+            rng = generator_of(batch, time, self.name, cell, *columns[cell])
+            n_known = int(evidence.counts[0].sum())
+            for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
+                self.blocks[cell] = self.blocks[cell] + block
+                if self.blocks[cell][0].sum() >= MIN_BLOCK:
+                    increments = evidence.update(*self.blocks[cell] * is_large)
+                    log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
+                    self.blocks[cell], has_bet = np.zeros_like(self.blocks[cell]), True
+        if has_bet:
+            self.gap.update(log_e, log_e_windows, is_start=batch > self.last_batch)
+            self.times.append(time)
+            self.last_batch = batch
+        return tables
+
+    def restart(self):
+        """Forget totals, certificates and the detector after an alarm."""
+        for cell in self.cells:
+            self.cells[cell].restart()
+            self.totals[cell] = np.zeros_like(self.totals[cell])
+            self.blocks[cell] = np.zeros_like(self.blocks[cell])
+        self.gap.restart()
+
+    def _add_cell(self, cell):
+        """Let a cell join that has not occurred before."""
+        self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
+        self.totals[cell], self.blocks[cell] = np.zeros((3, 0)), np.zeros((2, 0))
+        self._widen(cell)
+
+    def _widen(self, cell):
+        """Let the groups that have joined join the tables of a cell."""
+        n_new = len(self.groups) - self.totals[cell].shape[1]
+        self.cells[cell].add_groups(n_new)
+        for tables in (self.totals, self.blocks):
+            tables[cell] = np.pad(tables[cell], ((0, 0), (0, n_new)))
+
+    def is_large(self):
+        """Whether each group has enough samples so far to be compared."""
+        counts = sum((total[0] for total in self.totals.values()), np.zeros(len(self.groups)))
+        if self.min_group_size == "auto":
+            return counts >= min(AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE * counts.sum())
+        return counts >= (self.min_group_size or 1)
+
+    def compared_groups(self, cell):
+        """Whether each group is compared within a cell."""
+        return self.is_large() & (self.totals[cell][1] > 0)
+
+    def estimate(self):
+        """The largest gap of a cell in all samples so far, between 0 and 1."""
+        gaps = [0.0]
+        for cell, (_, weight, weighted_sum) in self.totals.items():
+            compared = self.compared_groups(cell)
+            gaps.append(self.hypothesis.gap(weighted_sum[compared] / weight[compared]))
+        return max(gaps)
+
+    def log_certificates(self):
+        """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
+        logs = [
+            one.log_certificates(self.compared_groups(cell)) for cell, one in self.cells.items()
+        ]
+        return np.min([np.full(len(self.levels), np.inf), *logs], axis=0)
+
+    def start_of_excess(self):
+        """Time of the decisions since which the tolerance is most likely exceeded."""
+        # The first bet that paid was prompted by the one before it.
+        best = self.gap.starts[self.gap.log_best.argmax()]
+        return self.times[max(best - 1, 0)]
+
+
+# State of a monitor: how a batch changes it, and what it says of the tolerance.
+
 
 _LARGEST_LOG = 700.0
 """Logarithm of the largest e-value that is reported."""

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from skfair.partitions._partitions import BLOCK, blocks
-from skfair.utils._messages import join_names
+from skfair.utils._checks import join_names
 
 PARQUET = (".parquet", ".pq")
 """How names of Parquet files end."""

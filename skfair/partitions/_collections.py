@@ -1,20 +1,134 @@
-"""From collections of Dask, or of files, to partitions with the rows of all of them."""
+"""From collections of Dask, or of files, to partitions, and lazy predictions for them."""
 
 import zlib
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 
 import numpy as np
+from scipy import sparse
 
-from skfair.partitions._alignment import (
-    arrange_columns,
-    check_dense,
-    check_partition_alignment,
-    expected_columns,
-)
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, active_client, check_workers, gather
 from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
-from skfair.utils._messages import join_names, warn
+from skfair.utils._api import Decorated
+from skfair.utils._checks import join_names, warn
+
+# Checks of columns side by side: the same rows, in the same order, with the expected names.
+
+
+def check_alignment(**named):
+    """Refuse inputs whose pandas indexes differ: their rows would be other samples.
+
+    Inputs without a pandas index count as being in order. Partitions of Dask are compared one by
+    one when they are read. A name in place of a column is refused.
+    """
+    for name, value in named.items():
+        if isinstance(value, str):
+            raise ValueError(
+                f"{name} must hold one value per sample, but it is the string {value!r}. If this "
+                f"is a column of X, pass the column, as in {name}=X[{value!r}]. Leave it out of X, "
+                f"as in X.drop(columns={value!r}), unless decisions may depend on it."
+            )
+    mismatch = _find_misaligned(named)
+    if mismatch is not None:
+        (reference, name), statement = mismatch
+        raise ValueError(
+            f"{statement} Align them, as in {name}.loc[{reference}.index], or pass "
+            f"{name}.to_numpy() if the rows already are in the same order."
+        )
+
+
+def check_partition_alignment(number, named):
+    """Refuse columns of a partition whose pandas indexes differ."""
+    mismatch = _find_misaligned(named)
+    if mismatch is not None:
+        (reference, name), statement = mismatch
+        raise ValueError(
+            f"Partition {number}: {statement} Take both from one dataframe, or pass "
+            f"{name}.to_dask_array() and {reference}.to_dask_array() if the rows already are in "
+            "the same order."
+        )
+
+
+def _find_misaligned(named):
+    """Names of two inputs whose pandas indexes differ, and a sentence about them; or None."""
+    indexed = {
+        name: value.index
+        for name, value in named.items()
+        if hasattr(value, "iloc") and not hasattr(value, "__dask_graph__")
+    }
+    if len(indexed) < 2:
+        return None
+    (reference, index), *others = indexed.items()
+    for name, other in others:
+        if not index.equals(other):
+            return (reference, name), (
+                f"{reference} and {name} must have the same pandas index, but the index of "
+                f"{reference} starts {index[:3].tolist()} (length {len(index)}) and that of {name} "
+                f"{other[:3].tolist()} (length {len(other)})."
+            )
+    return None
+
+
+def expected_columns(rows, name):
+    """What each partition of a collection must have: names of columns, or the shape of a row."""
+    if hasattr(rows, "map_partitions") and rows.ndim == 2:
+        return list(rows.columns)
+    shape = tuple(rows.shape[1:])
+    if np.isnan(shape).any():
+        raise ValueError(
+            f"{name} must have a known number of columns, but its shape is {rows.shape}. Call "
+            f"{name}.compute_chunk_sizes() first."
+        )
+    return shape
+
+
+def arrange_columns(number, name, chunk, expected):
+    """Rows of a partition with columns in the expected order; raises if they are others.
+
+    A dataframe of Dask does not check that each partition has the columns that it declares.
+    """
+    if isinstance(expected, list):
+        names = list(getattr(chunk, "columns", ()))
+        if names == expected:
+            return chunk
+        if sorted(map(repr, names)) == sorted(map(repr, expected)) and chunk.columns.is_unique:
+            return chunk[expected]
+        raise ValueError(
+            f"Partition {number}: the columns of {name} must be "
+            f"{join_names(map(repr, expected), 20)}, as the dataframe declares, but "
+            f"{_describe_difference(names, expected)}. Correct the function or the file that makes "
+            "this partition."
+        )
+    if np.shape(chunk)[1:] != expected:
+        raise ValueError(
+            f"Partition {number}: each row of {name} must have shape {expected}, as the collection "
+            f"declares, but rows of this partition have shape {np.shape(chunk)[1:]}. Correct the "
+            "function or the file that makes this partition."
+        )
+    return chunk
+
+
+def check_dense(number, name, chunk):
+    """Refuse sparse chunks: sums over partitions are those of dense columns."""
+    if sparse.issparse(chunk):
+        raise TypeError(
+            f"Partition {number}: {name} must be dense, but it is a {type(chunk).__name__}. "
+            f"Convert it, as in {name}.map_blocks(lambda chunk: chunk.toarray(), dtype=float), or "
+            "fit a subsample in memory."
+        )
+
+
+def _describe_difference(names, expected):
+    """Which columns are missing, and which are not expected."""
+    missing = [repr(name) for name in expected if name not in names]
+    added = [repr(name) for name in names if name not in expected]
+    facts = [f"{join_names(missing, 20)} is missing"] if missing else []
+    facts += [f"it also has {join_names(added, 20)}"] if added else []
+    return " and ".join(facts) or f"it has {join_names(map(repr, names), 20)}"
+
+
+# From collections of Dask, or of files, to partitions with the rows of all of them.
 
 
 def is_lazy(rows):
@@ -322,3 +436,113 @@ def _bundle(*partitions):
     bundle = pd.Series([None], dtype=object)
     bundle.iloc[0] = partitions  # a list would be taken for several rows
     return bundle
+
+
+# Lazy predictions: methods that work row by row, for arrays and dataframes of Dask.
+
+
+def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
+    """Let a method that answers row by row give lazy answers about lazy samples.
+
+    Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
+    of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same
+    index. About all others it answers at once.
+
+    Parameters
+    ----------
+    empty : callable
+        estimator -> what the method answers about no rows: an array of 0 rows.
+
+    Returns
+    -------
+    decorator : callable
+        For methods of X and, by keyword, of other arrays with the same rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.partitions import row_by_row
+    >>> class Halves:
+    ...     @row_by_row(lambda self: np.empty(0))
+    ...     def predict(self, X):
+    ...         return X[:, 0] / 2
+    >>> Halves().predict(np.ones((3, 2)))
+    array([0.5, 0.5, 0.5])
+    """
+
+    def decorate(method):
+        @wraps(method)
+        def answer(self, X, **others):
+            if not is_lazy(X):
+                return method(self, X, **others)
+            # Compute chunk by chunk: the method is called again, with chunks that are in memory.
+            others = {name: rows for name, rows in others.items() if rows is not None}
+            return _chunk_by_chunk(getattr(self, method.__name__), X, others, empty(self))
+
+        return answer
+
+    return decorate
+
+
+def _call_on_chunk(method, expected, empty, number, *chunks):
+    """What a method answers about a chunk of each collection, after they are checked."""
+    arranged = {
+        name: arrange_columns(number, name, chunk, columns)
+        for (name, columns), chunk in zip(expected.items(), chunks, strict=True)
+    }
+    check_partition_alignment(number, arranged)
+    X = arranged.pop("X")
+    return method(X, **arranged) if X.shape[0] else empty
+
+
+def _chunk_by_chunk(method, X, others, empty):
+    """A method of chunks of X and of other collections with the same rows, as one of Dask."""
+    is_frame = hasattr(X, "map_partitions")
+    for name, rows in others.items():
+        if not is_lazy(rows) or hasattr(rows, "map_partitions") != is_frame:
+            kinds = [f"{type(one).__module__}.{type(one).__name__}" for one in (X, rows)]
+            raise TypeError(
+                f"X is lazy, and {name} must be of its kind: both arrays of Dask with the same "
+                "chunks of rows, or both from one dataframe of Dask, so that a chunk holds the "
+                f"same samples; but X is a {kinds[0]} and {name} a {kinds[1]}."
+            )
+    columns = {"X": X, **others}
+    expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
+    answer = partial(_call_on_chunk, method, expected, empty)
+    if is_frame:
+        return X.map_partitions(
+            partial(_answer_as_frame, answer),
+            *others.values(),
+            meta=_as_frame(empty, None),
+            align_dataframes=False,
+        )
+    inner = range(1, X.ndim)
+    X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut
+    # Arrays of fewer dimensions would be matched by their last ones.
+    wide = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
+    # Answers have one axis, or a second one of a known length.
+    shape = {"drop_axis": [*inner]}
+    if empty.ndim > 1:
+        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
+    n_axes = [rows.ndim for rows in columns.values()]
+    return X.map_blocks(partial(_answer_as_array, answer, n_axes), *wide, meta=empty, **shape)
+
+
+def _answer_as_array(answer, n_axes, *chunks, block_id=None):
+    number = "?" if block_id is None else block_id[0]
+    # Undo the reshape to the dimensions of X.
+    chunks = [
+        chunk if chunk.ndim == n_axis else chunk.reshape(chunk.shape[:n_axis])
+        for chunk, n_axis in zip(chunks, n_axes, strict=True)
+    ]
+    return answer(number, *chunks)
+
+
+def _answer_as_frame(answer, *chunks, partition_info=None):
+    return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
+
+
+def _as_frame(answers, index):
+    import pandas as pd
+
+    return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

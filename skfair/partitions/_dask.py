@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from skfair.partitions._partitions import FAN_IN, sum_all
-from skfair.utils._messages import join_names, warn
-from skfair.utils._threads import single_threaded_blas
+from skfair.utils._checks import join_names, warn
+from skfair.utils._fit import single_threaded_blas
 
 CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
 WARN_AFTER = 30.0  # seconds in which hardly any could

@@ -5,8 +5,7 @@ Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`
 hatches in grey. matplotlib is imported when something is drawn.
 """
 
-from skfair.plotting._clusters import ClusterCompositionDisplay
-from skfair.plotting._fronts import ParetoFrontDisplay, TradeoffDisplay
+from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
 from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay, GroupScoreDisplay
 from skfair.plotting._progress import ConvergenceDisplay, GapMonitorDisplay
 

@@ -12,19 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import is_in_intervals
 from skfair.metrics import PREDICTIONS, check_scored, group_report
-from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import (
+from skfair.plotting._display import (
     COLORS,
     INK,
     Display,
     cycle,
+    display_docs,
     strip_frame,
     style,
     to_text,
     write_legend,
 )
-from skfair.utils._balance import count_table
-from skfair.utils._types import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._arrays import count_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import (
+from skfair.plotting._display import (
     COLORS,
     INK,
     Display,
+    display_docs,
     import_pyplot,
     strip_frame,
     style,

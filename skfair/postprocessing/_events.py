@@ -1,15 +1,45 @@
-r"""The events whose probabilities a constrained decision depends on, besides that of success.
+"""Events that fair decisions depend on, their probabilities, and the final linear model."""
 
-The best decisions under constraints on rates of groups threshold P(y = 1 | x) at a value shifted by
-a combination of the probabilities of the constraints' events given x: of a group, or of a group
-within a class. A linear model of the log-odds and of these probabilities contains them all.
-"""
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
 
+from skfair.constraints import ConstraintSystem, bind_all
+from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
+from skfair.groups import check_alignment
 from skfair.losses import LogisticLoss
-from skfair.surrogates import Step
-from skfair.utils._messages import join_names
+from skfair.models import ArgmaxModel, LinearModel
+from skfair.partitions import is_partitioned
+from skfair.postprocessing._oof import final_step_features, predict_probabilities
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import SQP
+from skfair.surrogates import Sigmoid, Step
+from skfair.training import check_training, warn_of_group_in_features
+from skfair.utils._checks import join_names
+from skfair.utils._sklearn import safe_indexing
+
+# The events whose probabilities a constrained decision depends on, besides that of success.
+#
+# The best decisions under constraints on rates of groups threshold P(y = 1 | x) at a value shifted
+# by a combination of the probabilities of the constraints' events given x: of a group, or of a
+# group within a class. A linear model of the log-odds and of these probabilities contains them all.
+
 
 _CERTAIN = 10.0
 """Score far beyond the threshold of a decision."""
@@ -187,3 +217,367 @@ def check_several_classes(problems, constraints, confidence):
             f"{len(problems)} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
+
+
+# Probabilities of events, estimated from X, and the features of the final linear model.
+
+
+_REVEALED = 0.99
+"""Share of a group's members that are recognised, from which on X is said to reveal the group."""
+
+_AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
+"""Constant and slope of a subset's probability as a function of success; (1, 0) for all others."""
+
+
+class EventModel(NamedTuple):
+    """Classifiers of the events, on features preprocessed by a fitted estimator.
+
+    ``group_models`` has a classifier of group codes within each subset, or None where groups are
+    known; ``subset_models`` one of membership in each subset, or None where that needs none.
+    """
+
+    base: Any
+    group_models: list
+    subset_models: list
+
+    @classmethod
+    def fit(cls, base, group_estimator, training, events, rows):
+        """Fit to some rows of the training data."""
+        if not events.subsets:
+            return cls(base, [], [])
+        # Groups are learned from what the classifier's last step gets: preprocessing is not
+        # repeated.
+        features = final_step_features(base, safe_indexing(training.samples.X, rows))
+        weights, codes = training.samples.weights[rows], events.codes[rows]
+        knows_groups = isinstance(group_estimator, str)
+        if knows_groups or group_estimator is None:
+            group_estimator = _small_classifier(features)
+        fit = partial(_fit_classifier, group_estimator, features, weights=weights)
+        group_models, subset_models = [], []
+        for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
+            inside = subset[rows]
+            # Group given the subset, and membership in the subset where nothing else gives it.
+            group_models.append(None if knows_groups else fit(codes, rows=np.flatnonzero(inside)))
+            subset_models.append(
+                fit(inside, rows=np.arange(len(rows))) if source == "learned" else None
+            )
+        return cls(base, group_models, subset_models)
+
+    def probabilities(self, X, n_codes, codes=None):
+        """Probability of each code within each subset, (n_samples, n_subsets, n_codes).
+
+        It is multiplied with that of a subset that is learned. ``codes`` are the known groups.
+        """
+        features = final_step_features(self.base, X)
+        n_samples = features.shape[0] if hasattr(features, "shape") else len(features)
+        probabilities = np.zeros((n_samples, len(self.group_models), n_codes))
+        pairs = zip(self.group_models, self.subset_models, strict=True)
+        for number, (group_model, subset_model) in enumerate(pairs):
+            if group_model is None:
+                probabilities[np.arange(n_samples), number, codes] = 1.0
+            else:
+                # Groups without a training sample in the subset keep probability 0.
+                columns = predict_probabilities(group_model, features)
+                probabilities[:, number, group_model.classes_] = columns
+            if subset_model is not None:
+                inside = predict_probabilities(subset_model, features) @ subset_model.classes_
+                probabilities[:, number] *= inside[:, np.newaxis]
+        return probabilities
+
+
+def _fit_classifier(estimator, features, target, *, weights, rows):
+    """A clone fitted to some rows; a constant classifier where the target is constant."""
+    target, weights = target[rows], weights[rows]
+    is_constant = len(np.unique(target)) == 1
+    classifier = DummyClassifier() if is_constant else clone(estimator)
+    # Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
+    # than all the rest.
+    has_weights = (weights != 1.0).any() and has_fit_parameter(classifier, "sample_weight")
+    params = {"sample_weight": weights} if has_weights else {}
+    return classifier.fit(safe_indexing(features, rows), target, **params)
+
+
+def _small_classifier(features):
+    """A classifier of too little capacity to overfit: few trees of few leaves."""
+    if sparse.issparse(features):
+        return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+    return HistGradientBoostingClassifier(
+        learning_rate=0.2,
+        max_iter=30,
+        max_leaf_nodes=4,
+        min_samples_leaf=50,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
+def fit_event_models(bases, group_estimator, training, events, train_rows, n_jobs=None):
+    """One `EventModel` for each of several sets of training rows, by the fitted base estimators."""
+    bases = bases if len(bases) == len(train_rows) else bases * len(train_rows)
+    return Parallel(n_jobs=n_jobs)(
+        delayed(EventModel.fit)(base, group_estimator, training, events, rows)
+        for base, rows in zip(bases, train_rows, strict=True)
+    )
+
+
+def out_of_fold_probabilities(models, events, X, folds):
+    """Probabilities of the events by the models of the folds, (n_samples, n_subsets, n_codes)."""
+    probabilities = np.zeros((len(events.codes), *events.table.shape[1:3]))
+    if not events.subsets:
+        return probabilities
+    for model, (_, test) in zip(models, folds, strict=True):
+        rows = safe_indexing(X, test)
+        probabilities[test] = model.probabilities(rows, probabilities.shape[2], events.codes[test])
+    return probabilities
+
+
+def warn_if_groups_predictable(events, probabilities):
+    """Warn if nearly all members of every compared group are recognised from X."""
+    if not events.subsets:
+        return
+    inside, codes = events.subsets[0], events.codes[events.subsets[0]]
+    # Share of each group that is recognised out of fold.
+    is_right = probabilities[inside, 0].argmax(axis=1) == codes
+    counts = np.bincount(codes, minlength=events.table.shape[2])
+    compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
+    shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
+    if len(shares) and (shares >= _REVEALED).all():
+        warn_of_group_in_features("with group_estimator='sensitive_features'")
+
+
+class EventFeatures(NamedTuple):
+    """Features of the final linear model, from log-odds and probabilities of events.
+
+    New samples get the mean of the probabilities by ``models``; the other attributes are those of
+    `ConstraintEvents`.
+    """
+
+    models: list
+    table: np.ndarray
+    sources: list
+    compares_scores: bool
+
+    def probabilities(self, X, codes):
+        """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
+        if not self.sources:
+            return None
+        n_codes = self.table.shape[2]
+        return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
+
+    def features(self, odds, probabilities):
+        """Features of each one-vs-rest problem, (n_problems, n_samples, 1 + n_features).
+
+        The first is the log-odds of the problem's positive class, in a column of ``odds``.
+        """
+        log_odds = odds.T[:, :, np.newaxis]
+        if not self.sources:
+            return log_odds
+        # P(subset, group | x) = P(group | x, subset) P(subset | x)
+        by_subset = _subset_probabilities(self.sources, expit(odds))
+        factors = by_subset, probabilities, self.table
+        features = np.einsum("ip,ipg,cpgr->cir", *factors, optimize=True)
+        # Ranks and losses depend on the size of scores: the weight of an event varies with the
+        # log-odds.
+        products = [log_odds * features] if self.compares_scores else []
+        return np.concatenate((log_odds, features, *products), axis=2)
+
+    def weights(self, coef):
+        """Coefficients of two classes by what they multiply, (4, n_subsets, n_codes).
+
+        ``coef`` are those after the log-odds. The factors of an event's probability are 1, the
+        probability of success, the log-odds, and the product of both.
+        """
+        if not self.sources:
+            return np.zeros((4, 1, 1))
+        sources = [source for _, source in self.sources]
+        constant, slope = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
+        weights = []
+        # Features are linear in the events' probabilities: collect the coefficient of each event.
+        for block in np.split(coef, 1 + self.compares_scores):
+            per_event = self.table[0] @ block
+            weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
+        return np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+
+
+def _subset_probabilities(sources, success):
+    """P(subset | x) where it follows from the probabilities of success, (n_samples, n_subsets)."""
+    known = {"positives": success, "negatives": 1.0 - success}
+    ones = np.ones_like(success)
+    return np.column_stack([known.get(source, ones)[:, problem] for problem, source in sources])
+
+
+# The final linear model: few features, under constraints that its decisions keep exactly.
+
+
+_TEMPERATURES = (1.0, 0.5, 0.25)
+"""Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
+narrow one moves those that change their decision."""
+
+_ALPHA = 1e-5
+_SOLVER = SQP()
+_RANKS_SOLVER = SQP(tol=1e-4)
+"""Rows of percentiles have breakpoints, at which no solver reaches the last digit."""
+
+_ARGMAX_SOLVER = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
+"""Leads of classes have breakpoints wherever two other classes overtake one another: a Hessian does
+not show these, and no solver ends in a point that it could certify. The exact searches follow."""
+
+
+def fit_final_model(problems, constraints, tolerance, confidence=None, callback=None):
+    """The solved problem, linearised at its solution, and the guarantee of the enforced model.
+
+    Problems are the one-vs-rest problems with their features: one score that decides by its sign,
+    or several, the largest of which decides, and each of which keeps the constraints. ``callback``
+    sees every iteration. The loss is logistic.
+    """
+    fitters = _fitters(problems, constraints, tolerance, callback)
+    # Of several temperatures the enforced model with the fewest errors is taken.
+    fitter, candidate = _select_most_accurate(fitters if len(problems) > 1 else _preselect(fitters))
+    # On the training data alone, unless a confidence level asks for a margin.
+    guarantee = Guarantee(candidate, fitter.constraint.tolerances)
+    if confidence is not None:
+        start, clusters = replace(fitter, start=candidate.parameters), problems[0].samples.clusters
+        guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
+    problem = fitter.problem
+    # At the enforced model, where the report and the multipliers are read.
+    constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
+    return replace(problem, constraint=constraint), guarantee
+
+
+def _fitters(problems, constraints, tolerance, callback):
+    """The constrained problem at each temperature of the surrogate; one where none is used."""
+    loss, model = LogisticLoss(), _make_model(problems)
+    target = np.concatenate([problem.samples.target for problem in problems])
+    weights = np.concatenate([problem.samples.weights for problem in problems])
+    fitters = []
+    for temperature in _TEMPERATURES:
+        with warnings.catch_warnings():
+            if fitters:
+                warnings.simplefilter("ignore")  # of small groups, once is enough
+            system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
+        solver = _RANKS_SOLVER if "ranks" in system.statistics else _SOLVER
+        solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
+        problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
+        fitters.append(Fitter(problem, model.initial(), solver, {"callback": callback}))
+        if "ranks" in system.statistics or "decisions" not in system.statistics:
+            break
+    return fitters
+
+
+def _preselect(fitters):
+    """The fitter of the best temperature, if an intercept alone shows which it is, or all fitters.
+
+    A search along the intercept is cheap, and leads a single row to its bound.
+    """
+    # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
+    constraint = fitters[0].constraint
+    counts_all = constraint.statistics <= {"decisions"}
+    if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
+        return fitters
+    fitter, candidate = _select_most_accurate(fitters, "sweep")
+    # Constant decisions, or a bound that is missed, say nothing about the temperature.
+    is_constant = len(candidate.decisions) == 1
+    if is_constant or not candidate.keeps_bound:
+        return fitters
+    return [replace(fitter, start=candidate.parameters)]
+
+
+def _select_most_accurate(fitters, strategy="auto"):
+    """The fitter whose enforced model has the fewest errors, and this model."""
+    enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
+    return min(enforced, key=lambda pair: pair[1].rank)
+
+
+def _make_model(problems):
+    """The linear model of one problem's score, or of the scores of several."""
+    features, weights = [problem.X for problem in problems], problems[0].samples.weights
+    if len(features) == 1:
+        return LinearModel.from_features(features[0], weights)
+    return ArgmaxModel.from_features(features, weights)
+
+
+def _bind(problems, constraints, settings):
+    """Every constraint on every problem, as a function of the scores of all problems."""
+    n_samples, n_scores = (
+        len(problems[0].samples.target),
+        len(problems) * len(problems[0].samples.target),
+    )
+    bound = bind_all(constraints, [problem.samples for problem in problems], *settings)
+    if len(problems) == 1:
+        return ConstraintSystem(tuple(bound[0]))
+    embedded = [
+        _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        for number, of_problem in enumerate(bound)
+        for constraint in of_problem
+    ]
+    return ConstraintSystem(tuple(embedded))
+
+
+def _embed(constraint, rows, n_scores):
+    """A constraint as a function of more scores, of which `rows` are its own."""
+    target = np.ones(n_scores)
+    target[rows] = constraint.target
+    return replace(
+        constraint,
+        events=constraint.events.embed(rows, n_scores),
+        target=target,
+        uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
+    )
+
+
+def log_odds_parameters(model):
+    """Parameters by which the log-odds alone decide, as they do without constraint."""
+    coef, _ = model.coefficients(np.zeros(model.n_parameters))
+    first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
+    if len(first) == 1:
+        return model.parameters(first[0], 0.0)
+    return model.parameters(first, np.zeros(len(first)))
+
+
+# Input of estimators that wrap a classifier, whose features only that classifier checks.
+
+
+def check_rows(estimator, X, y, metadata, request):
+    """Training data whose features are left out, and the positions of positive weight.
+
+    ``request`` is as in `check_training`.
+    """
+    check_alignment(X=X, y=y, **metadata)
+    # Positions stand for the rows of X.
+    positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
+    if not is_partitioned(X):
+        check_consistent_length(X, positions)
+    training = check_training(estimator, positions, y, metadata, request)
+    return training, training.X[:, 0].astype(np.intp)
+
+
+def stratify(training, rows, n_samples):
+    """Code of class and group of each sample, ascending with the class; -1 without weight."""
+    # Class first, then group: strata of one class are neighbours when they are dealt out.
+    codes, labels = (
+        group_codes(training.samples.groups),
+        np.searchsorted(training.classes, training.labels),
+    )
+    strata = np.full(n_samples, -1)
+    strata[rows] = (codes.max() + 1) * labels + codes
+    return strata
+
+
+def route_metadata(estimator, base, metadata, params):
+    """Keyword arguments for the ``fit`` of the base classifier, and for the splitter.
+
+    Without metadata routing the base gets all params, and the metadata that its ``fit`` names.
+    """
+    passed = {name: value for name, value in metadata.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        routed = process_routing(estimator, "fit", **passed, **params)
+        # Not `"splitter" in routed`, which never ends where scikit-learn routes no metadata at all.
+        return routed.estimator.fit, routed.get("splitter", {}).get("split", {})
+    accepted = {name: value for name, value in passed.items() if has_fit_parameter(base, name)}
+    return accepted | params, {}
+
+
+def feature_attributes(base):
+    """``n_features_in_`` and ``feature_names_in_`` of a fitted classifier, where it has them."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(base, name) for name in names if hasattr(base, name)}

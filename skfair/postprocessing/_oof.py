@@ -1,29 +1,309 @@
-"""Out-of-fold and out-of-bag scores.
-
-Training-set scores of a flexible classifier are overfitted, so constraints that hold for them fail
-on new data. Here every training sample is scored by a model that was not fitted to it.
-"""
+"""Out-of-fold scores: folds, scores of classifiers, calibration, signs of memorisation."""
 
 from contextlib import nullcontext
+from numbers import Integral
 
 import joblib
 import numpy as np
 from scipy import sparse
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.partitions import is_partitioned
-from skfair.postprocessing._folds import check_out_of_bag, make_folds
-from skfair.postprocessing._scores import classifier_scores, final_step, probability_scores
-from skfair.utils._features import explain_conversion
-from skfair.utils._held_out import refuse_training_data
-from skfair.utils._messages import warn
-from skfair.utils._sklearn import check_method_params, safe_indexing
+from skfair.partitions import is_partitioned, partitions_of
+from skfair.utils._checks import (
+    check_disjoint_folds,
+    explain_conversion,
+    refuse_training_data,
+    share_of_rows,
+    warn,
+)
+from skfair.utils._sklearn import (
+    Interval,
+    StrOptions,
+    check_method_params,
+    first_boosted_leaves,
+    safe_indexing,
+)
+
+# Division of samples into the folds of a cross-fit.
+
+
+CV_CONSTRAINTS = [
+    Interval(Integral, 2, None, closed="left"),
+    "cv_object",
+    StrOptions({"prefit", "oob"}),
+]
+"""Values of a parameter ``cv`` that says which models score the training samples."""
+
+
+def make_folds(cv, X, y, strata, params=None, groups=None):
+    """Training and test positions of each fold, among the samples whose stratum is not negative.
+
+    Strata are codes of class and group, ascending with the class. An int deals every stratum out
+    evenly and keeps samples of equal ``groups`` together; a splitter is passed ``params`` and
+    ``groups``.
+    """
+    is_present = strata >= 0
+    params = params or {}
+    if isinstance(cv, Integral):
+        folds = _stratified_folds(cv, y, strata, groups)
+    else:
+        params = params if groups is None else {"groups": groups} | params
+        folds = check_cv(cv, y, classifier=True).split(X, y, **params)
+
+    # Positions among all samples, or masks, become positions among those of positive weight.
+    samples, position = np.arange(len(strata)), np.cumsum(is_present) - 1
+    folds = [
+        [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]
+        for train, test in folds
+    ]
+    _check_folds(cv, folds, y[is_present])
+    return [fold for fold in folds if len(fold[1])]
+
+
+def _stratified_folds(n_folds, y, strata, groups):
+    """Training and test rows of each fold, with equal shares of the strata."""
+    import pandas as pd
+
+    present = np.flatnonzero(strata >= 0)
+    # Units that are dealt out: samples, or sets of samples that belong together.
+    if groups is None:
+        _check_class_sizes(n_folds, y[present])
+        first, codes = np.arange(len(present)), np.arange(len(present))
+    else:
+        # In the order of their first samples: ids are names too.
+        codes = pd.factorize(np.asarray(groups)[present])[0]
+        first = np.unique(codes, return_index=True)[1]
+        if len(first) < n_folds:
+            raise ValueError(
+                f"cv={n_folds} needs at least as many groups of samples that belong together, but "
+                f"there are {len(first)}; pass a smaller cv."
+            )
+    # Deal out in turn, sorted by stratum: folds differ by at most one sample of a stratum.
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[np.argsort(strata[present][first], kind="stable")] = np.arange(len(first)) % n_folds
+    fold = fold[codes]
+    return [(present[fold != k], present[fold == k]) for k in np.unique(fold)]
+
+
+def _check_class_sizes(n_folds, y):
+    """Refuse a class with a single sample, which no other fold could be trained on."""
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"cv={n_folds} fits classifiers without the samples of a fold, but there is only one "
+            f"sample of the class {classes[counts.argmin()]} (n_samples={len(y)}). Fit a "
+            'classifier on other data, and pass cv="prefit".'
+        )
+
+
+def _check_folds(cv, folds, y):
+    """Refuse folds that do not score each sample once, by a model that was not fitted to it."""
+    tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
+    if not np.array_equal(np.sort(tested), np.arange(len(y))):
+        raise ValueError(
+            "Each sample needs one out-of-fold score, but the test folds of "
+            f"cv={cv!r} are no partition of the samples. Pass an int or a splitter such as "
+            "StratifiedKFold; for a single hold-out set, fit the classifier on the other samples "
+            "and pass it as sklearn.frozen.FrozenEstimator."
+        )
+    check_disjoint_folds(folds)
+    for number, (train, _) in enumerate(folds):
+        missing = sorted(set(y.tolist()) - set(y[train].tolist()))
+        if missing:
+            raise ValueError(
+                f"Fold {number} of {len(folds)} leaves no sample of class {missing[0]!r} to fit "
+                "the classifier on. Pass an int, which keeps the shares of classes, or a splitter "
+                "that does, such as StratifiedKFold(shuffle=True)."
+            )
+
+
+def check_out_of_bag(cv, groups):
+    """Refuse out-of-bag scores of samples that belong together: trees draw single samples."""
+    if groups is not None and isinstance(cv, str) and cv == "oob":
+        raise ValueError(
+            "cv='oob' scores samples by trees that have not drawn them, but may have drawn others "
+            "of the same group; pass cv=5, whose folds divide no group, or groups=None."
+        )
+
+
+# Scores of fitted classifiers, checked, on the scale of log-odds.
+
+
+_ROUNDING = 1e-6
+"""By how much probabilities may be below 0 or above 1."""
+
+_SOFTENING = 1e-3
+"""Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
+
+_EQUAL = 2.0**-40
+"""Relative difference by which rounding separates the scores of samples with equal features."""
+
+
+def mean_scores(estimators, X):
+    """Mean of the `classifier_scores` of several classifiers, (n_samples, n_scores)."""
+    return np.mean([classifier_scores(estimator, X) for estimator in estimators], axis=0)
+
+
+def classifier_scores(estimator, X):
+    """Decision function, else log-odds of the probabilities, of each row, (n_samples, n_scores).
+
+    With two classes there is one score, positive where the second is likelier; else one per class.
+    """
+    if is_partitioned(X):
+        return np.concatenate(partitions_of(X=X).gather(_partition_scores, estimator))
+    if hasattr(estimator, "decision_function"):
+        scores = _finite_output(estimator, "decision_function", X)
+        scores = _drop_first_of_two(scores[:, np.newaxis] if scores.ndim == 1 else scores)
+        _check_columns(scores, estimator)
+        return scores
+    if hasattr(estimator, "predict_proba"):
+        return probability_scores(predict_probabilities(estimator, X))
+    raise ValueError(
+        "The classifier must have decision_function or predict_proba, but "
+        f"{type(estimator).__name__} has neither once it is fitted: labels alone cannot be "
+        "ranked. Pass a classifier that returns scores, for instance "
+        "VotingClassifier(voting='soft')."
+    )
+
+
+def _partition_scores(partition, estimator):
+    """Scores of the rows of one partition, which may have none."""
+    if len(partition["X"]):
+        return classifier_scores(estimator, partition["X"])
+    return np.empty((0, 1 if len(estimator.classes_) == 2 else len(estimator.classes_)))
+
+
+def probability_scores(probabilities):
+    """Log-odds of the columns of predict_proba, softened to be finite everywhere."""
+    # Shrink towards 1/2, then take the log-odds: finite, and in the same order.
+    softened = _SOFTENING + (1.0 - 2.0 * _SOFTENING) * _drop_first_of_two(probabilities)
+    return np.log(softened / (1.0 - softened))
+
+
+def predict_probabilities(estimator, X):
+    """Probabilities of the classes by a fitted classifier, checked, (n_samples, n_classes)."""
+    probabilities = _finite_output(estimator, "predict_proba", X)
+    name = type(estimator).__name__
+    shape = (len(probabilities), len(getattr(estimator, "classes_", (0, 1))))
+    if probabilities.shape != shape:
+        raise ValueError(
+            f"predict_proba of {name} must return one column for each of its {shape[1]} classes, "
+            f"shape {shape}, but it returned shape {probabilities.shape}. Return them in the order "
+            "of classes_, also that of the first of two."
+        )
+    # Rounding is clipped; anything farther outside is on another scale.
+    low, high = probabilities.min(initial=0.0), probabilities.max(initial=1.0)
+    if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+        raise ValueError(
+            f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
+            f"between {low:.3g} and {high:.3g}. Return scores of any other scale by "
+            "decision_function."
+        )
+    return probabilities.clip(0.0, 1.0)
+
+
+def _finite_output(estimator, method, X):
+    """What a method of a classifier returns, as finite numbers, one row per sample."""
+    name, output = f"{method} of {type(estimator).__name__}", getattr(estimator, method)(X)
+    try:
+        scores = np.asarray(output, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
+    (rows,) = indexable(X)
+    n_samples = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if scores.ndim not in (1, 2) or len(scores) != n_samples:
+        raise ValueError(
+            f"{name} must return one row for each of the {n_samples} samples, but it returned "
+            f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
+        )
+    n_bad = n_samples - int(np.isfinite(scores).all(axis=tuple(range(1, scores.ndim))).sum())
+    if n_bad:
+        raise ValueError(
+            f"{name} must return finite numbers, but {n_bad} of {n_samples} rows have nan or inf. "
+            "Check the classifier for overflow, and X for values far outside its training data."
+        )
+    return scores
+
+
+def _drop_first_of_two(columns):
+    """The column of the second of two classes, or all of more."""
+    return columns[:, 1:] if columns.shape[1] == 2 else columns
+
+
+def _check_columns(scores, estimator):
+    """Refuse scores that are not one per class, such as those of pairs of classes."""
+    n_classes, n_columns = len(getattr(estimator, "classes_", (0, 1))), scores.shape[1]
+    if n_columns != (n_classes if n_classes > 2 else 1):
+        raise ValueError(
+            f"A classifier must give one score for each of the {n_classes} classes, or just one "
+            f"for the second of two, but the decision_function of {type(estimator).__name__} has "
+            f"{n_columns} columns; pass decision_function_shape='ovr' to those that compare pairs."
+        )
+
+
+def final_step(estimator):
+    """The classifier at the end of pipelines, searches and frozen estimators."""
+    while (inner := _inner_estimator(estimator)) is not None:
+        estimator = inner
+    return estimator
+
+
+def final_step_features(estimator, X):
+    """X as the classifier at the end of a fitted pipeline, search or frozen estimator gets it."""
+    while (inner := _inner_estimator(estimator)) is not None:
+        if isinstance(estimator, Pipeline) and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = inner
+    return X
+
+
+def _inner_estimator(estimator):
+    """The estimator that a pipeline, search or frozen estimator ends in; None for all others."""
+    if isinstance(estimator, Pipeline):
+        return estimator.steps[-1][1]
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    return getattr(estimator, "best_estimator_", None)
+
+
+def unique_levels(scores):
+    """Scores that differ by more than rounding, ascending: the lowest of each set of equal ones.
+
+    The last bits of a sample's score depend on the samples that it is scored with.
+    """
+    ordered = np.unique(scores)
+    return ordered[np.diff(ordered, prepend=-np.inf) > _rounding(ordered)]
+
+
+def snap_to_levels(scores, levels):
+    """Scores, those equal to one of the `unique_levels` up to rounding replaced by it."""
+    # The nearest level is the next one above or below.
+    above = np.minimum(np.searchsorted(levels, scores), len(levels) - 1)
+    tolerance = _rounding(levels)
+    for position in (above, np.maximum(above - 1, 0)):
+        level = levels[position]
+        scores = np.where(np.abs(scores - level) <= tolerance, level, scores)
+    return scores
+
+
+def _rounding(levels):
+    """Largest difference that rounding makes between equal scores."""
+    return _EQUAL * np.abs(levels).max()
+
+
+# Out-of-fold and out-of-bag scores.
+#
+# Training-set scores of a flexible classifier are overfitted, so constraints that hold for them
+# fail on new data. Here every training sample is scored by a model that was not fitted to it.
 
 
 def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullcontext):
@@ -229,3 +509,179 @@ def _out_of_bag_probabilities(forest):
             "cv=5."
         )
     return probabilities
+
+
+# Calibrated probabilities, moved as little as the decisions require.
+
+
+_LARGEST = 1.0 - 1e-9
+"""Largest probability of one of several classes; its log-odds are finite."""
+
+_LEAD = 1e-9
+"""Minimum lead of the predicted class."""
+
+
+def calibrate(scores, training):
+    """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
+    share = training.samples.weights / training.samples.weights.sum()
+    center = share @ scores
+    spread = np.sqrt(share @ (scores - center) ** 2)
+    # Constant scores: the log-odds of the positive class's share.
+    if spread <= 1e-12 * (1.0 + abs(center)):
+        rate = share @ (training.samples.target > 0)
+        return np.array([0.0, np.log(rate / (1.0 - rate))])
+    # The penalty matters only where the scores separate the classes perfectly.
+    platt = LogisticRegression(C=1e6, max_iter=1000)
+    column = ((scores - center) / spread)[:, np.newaxis]
+    platt.fit(column, training.samples.target > 0, sample_weight=share)
+    slope = platt.coef_[0, 0] / spread
+    return np.array([slope, platt.intercept_[0] - slope * center])
+
+
+def calibrated_log_odds(scores, calibration):
+    """Log-odds of each class's score, (n_samples, n_scores); of several, probabilities sum to 1."""
+    slope, intercept = np.atleast_2d(calibration).T
+    odds = slope * scores + intercept
+    if odds.shape[1] == 1:
+        return odds
+    success = np.maximum(expit(odds), np.finfo(float).tiny)
+    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _LARGEST))
+
+
+def match_classes(probabilities, classes):
+    """The nearest probabilities, by least squares, of which the predicted class has the largest.
+
+    ``classes`` holds the position of each sample's predicted class.
+    """
+    rows = np.arange(len(probabilities))
+    matched = probabilities / probabilities.sum(axis=1, keepdims=True)
+    others = matched.copy()
+    others[rows, classes] = -np.inf
+    ranking = np.argsort(-others, axis=1)
+    # Raise the predicted class, and lower the likelier others, to the mean of them all.
+    total, level = matched[rows, classes], matched[rows, classes]
+    for count, rival in enumerate(ranking[:, :-1].T, start=1):
+        is_above = matched[rows, rival] > level
+        total = np.where(is_above, total + matched[rows, rival], total)
+        level = np.where(is_above, total / (count + 1), level)
+    matched = np.minimum(matched, level[:, np.newaxis])
+    matched[rows, classes] = level
+    # Break the tie.
+    matched *= 1.0 - _LEAD
+    matched[rows, classes] += _LEAD
+    return matched
+
+
+def match_decisions(odds, scores, slope):
+    """Calibrated probabilities, stretched on both sides of the threshold until it is at 1/2.
+
+    Scores have the given slope in the log-odds, and are positive where success is predicted.
+    """
+    if slope > 0:
+        probability, threshold = expit(odds), expit(odds - scores / slope)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = probability / (2.0 * threshold)
+            above = 1.0 - (1.0 - probability) / (2.0 * (1.0 - threshold))
+        success = np.where(scores > 0, above, below)
+    else:
+        success = expit(scores)
+    # Rounding must not move a probability to the other side.
+    half = np.nextafter(0.5, np.where(scores > 0, 1.0, 0.0))
+    return np.where(scores > 0, np.clip(success, half, 1.0), np.clip(success, 0.0, half))
+
+
+# Signs that a fitted classifier was fitted to the samples that it is about to score.
+
+
+_STORED_ROWS = ("_fit_X", "X_train_", "support_vectors_")
+"""Attributes with training samples: of nearest neighbours, Gaussian processes, support vectors."""
+
+_MIN_SAMPLES = 50
+"""Samples without a mistake that are suspicious; fewer may be easy."""
+
+_MIN_LEAVES = 3
+"""Leaves of a tree whose sizes show its training data."""
+
+_SAME_LEAVES = "every leaf of a tree has as many samples as in its training"
+
+
+def warn_of_memorized(estimator, cv, X, labels, scores):
+    """Warn if X seems to be the training data of a classifier that is fitted already.
+
+    ``scores`` are the `classifier_scores` of the samples. Not every classifier shows what it was
+    fitted to; ``X_fit`` of the estimators' ``fit`` compares samples with any training data.
+    """
+    is_fitted = isinstance(estimator, FrozenEstimator) or (isinstance(cv, str) and cv == "prefit")
+    if not is_fitted or is_partitioned(X):
+        return
+    classifier, features = final_step(estimator), final_step_features(estimator, X)
+    sign = _count_mistakes(classifier, labels, scores)
+    if not sparse.issparse(features):
+        sign = sign or _compare_stored_rows(classifier, features)
+        sign = sign or _compare_leaves(classifier, features)
+        sign = sign or _compare_boosted_leaves(classifier, features)
+    if sign:
+        warn(
+            f"X looks like the training data of the fitted {type(classifier).__name__}: {sign}. "
+            "What holds for training scores does not hold for new data. Pass samples that it was "
+            "not fitted to, or an unfitted classifier with cv=5; X_fit=, its training data, "
+            "compares them row by row."
+        )
+
+
+def _compare_stored_rows(classifier, features):
+    """A sign if most training samples that the classifier stores are among the features."""
+    for name in _STORED_ROWS:
+        stored = getattr(classifier, name, None)
+        if isinstance(stored, np.ndarray) and stored.ndim == 2 and len(stored):
+            share = share_of_rows(stored, np.asarray(features))
+            if share > 0.5:
+                return f"it has {share:.0%} of the samples that the classifier stores"
+    return ""
+
+
+def _compare_leaves(classifier, features):
+    """A sign if every leaf of the first tree has as many samples as in its training."""
+    tree = classifier
+    if len(members := getattr(classifier, "estimators_", [])):
+        tree = members[0][0] if isinstance(members[0], np.ndarray) else members[0]
+        features = np.asarray(features)  # members are fitted without names of columns
+    if not hasattr(tree, "tree_") or tree.tree_.n_leaves < _MIN_LEAVES:
+        return ""
+    n_samples, n_features = features.shape
+    if n_features != tree.tree_.n_features:  # some of bagging
+        return ""
+    # A tree of a forest was fitted to drawn samples.
+    drawn = getattr(classifier, "estimators_samples_", [np.arange(n_samples)])[0]
+    if len(drawn) != n_samples or drawn.max() >= n_samples:
+        return ""
+    counts = np.bincount(tree.apply(features)[drawn], minlength=tree.tree_.node_count)
+    is_leaf = tree.tree_.children_left < 0
+    if np.array_equal(counts[is_leaf], tree.tree_.weighted_n_node_samples[is_leaf]):
+        return _SAME_LEAVES
+    return ""
+
+
+def _compare_boosted_leaves(classifier, features):
+    """The same sign for histograms of gradients, whose samples in a leaf have one first score.
+
+    Samples that were held out for early stopping are not in the leaves.
+    """
+    leaves = first_boosted_leaves(classifier)
+    if leaves is None or len(leaves) < _MIN_LEAVES or leaves["count"].sum() != len(features):
+        return ""
+    first = next(classifier.staged_decision_function(features)).reshape(len(features), -1)[:, 0]
+    # Scores have a constant besides. Leaves of equal values, up to rounding, are one.
+    first, values = (np.round(one - one.min(), 9) for one in (first, leaves["value"]))
+    values, positions = np.unique(values, return_inverse=True)
+    trained = np.bincount(positions, leaves["count"], len(values))
+    return _SAME_LEAVES if np.array_equal(np.unique_counts(first).counts, trained) else ""
+
+
+def _count_mistakes(classifier, labels, scores):
+    """A sign if the classifier is right about each of many samples."""
+    codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+    classes = getattr(classifier, "classes_", np.unique(labels))
+    if len(labels) >= _MIN_SAMPLES and (classes[codes] == labels).all():
+        return f"it makes no mistake about any of the {len(labels)} samples"
+    return ""

@@ -3,17 +3,15 @@
 Minimise f(x) subject to lower <= c(x) <= upper, over x = (model parameters, auxiliary unknowns).
 """
 
-from skfair.problems._evaluation import Evaluation
-from skfair.problems._example import example_problem
+from skfair.problems._evaluation import Ball, Box, Evaluation
 from skfair.problems._partitioned import PartitionedProblem as PartitionedProblem
-from skfair.problems._partitioned_ranks import PartitionedRankProblem as PartitionedRankProblem
-from skfair.problems._partitioned_ranks import predict_block as predict_block
+from skfair.problems._partitioned import PartitionedRankProblem as PartitionedRankProblem
+from skfair.problems._partitioned import predict_block as predict_block
 from skfair.problems._problem import OPTIONAL_PROBLEM as OPTIONAL_PROBLEM
-from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem, example_problem
 from skfair.problems._problem import Problem as Problem
 from skfair.problems._problem import is_large as is_large
 from skfair.problems._problem import original_multipliers as original_multipliers
-from skfair.problems._region import Ball, Box
 
 __all__ = [
     "Ball",

@@ -10,16 +10,75 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from skfair.losses import over_pairs
 from skfair.problems import Evaluation
-from skfair.solvers._certificate import estimate_multipliers, kkt_residual
+from skfair.utils._api import RandomState
 from skfair.utils._sklearn import Interval, validate_parameter_constraints
-from skfair.utils._types import RandomState
 
 if TYPE_CHECKING:
     from skfair.problems import ConstrainedProblem
+
+
+# The certificate of an answer: multipliers and the residual of the optimality conditions.
+
+
+_MAX_ENTRIES = 1 << 25
+"""Maximum number of entries of the Jacobian of the active rows."""
+
+
+def kkt_residual(iterate):
+    r"""Maximum residual of stationarity and complementarity.
+
+    .. math::
+
+        \max\bigl(\|\nabla f + J^T \lambda\|_\infty,\;
+        \max_r \lambda_r^+ (upper_r - c_r)^+,\; \max_r \lambda_r^- (c_r - lower_r)^+\bigr)
+
+    With a region of the problem, stationarity is the length of the projected gradient step.
+    """
+    evaluation, multipliers = iterate.evaluation, iterate.multipliers
+    gradient = iterate.lagrangian_gradient
+    if gradient is None:
+        gradient = evaluation.lagrangian_gradient(multipliers)
+    problem, values, x = evaluation.problem, evaluation.values, evaluation.x
+    # On a region: how far the projected gradient step moves.
+    if problem.region is not None:
+        gradient = x - problem.project(x - gradient)
+    stationarity = np.abs(gradient).max(initial=0.0)
+    is_active = multipliers != 0
+    # The bound that a multiplier belongs to: the upper one if it is positive.
+    bound = np.where(multipliers > 0, problem.upper, problem.lower)[is_active]
+    slack = np.maximum(0.0, np.sign(multipliers[is_active]) * (bound - values[is_active]))
+    complementarity = np.abs(multipliers[is_active]) * slack
+    return float(max(stationarity, complementarity.max(initial=0.0)))
+
+
+def estimate_multipliers(evaluation, tol):
+    """Multipliers of the rows within ``tol`` of a bound that minimise the Lagrangian's gradient.
+
+    All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many
+    groups in a network.
+    """
+    problem, values = evaluation.problem, evaluation.values
+    above = np.flatnonzero(values >= problem.upper - tol)
+    below = np.flatnonzero(values <= problem.lower + tol)
+    multipliers = np.zeros(len(values))
+    n_active = len(above) + len(below)
+    if 0 < n_active * problem.n_unknowns <= _MAX_ENTRIES:
+        jacobian = evaluation.jacobian_of(np.concatenate((above, below)))
+        # Duals of upper and lower bounds are non-negative: least squares with signs.
+        columns = np.vstack((jacobian[: len(above)], -jacobian[len(above) :])).T
+        duals = nnls(columns, -evaluation.grad)[0]
+        np.add.at(multipliers, above, duals[: len(above)])
+        np.subtract.at(multipliers, below, duals[len(above) :])
+    return multipliers
+
+
+# The driver of all solvers: stopping, the best iterate, and the certificate of the answer.
 
 
 class Iterate(NamedTuple):
@@ -363,3 +422,66 @@ def _is_better(iterate, best, tol):
     if old.violation <= tol:
         return new.violation <= tol and new.fun < old.fun
     return new.violation < old.violation
+
+
+# Lipschitz constants of a problem, which determine step sizes of first-order methods.
+
+
+_N_POWER_ITERATIONS = 30
+_TINY = 1e-100  # for models without columns
+
+
+class Smoothness(NamedTuple):
+    """Estimated Lipschitz constants of a problem with a linear model."""
+
+    objective: float  # L_F, Lipschitz constant of the objective's gradient
+    gram: float  # largest eigenvalue of the Gram matrix of the features
+    rows: float  # M_G, largest norm of the Jacobian of the one-sided rows
+
+    @classmethod
+    def estimate(cls, start, one_sided):
+        """Estimate the constants around a starting point.
+
+        Surrogates of decisions are steepest at the score 0, hence at the usual start. A gap that is
+        0 there has no gradient, so the point after one gradient step counts too.
+        """
+        problem = start.problem
+        gram = _largest_eigenvalue(start.point, problem.mean_weights)
+        curvature = gram * _largest_curvature(problem)
+        objective = curvature + problem.ridge.max(initial=_TINY)
+        # M_G: the larger norm at the start and after a gradient step.
+        next_evaluation = problem.evaluate(start.x - start.grad / objective)
+        jacobians = (one_sided.jacobian(one.jacobian) for one in (start, next_evaluation))
+        rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(one_sided.rows) else 0.0
+        gram = _largest_eigenvalue(start.point, np.ones_like(problem.mean_weights))
+        return cls(float(objective), gram, float(rows))
+
+    def lagrangian(self, evaluation, multipliers):
+        """Bound on the curvature of the Lagrangian, which grows with the multipliers."""
+        row_curvature = np.abs(evaluation.curvature(multipliers) - evaluation.loss_curvature)
+        return self.objective + self.gram * float(row_curvature.max())
+
+
+def polyak_step(excess, slope):
+    """Length of the step against a slope to where a linear row of this excess holds."""
+    return excess / max(slope @ slope, _TINY)
+
+
+def _largest_eigenvalue(point, weights):
+    """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
+    direction = np.random.default_rng(0).standard_normal(len(point.pull_back(weights)))
+    for _ in range(_N_POWER_ITERATIONS):
+        direction /= max(np.linalg.norm(direction), _TINY)
+        direction = point.pull_back(weights * point.push_forward(direction))
+    return float(np.linalg.norm(direction))
+
+
+def _largest_curvature(problem):
+    """Largest curvature of the loss at scores from 0 to the target."""
+    if over_pairs(problem.loss):
+        # If the differences of all pairs are nearly the margin, all have curvature.
+        return problem.losses(0.48 * problem.target).curvature.max()
+    targets = np.array([problem.target.min(), problem.target.max()])
+    # Fine grid, as losses are rounded over short intervals of scores.
+    scores = np.outer(np.linspace(0.0, 1.0, 1001), targets)
+    return problem.loss(scores, targets).curvature.max()

@@ -1,16 +1,452 @@
-"""Sequential quadratic programming."""
+"""Methods for smooth problems: sequential quadratic programming, augmented Lagrangian."""
 
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import LinAlgError, eigh, qr
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.optimize import minimize
+from sklearn.base import clone
 
-from skfair.solvers._elastic_qp import solve_elastic_qp
-from skfair.solvers._hessians import ExactHessians, Secants
-from skfair.solvers._solver import Iterate, Solver
+from skfair.problems import example_problem
+from skfair.solvers._solver import Iterate, Solver, kkt_residual
 from skfair.utils._sklearn import Interval, StrOptions
+
+# Two-sided rows as one-sided ones, and the map of their multipliers.
+
+
+class OneSided:
+    r"""The rows :math:`lower \le c \le upper` written as :math:`G \le 0`.
+
+    Every finite bound is one component of G, upper ones first: ``c - upper`` or ``lower - c``.
+    """
+
+    def __init__(self, lower, upper):
+        capped, floored = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
+        self.rows = np.concatenate((capped, floored))
+        self.signs = np.repeat([1.0, -1.0], [len(capped), len(floored)])
+        self.bounds = np.concatenate((upper[capped], -lower[floored]))
+        self.n_rows = len(lower)
+
+    def values(self, values):
+        """G from c, (n_rows,) -> (n_bounds,): positive where a bound is violated."""
+        return self.signs * values[self.rows] - self.bounds
+
+    def jacobian(self, jacobian):
+        """Jacobian of G from that of c, (n_rows, n) -> (n_bounds, n)."""
+        return self.signs[:, np.newaxis] * jacobian[self.rows]
+
+    def multipliers(self, duals):
+        """Multipliers of c from those of G, (n_bounds,) -> (n_rows,): the adjoint of `values`."""
+        return np.bincount(self.rows, self.signs * duals, minlength=self.n_rows)
+
+
+# Small convex quadratic programs with penalised violations of their rows.
+
+
+_MAX_ITER = 60
+
+_MAX_GUESS_ROWS = 8
+"""Rows up to which active sets are guessed: with more rows the guesses often cycle."""
+
+_MAX_GUESSES = 10
+
+_MAX_DENSE_BOUNDS = 128
+"""Bounds up to which all of them are in every Newton system."""
+
+_ROUNDING = 1e-12
+"""Relative violation that a bound outside the working set may have."""
+
+
+def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
+    r"""Minimise a separable quadratic plus a penalty on violations of two-sided rows.
+
+    .. math::
+
+        \min_z \tfrac12 \sum_j h_j z_j^2
+        + penalty \sum_r \max(0, a_r z - upper_r, lower_r - a_r z)
+
+    by a primal-dual interior-point method with Mehrotra's corrector (S. Wright, Primal-Dual
+    Interior-Point Methods, 1997, chapter 10). The penalty caps the multipliers, so the problem
+    always has a solution; contradicting rows share the violation. Returns z and the signed
+    multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
+    which to stop, relative to the penalty.
+    """
+    solution = (
+        _guess_active_set(curvature, rows, lower, upper, penalty)
+        if len(rows) <= _MAX_GUESS_ROWS
+        else None
+    )
+    if solution is not None:
+        return solution
+    # Fall back on the interior point, of all bounds or of a working set.
+    one_sided = OneSided(lower, upper)
+    solve = _interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
+    duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
+    return z, one_sided.multipliers(duals)
+
+
+def _solve_working_set(h, G, b, penalty, tol):
+    """The same for many bounds, few of them active, by a working set.
+
+    A solution for a subset of the bounds that satisfies the others solves the problem. The first
+    subset is what z = 0 violates most; bounds that a solution violates are added.
+    """
+    entering, in_set = np.argsort(b)[: _MAX_DENSE_BOUNDS // 4], np.zeros(len(b), dtype=bool)
+    while len(entering):
+        in_set[entering] = True
+        duals = np.zeros(len(b))
+        duals[in_set], z = _interior_point(h, G[in_set], b[in_set], penalty, tol)
+        excess = np.where(in_set, 0.0, G @ z - b)
+        worst = np.argsort(-excess)[: in_set.sum()]  # at most twice as many in the next round
+        entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(b[worst]))]
+    return duals, z
+
+
+def _guess_active_set(h, rows, lower, upper, penalty):
+    """The solution from guesses of the active set; None if the guesses do not converge.
+
+    The multiplier that each row would need alone determines the active bounds, and their equations
+    give the next point: a semi-smooth Newton method (M. Hintermueller, K. Ito and K. Kunisch, SIAM
+    J. Optim. 13, 2002). A guess that reproduces itself is the solution.
+    """
+    n_rows, n = rows.shape
+    reach, equations = (rows**2 / h).sum(axis=1), np.zeros((n + n_rows, n + n_rows))
+    # No multiplier moves a row without derivatives.
+    if not reach.all():
+        return None
+    # Optimality conditions of all rows, from which those at a bound are selected.
+    equations[:n, :n], equations[:n, n:], equations[n:, :n] = np.diag(h), rows.T, rows
+    z, multipliers, guess = np.zeros(n), np.zeros(n_rows), None
+    for _ in range(_MAX_GUESSES):
+        # The multiplier that puts each row alone at its violated bound, capped at the penalty.
+        single_row = multipliers + rows @ z / reach
+        required = np.maximum(0.0, single_row - upper / reach) + np.minimum(
+            0.0, single_row - lower / reach
+        )
+        capped = np.clip(required, -penalty, penalty)
+        at_bound = (required != 0.0) & (capped == required)
+        # Guess: 0 for inactive rows, 1 for rows at a bound, 2 for capped multipliers.
+        previous, guess = guess, np.sign(required) * np.where(at_bound, 1, 2)
+        if np.array_equal(guess, previous):
+            return z, multipliers
+        # Equations of the rows at a bound.
+        multipliers = np.where(at_bound, 0.0, capped)
+        bounds = np.where(required > 0.0, upper, lower)[at_bound]
+        rhs = np.append(-(multipliers @ rows), bounds)
+        in_set = np.append(np.ones(n, dtype=bool), at_bound)
+        try:
+            solution = np.linalg.solve(equations[np.ix_(in_set, in_set)], rhs)
+        except LinAlgError:  # rows that are multiples of each other
+            return None
+        z, multipliers[at_bound] = solution[:n], solution[n:]
+    return None
+
+
+class _Interior(NamedTuple):
+    """A point of the interior: the unknowns and four positive vectors, one entry per bound."""
+
+    z: np.ndarray
+    slack: np.ndarray  # b + violation - G z
+    violation: np.ndarray  # of a bound
+    dual: np.ndarray  # multiplier of the bound
+    violation_dual: np.ndarray  # multiplier of violation >= 0; dual + violation_dual = penalty
+
+
+def _move(point, step, length):
+    """The point after a step of a length."""
+    return _Interior(*(value + length * change for value, change in zip(point, step, strict=True)))
+
+
+def _max_step(point, step):
+    """Maximum length up to 1 at which all positive vectors remain non-negative."""
+    positive, change = np.concatenate(point[1:]), np.concatenate(step[1:])
+    return 1.0 / max(1.0, (-change / positive).max())
+
+
+def _mean_product(point):
+    """Mean of the complementarity products, 0 at the solution."""
+    products = point.dual @ point.slack + point.violation_dual @ point.violation
+    return products / (2 * len(point.slack))
+
+
+class _NewtonSystem(NamedTuple):
+    """Newton's equations at an interior point, factored once for predictor and corrector."""
+
+    point: _Interior
+    G: np.ndarray
+    stationarity: np.ndarray
+    primal: np.ndarray
+    weight: np.ndarray  # of each bound, once slacks, violations and duals are eliminated
+    factor: np.ndarray  # of the equations of z
+
+
+def _newton_system(point, h, G, b):
+    """Set up Newton's equations at a point, and factor them."""
+    z, slack, violation, dual, violation_dual = point
+    # Eliminate slacks, violations and duals: equations of z, a weight per bound.
+    weight = 1.0 / (slack / dual + violation / violation_dual)
+    # LAPACK without SciPy's checks, as the matrices are small and many.
+    factor, failed = dpotrf(np.diag(h) + (G.T * weight) @ G, lower=1)
+    if failed:
+        raise LinAlgError("the equations of the interior point are singular")
+    return _NewtonSystem(
+        point, G, h * z + G.T @ dual, slack + G @ z - b - violation, weight, factor
+    )
+
+
+def _newton_step(system, bound_products, violation_products):
+    """Step that changes dual * slack and violation_dual * violation by these amounts."""
+    _, slack, violation, dual, violation_dual = system.point
+    shift = system.primal + bound_products / dual - violation_products / violation_dual
+    push = -system.stationarity - system.G.T @ (system.weight * shift)
+    # Back substitution: z, then the duals, then the primal quantities.
+    dz = dpotrs(system.factor, push, lower=1)[0]
+    ddual = system.weight * (system.G @ dz + shift)
+    dslack = (bound_products - slack * ddual) / dual
+    dviolation = (violation_products + violation * ddual) / violation_dual
+    return _Interior(dz, dslack, dviolation, ddual, -ddual)
+
+
+def _interior_point(h, G, b, penalty, tol):
+    """Minimise ``h z^2 / 2 + penalty * sum(v)`` subject to ``G z <= b + v`` and ``v >= 0``."""
+    z = np.zeros(len(h))
+    if not len(b):
+        return np.empty(0), z
+    # Start with violations that leave every slack positive, and duals between 0 and the penalty.
+    violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
+    dual = np.full(len(b), min(1.0, penalty / 2))
+    point = _Interior(z, b + violation, violation, dual, penalty - dual)
+    residual = np.inf
+    for _ in range(_MAX_ITER):
+        try:
+            system = _newton_system(point, h, G, b)
+        except LinAlgError:  # the complementarity products underflow
+            break
+        # Stop when the stationarity residual no longer decreases: an unknown of little curvature
+        # moves far by a small residual.
+        previous, residual = residual, np.abs(system.stationarity).max(initial=0.0)
+        mean_product = _mean_product(point)
+        if mean_product <= tol * penalty and (
+            residual <= 1e-11 * penalty or residual > previous / 2
+        ):
+            break
+        # Predictor: Newton step to zero products; its progress determines the corrector's aim.
+        products = point.dual * point.slack
+        violation_products = point.violation_dual * point.violation
+        predictor = _newton_step(system, -products, -violation_products)
+        predicted = _mean_product(_move(point, predictor, _max_step(point, predictor)))
+        # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
+        aim = mean_product * (predicted / mean_product) ** 3
+        corrector = _newton_step(
+            system,
+            aim - products - predictor.dual * predictor.slack,
+            aim - violation_products - predictor.violation_dual * predictor.violation,
+        )
+        # Stop just short of the boundary, where a positive vector would vanish.
+        point = _move(point, corrector, 0.995 * _max_step(point, corrector))
+    return point.dual, point.z
+
+
+# Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
+#
+# `ExactHessians` and `Secants` map an iterate to a function ``damping -> Root``.
+
+
+_STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Curvatures to try along the active rows; parameters are of standardised columns."""
+
+_NEAR = 1e-3
+"""Violation and residual of the optimality conditions below which exact Hessians are tried."""
+
+_FLOOR = 1e-10
+"""Curvature added, relative to that of the unknown; relative to the maximum for unknowns without
+curvature, such as a constant column or a threshold that enters linearly."""
+
+
+class Root(NamedTuple):
+    """A factor L of ``L L' = H + damping * I``.
+
+    Attributes
+    ----------
+    solve, solve_transposed : callable
+        Apply the inverse of L, or of L', to an array of shape (n_unknowns, k).
+    """
+
+    solve: Callable
+    solve_transposed: Callable
+
+
+class ExactHessians:
+    """Hessians of the Lagrangian: convexified ones first, exact ones near the answer.
+
+    Near the answer Newton steps with the exact Hessian at least halve the residual; if a step does
+    not, the answer was further away. A convexified Hessian is reused once after a step that has
+    halved the residual (a chord step): the curvature of the few samples near a breakpoint changes
+    from step to step, and reuse keeps it equal for two. An exact one is reused for the last step.
+    ``tol`` is the residual to be reached.
+    """
+
+    def __init__(self, tol):
+        self._tol, self._near, self._residual = tol, _NEAR, np.inf
+        self._latest, self._is_reusable = None, False
+
+    def __call__(self, iterate):
+        """The Hessian at an iterate, as a function ``damping -> Root``."""
+        evaluation, multipliers = iterate.evaluation, iterate.multipliers
+        before, self._residual = self._residual, kkt_residual(iterate)
+        # A chord step pays while the residual halves and the answer is not near.
+        has_helped = self._near < self._residual <= before / 2
+        # A second step with the same Hessian reduces the residual by about the same factor.
+        is_last = self._residual**2 <= 0.1 * self._tol * before
+        if self._is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
+            self._residual = max(self._residual, evaluation.violation)
+            self._is_reusable = False
+            return self._latest
+        # An exact Hessian that did not halve the residual was used too early.
+        if before <= self._near and self._residual > before / 2:
+            self._near = before / 3
+        self._residual = max(self._residual, evaluation.violation)
+        is_near = self._residual <= self._near
+        matrix = evaluation.hessian(multipliers, is_near)
+        self._latest = partial(cholesky_root, matrix, evaluation, multipliers)
+        self._is_reusable = True
+        return self._latest
+
+
+def cholesky_root(matrix, evaluation, multipliers, damping):
+    """Cholesky factor of a Hessian plus damping, as a `Root`.
+
+    If it is not positive definite, curvature is first added along the active rows: at the answer
+    these rows are constant, so the step remains Newton's (the Hessian of an augmented Lagrangian;
+    Nocedal and Wright, section 17.3). If that is not enough, a multiple of the diagonal is added.
+    """
+    diagonal = matrix.diagonal()
+    # Relative to each unknown, as their units may differ by orders of magnitude.
+    largest = max(diagonal.max(initial=0.0), 1e-300)
+    floor = damping + _FLOOR * np.where(diagonal > 0, diagonal, largest)
+    # First as it is, but for a floor.
+    factor, stiffened = _try_cholesky(matrix, floor), matrix
+    # Add curvature along the active rows.
+    for stiffness in _STIFFNESSES if factor is None else ():
+        stiffened = matrix + stiffness * _active_gram(evaluation, multipliers)
+        factor = _try_cholesky(stiffened, floor)
+        if factor is not None:
+            break
+    # Add curvature in all directions.
+    while factor is None:
+        floor = 100.0 * floor
+        factor = _try_cholesky(stiffened, floor)
+    return Root(partial(_apply_inverse, factor, 0), partial(_apply_inverse, factor, 1))
+
+
+def _active_gram(evaluation, multipliers):
+    """Gram matrix of the gradients of the active rows."""
+    sizes = np.abs(multipliers)
+    # Rows whose multipliers are tiny beside the largest do not bind.
+    rows = evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
+    return rows.T @ rows
+
+
+def _apply_inverse(factor, transpose, vectors):
+    """Apply the inverse of a lower triangular factor, whose upper triangle is not referenced."""
+    return dtrtrs(factor, vectors, lower=1, trans=transpose)[0]
+
+
+def _try_cholesky(matrix, shift):
+    """Cholesky factor of a matrix plus a diagonal; None if that is not positive definite."""
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(shifted) + 1] += shift
+    factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
+    return None if failed else factor
+
+
+class Secants:
+    """The last ``memory`` steps and the changes of the Lagrangian's gradient along them."""
+
+    def __init__(self, memory):
+        self._steps = deque(maxlen=memory)
+        self._changes = deque(maxlen=memory)
+        self._previous = None
+
+    def __call__(self, iterate):
+        """The BFGS matrix at an iterate, as a function ``damping -> Root``."""
+        evaluation, multipliers = iterate.evaluation, iterate.multipliers
+        if self._previous is not None:
+            # Change of the Lagrangian's gradient along the last step, at the same multipliers.
+            step = evaluation.x - self._previous.x
+            change = _lagrangian_gradient(evaluation, multipliers)
+            change -= _lagrangian_gradient(self._previous, multipliers)
+            self._remember(step, change)
+        self._previous = evaluation
+        if self._steps:
+            secants = np.array(self._steps).T, np.array(self._changes).T
+            return partial(symmetric_root, *bfgs_matrix(*secants))
+        # Without secant pairs: a multiple of the identity such that the first step has length 1.
+        scale = np.linalg.norm(evaluation.grad) or 1.0
+        return partial(symmetric_root, scale, np.empty((len(evaluation.x), 0)), np.empty(0))
+
+    def _remember(self, step, change):
+        """Store a pair of step and change, by Powell's damping of sufficient curvature."""
+        product, length = step @ change, step @ step
+        # Curvature to expect: that of the last pair, or of this one if it is the first.
+        if self._steps:
+            last_step, last_change = self._steps[-1], self._changes[-1]
+            scale = (last_change @ last_change) / (last_step @ last_change)
+        else:
+            scale = max(product / length, 1e-8)
+        if product < 0.01 * scale * length:
+            # Mix in the expected change just so far that curvature along the step is sufficient.
+            damping = 0.99 * scale * length / (scale * length - product)
+            change = damping * change + (1.0 - damping) * scale * step
+        self._steps.append(step)
+        self._changes.append(change)
+
+
+def _lagrangian_gradient(evaluation, multipliers):
+    """Gradient of the Lagrangian from the Jacobian, which the model needs anyway."""
+    return evaluation.grad + multipliers @ evaluation.jacobian
+
+
+def bfgs_matrix(S, Y):
+    """The BFGS matrix of steps S and changes Y, both (n, k); (7.24) of Nocedal and Wright.
+
+    It is ``scale (I - Q Q') + Q diag(values) Q'`` with Q'Q = I; the result is scale, Q and values.
+    """
+    # theta: the curvature of the last pair. L and D: the lower part and diagonal of S'Y.
+    products = S.T @ Y
+    diagonal = products.diagonal()
+    scale = (Y[:, -1] @ Y[:, -1]) / diagonal[-1]
+    lower = np.tril(products, -1)
+    middle = np.block([[scale * S.T @ S, lower], [lower.T, -np.diag(diagonal)]])
+    # Eigendecomposition of the low-rank part.
+    basis, triangle = qr(np.hstack((scale * S, Y)), mode="economic")
+    small = -triangle @ np.linalg.pinv(middle, hermitian=True) @ triangle.T
+    values, rotation = eigh((small + small.T) / 2)
+    # Rounding may make a small eigenvalue of a positive definite matrix negative.
+    return scale, basis @ rotation, np.maximum(scale + values, 1e-10 * scale)
+
+
+def symmetric_root(scale, basis, values, damping):
+    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'`` plus damping, as a `Root`."""
+    # Inverse root on the complement of Q, corrected within its span.
+    flat = 1.0 / np.sqrt(scale + damping)
+    extra = 1.0 / np.sqrt(values + damping) - flat
+
+    def solve(vectors):
+        return flat * vectors + basis @ (extra * (basis.T @ vectors).T).T
+
+    return Root(solve, solve)
+
+
+# Sequential quadratic programming.
+
 
 _FIRST_PENALTY = 1.0
 _LARGEST_PENALTY = 1e5
@@ -243,3 +679,184 @@ def _merit(objective, excess, penalty):
     """Objective plus the penalty of the total violation; infinite if it is unknown."""
     merit = objective + penalty * float(excess.sum())
     return merit if np.isfinite(merit) else np.inf
+
+
+# A check for solvers of one's own.
+
+
+def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
+    """Check a solver's answers, certificates, callbacks and seeds on a small convex problem.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver, for instance of a class of one's own, with settings by which it solves a problem
+        of three parameters and one row.
+    atol : float, default=0.01
+        Distance of the objective to the minimum that is accepted, beyond what the violation of the
+        row is worth.
+
+    Returns
+    -------
+    None
+        If no check fails.
+
+    Raises
+    ------
+    ValueError
+        If the answer is too far from the minimum, a status contradicts the violation or the
+        residual, the certificate cannot be recomputed, two runs with one seed differ, or a callback
+        does not stop the solver.
+
+    Examples
+    --------
+    >>> from skfair.solvers import GDA, check_solver
+    >>> check_solver(GDA(max_iter=2000))
+    """
+    problem = example_problem()
+    exact = SQP(tol=1e-9).solve(problem)
+    name, solver = type(solver).__name__, clone(solver)
+    result = solver.solve(problem, random_state=0)
+    # The answer: feasible, and near the minimum; a violated row gains its multiplier.
+    gained = result.violation * np.abs(exact.multipliers).sum()
+    _require(result.violation <= max(solver.tol, atol), name, "violates the row", result.violation)
+    distance = abs(result.fun - exact.fun)
+    _require(distance <= atol + gained, name, "misses the minimum", distance)
+    # The certificate: what is called optimal is, by a residual that can be recomputed.
+    of_row = problem.single() if solver.one_row else problem
+    again = kkt_residual(Iterate(of_row.evaluate(result.x), result.multipliers))
+    _require(again <= result.residual + 1e-8, name, "reports a residual smaller than it is", again)
+    is_certified = result.residual <= solver.tol and result.violation <= solver.tol
+    _require(
+        (result.status == "optimal") == is_certified, name, f"has status {result.status!r}", again
+    )
+    # Seeds and callbacks.
+    repeated = solver.solve(problem, random_state=0)
+    _require(np.array_equal(result.x, repeated.x), name, "differs between runs of one seed", 0.0)
+    calls: list = []
+
+    def stop_at_once(progress):
+        calls.append(progress)
+        return True
+
+    solver.solve(problem, random_state=0, callback=stop_at_once)
+    _require(len(calls) == 1, name, "goes on after a callback returned True", len(calls))
+
+
+def _require(holds, name, what, value):
+    """Raise if a requirement does not hold."""
+    if not holds:
+        raise ValueError(
+            f"{name} {what} ({value:.3g}) on example_problem(). Check its steps and multipliers, "
+            "or pass settings by which it solves a problem of three parameters."
+        )
+
+
+# Augmented Lagrangian method with inner problems solved by L-BFGS.
+
+
+class AugmentedLagrangian(Solver):
+    r"""Method of multipliers.
+
+    With the rows written as :math:`G \le 0`, each iteration minimises by L-BFGS
+
+    .. math::
+
+        L_\rho(x; \lambda) = F(x) + \frac{1}{2\rho} \sum_i
+        \bigl([\lambda_i + \rho\, G_i(x)]_+^2 - \lambda_i^2\bigr),
+
+    then sets :math:`\lambda \leftarrow [\lambda + \rho\, G(x)]_+` and raises :math:`\rho` unless
+    infeasibility and complementarity, :math:`\max_i |\max(G_i, -\lambda_i/\rho)|`, have decreased
+    enough ([1]_, Algorithm 17.4; [2]_, Algorithm 4.1).
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+        Maximum number of iterations, that is updates of the multipliers.
+    tol : float, default=1e-6
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    rho : float, default=10.0
+        Initial penalty :math:`\rho`.
+    growth : float, default=4.0
+        Factor of increases of the penalty.
+    shrink : float, default=0.25
+        The penalty is kept while infeasibility decreases to this share per iteration.
+    inner_iter : int, default=1000
+        Maximum number of L-BFGS steps per iteration.
+
+    References
+    ----------
+    .. [1] J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, 2006, chapter 17.
+    .. [2] E. G. Birgin and J. M. Martinez, "Practical Augmented Lagrangian Methods for Constrained
+       Optimization", 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import AugmentedLagrangian
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=AugmentedLagrangian(rho=1.0)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "growth": [Interval(Real, 1, None, closed="left")],
+        "shrink": [Interval(Real, 0, 1, closed="both")],
+        "inner_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        rho: float = 10.0,
+        growth: float = 4.0,
+        shrink: float = 0.25,
+        inner_iter: int = 1000,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.growth = growth
+        self.shrink = shrink
+        self.inner_iter = inner_iter
+
+    def _iterate(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        duals, rho = np.zeros(len(one_sided.rows)), self.rho
+        evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
+        while True:
+            yield Iterate(evaluation, one_sided.multipliers(duals))
+            # Minimise the augmented Lagrangian more and more accurately.
+            accuracy = max(0.1 * accuracy, 0.1 * self.tol)
+            evaluation = self._minimise(evaluation, one_sided, duals, rho, accuracy)
+            G = one_sided.values(evaluation.values)
+            residual = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
+            duals = np.maximum(0.0, duals + rho * G)  # first-order multiplier update
+            # Raise the penalty; residuals below the tolerance are rounding errors.
+            if residual > max(self.shrink * infeasibility, 0.1 * self.tol):
+                rho *= self.growth
+            infeasibility = residual
+
+    def _minimise(self, start, one_sided, duals, rho, accuracy):
+        """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
+        problem = start.problem
+
+        def evaluate(x):
+            evaluation = problem.evaluate(x)
+            # (|[duals + rho G]_+|^2 - |duals|^2) / (2 rho), whose gradient is that of the
+            # Lagrangian there.
+            next_duals = np.maximum(0.0, duals + rho * one_sided.values(evaluation.values))
+            value = evaluation.fun + (next_duals @ next_duals - duals @ duals) / (2.0 * rho)
+            return value, evaluation.lagrangian_gradient(one_sided.multipliers(next_duals))
+
+        options = {"maxiter": self.inner_iter, "gtol": accuracy, "ftol": 1e-15, "maxcor": 20}
+        solution = minimize(evaluate, start.x, jac=True, method="L-BFGS-B", options=options)
+        return problem.evaluate(solution.x)

@@ -10,12 +10,18 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
-from skfair.torch._model import TorchModel
-from skfair.torch._module import check_device, make_perceptron, require_torch, torch_seed
-from skfair.torch._samples import is_dataset, make_samples
+from skfair.torch._model import (
+    TorchModel,
+    check_device,
+    is_dataset,
+    make_perceptron,
+    make_samples,
+    require_torch,
+    torch_seed,
+)
 from skfair.training import check_training, document, warn_if_revealed
+from skfair.utils._api import Label, RandomState
 from skfair.utils._sklearn import safe_indexing
-from skfair.utils._types import Label, RandomState
 
 if TYPE_CHECKING:
     from skfair.constraints import Constraint

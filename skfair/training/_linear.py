@@ -1,17 +1,48 @@
-"""Base of linear estimators that are trained under constraints."""
+"""Base of linear estimators trained under constraints, on data in memory or collections."""
 
+from dataclasses import replace
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
+from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
 from skfair.enforcement import Fitter, enforce_in_population
-from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.groups import (
+    EncodedBlock,
+    Groups,
+    Samples,
+    Summary,
+    check_alignment,
+    check_equal_label_types,
+    check_one_label_type,
+    check_partition,
+    encode_groups_to_predict,
+    partition_error,
+    unique_inverse,
+)
+from skfair.losses import OBJECTIVES, LogisticLoss, over_pairs
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
+from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.surrogates import Step
+from skfair.training._input import (
+    Training,
+    Unit,
+    divide,
+    find_positive,
+    loss_weights,
+    make_partitioned,
+)
 from skfair.training._model import ConstrainedModel
-from skfair.training._partitioned import divide
-from skfair.utils._sklearn import StrOptions
+from skfair.utils._checks import check_finite_squares, join_names, resolve_name
+from skfair.utils._sklearn import Interval, StrOptions
+
+# Base of linear estimators that are trained under constraints.
 
 
 class ConstrainedLinearModel(ConstrainedModel):
@@ -169,3 +200,311 @@ class ConstrainedLinearModel(ConstrainedModel):
             rows = np.flatnonzero(codes == code)
             scores[rows] = X[rows] @ coef + self.group_intercept_[code]
         return scores
+
+
+# What classifiers and regressors under a constraint on an interval of percentiles share.
+
+
+_SOLVERS = {
+    name for name, make in SOLVERS.items() if not {"batches", "decisions"} & set(make().requires)
+}
+"""Solvers of constraints that count no decisions, on all samples at once."""
+
+
+def make_criterion(criterion, interval):
+    """The constraint on an interval that a criterion is, by name or as an object."""
+    if isinstance(criterion, str):
+        return PARTIAL_CRITERIA[criterion]((0.0, 1.0) if interval is None else interval)
+    if interval is not None:
+        raise ValueError(
+            f"interval can be set only for a criterion chosen by name, but criterion is "
+            f"{criterion}, which has its own; set it there, or leave interval=None."
+        )
+    return criterion
+
+
+class PartialParityModel:
+    """Mixin of linear estimators with the parameters `criterion` and `interval`."""
+
+    _parameter_constraints = {
+        "interval": ["array-like", dict, None],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "enforcement": [StrOptions({"auto", "calibration"}), None],
+        "solver": [StrOptions(_SOLVERS), Solver],
+    }
+
+    _solver_defaults = {"tol": 1e-4}
+
+    _partitioned_enforcements = ("auto", "calibration", None)
+
+    @property
+    def _request(self):
+        return f"criterion={self.criterion!r} compares groups"
+
+    def _outcome(self, fitter, guarantee, training):
+        # The auxiliary unknowns of statistical parity are its thresholds.
+        thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
+        criterion = make_criterion(self.criterion, self.interval)
+        if not isinstance(criterion, PartialStatisticalParity):
+            thresholds = thresholds[:0]
+        thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
+        return super()._outcome(fitter, guarantee, training) | thresholds
+
+
+# Representatives of partitioned samples: one sample per cell, to which constraints are bound.
+#
+# A cell is a group and a class; of a real target it is a group. Apart from scores and real targets,
+# constraints compare nothing else, so one sample of each cell stands for all of its samples.
+
+
+def encode_cells(block, name, is_real):
+    """Samples of positive weight of a block with their cells, or what is wrong with the block.
+
+    Errors are returned, so that all partitions are known when the first one is raised.
+    """
+    try:
+        X, weights, groups = check_partition(block, name)
+        y = _check_numbers(block["y"], name) if is_real else _check_labels(block["y"])
+    except (TypeError, ValueError) as error:
+        return partition_error(error, block.number)
+    weights = np.ones(len(y)) if weights is None else weights
+    present = weights > 0
+    if not present.all():
+        X, y, weights, groups = X[present], y[present], weights[present], groups.take(present)
+    # Cells of the block: pairs of a group's labels and a class, 0 of real targets.
+    classes, class_codes = unique_inverse(np.zeros(len(y)) if is_real else y)
+    cells, codes = unique_inverse(groups.codes * len(classes) + class_codes)
+    labels = map(tuple, groups.labels[cells // len(classes)].tolist())
+    cells = list(zip(labels, classes[cells % len(classes)].tolist(), strict=True))
+    return EncodedBlock(
+        X,
+        cells,
+        codes,
+        None if (weights == 1.0).all() else weights,
+        (block.number, block.start),
+        target=y if is_real else None,
+        attributes=groups.attributes if len(y) else (),
+    )
+
+
+def check_cells(cells):
+    """Refuse labels of groups or classes that cannot be compared."""
+    check_equal_label_types([group for group, _ in cells])
+    check_one_label_type([label for _, label in cells], "y")
+
+
+def sort_key(cell):
+    """Key that orders cells, whatever labels are."""
+    group, label = cell
+    return [(str(type(name)), name) for name in (*group, label)]
+
+
+def represent(summary, estimator, is_real, is_compared):
+    """Training data with one sample per cell, which weighs as much as the cell.
+
+    Real targets are 0, in units of their spread; classes need two, one of them positive if groups
+    are compared.
+    """
+    number = {}
+    codes = np.array([number.setdefault(group, len(number)) for group, _ in summary.cells])
+    labels = np.array([*number], dtype=object)
+    groups = Groups.disjoint(codes, labels, summary.attributes)
+    # Counts of all samples, not of their representatives.
+    vars(groups)["counts"] = np.bincount(codes, summary.counts).astype(np.intp)
+    samples = Samples(
+        np.zeros(len(codes)),
+        groups,
+        summary.weights,
+        multiplicity=summary.counts,
+        min_group_size=estimator.min_group_size,
+    ).largest_first()
+    if is_real:
+        center = float(summary.mean[-1]) * estimator.fit_intercept
+        spread = float(np.sqrt(summary.variance[-1] + (summary.mean[-1] - center) ** 2))
+        return Training(None, None, samples, unit=Unit(center, spread or 1.0))
+    class_labels = [label for _, label in summary.cells]
+    classes = np.unique(class_labels)
+    if len(classes) != 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs 2 classes among samples of positive sample_weight, "
+            f"but partitions have {len(classes)}: {join_names(map(repr, classes.tolist()))}."
+        )
+    positive = find_positive(classes, estimator.pos_label, is_compared)
+    target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)
+    unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
+    return Training(None, classes, samples._replace(target=target), positive, unit)
+
+
+def _check_numbers(y, name):
+    y = check_array(
+        y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
+    )
+    y = column_or_1d(y)
+    check_finite_squares(y, "y")
+    return y
+
+
+def _check_labels(y):
+    y = column_or_1d(y)
+    if len(y) and (y != y).any():
+        raise ValueError("Input y contains NaN.")
+    return y
+
+
+# Linear models of partitioned samples: collections of Dask, or files.
+#
+# Constraints are bound to one sample per group and class (`skfair.training._linear`). Two
+# passes come before those of the fit: a summary, and a subsample for the warm start.
+
+
+_SHARE = 1 / 256
+"""Share of the samples in the subsample, between the limits of its size."""
+
+_SMALL = SUBSAMPLE_SIZES["linear, partitions"][0]
+"""Samples up to which all are gathered and fitted in memory."""
+
+_ALTERNATIVES = {
+    PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
+    "threshold, that of decisions among them"
+}
+"""What can be fitted to partitioned samples in place of a constraint."""
+
+
+def fit_collected(estimator, X, y, columns, constraints):
+    """The linear classifier or regressor, fitted to partitioned samples.
+
+    Columns are ``sensitive_features`` and ``sample_weight``. Target and scores of a regressor are
+    in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
+    is refused in memory; the message names the partition.
+    """
+    solver = estimator._chosen_solver()
+    _check_is_sum(estimator, constraints, solver, columns)
+    # Summary of all samples, and the problem of their representatives.
+    rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
+    is_real = is_regressor(estimator)
+    blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
+    try:
+        summary = Summary(blocks, check_cells, sort_key)
+        training = represent(summary, estimator, is_real, bool(constraints))
+        frame = _problem_of_representatives(estimator, constraints, training, summary)
+        # The problem on a subsample, which is everything if there are few samples.
+        problem = _draw_subsample(blocks, frame, training, summary)
+        if summary.counts.sum() > _SMALL:
+            make_block = partial(_make_problem, frame, training, summary.positions)
+            # Made again in every pass: stored, it would need more memory than the samples.
+            problem = make_partitioned(frame, blocks.map(make_block), problem)
+        fitted = estimator._fit(X, y, training, constraints, problem=problem)
+        summary.check_unchanged(blocks)
+        return fitted
+    finally:
+        blocks.release()
+
+
+def _check_is_sum(estimator, constraints, solver, columns):
+    """Refuse settings and constraints that are no sums over samples."""
+    remedy = "; fit a subsample in memory, or change it."
+    if over_pairs(resolve_name(OBJECTIVES, estimator.loss, "loss")):
+        raise ValueError(
+            "Partitioned samples cannot be compared in pairs, as "
+            f"loss={estimator.loss!r} does{remedy}"
+        )
+    if not isinstance(solver, SQP) or solver.hessian != "exact":
+        raise ValueError(f"Partitioned samples need solver='sqp', got {estimator.solver!r}{remedy}")
+    if estimator.enforcement not in estimator._partitioned_enforcements:
+        raise ValueError(
+            "Partitioned samples need enforcement='auto' or None, got "
+            f"{estimator.enforcement!r}{remedy}"
+        )
+    if estimator.confidence_level is not None or estimator.group_interactions:
+        raise ValueError(
+            "Partitioned samples need confidence_level=None and group_interactions=False, got "
+            f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
+        )
+    compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
+    if any(compare_ranks) and not all(compare_ranks):
+        raise ValueError(
+            "Percentiles of partitioned samples cannot be compared together with rates, but the "
+            f"constraints are {constraints}{remedy}"
+        )
+    for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
+        if not compares_ranks and not _is_by_group_and_class(constraint):
+            raise ValueError(
+                f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
+                "over groups and classes, nor on the shares of groups above all thresholds "
+                "('statistical_parity' on an interval), which are sums over partitions"
+                f"{_ALTERNATIVES.get(type(constraint), '')}{remedy}"
+            )
+    if constraints and columns["sensitive_features"] is None:
+        raise ValueError(
+            "Constraints on partitioned samples need sensitive_features, but none were passed; "
+            "pass a collection with the same partitions, or fit without constraint, as "
+            "ConstrainedERMClassifier(None) does."
+        )
+
+
+def _is_by_group_and_class(constraint):
+    """Whether a constraint is on rates whose cells depend on groups and classes alone."""
+    return constraint.rate(Step(), LogisticLoss()) is not None and not constraint.uses_features
+
+
+def _problem_of_representatives(estimator, constraints, training, summary):
+    """The problem of the representatives; it has the model of all samples, but no scores."""
+    n_features = len(summary.mean) - (training.classes is None)
+    moments = summary.mean[:n_features], summary.variance[:n_features]
+    model = LinearModel.from_moments(*moments, estimator.fit_intercept)
+    weights = loss_weights(estimator.class_weight, training)
+    problem = estimator._problem_of(model, training, constraints, weights)
+    return replace(problem, total=float(problem.weights.sum()))
+
+
+def _make_problem(frame, training, positions, block):
+    """Share of a block's samples in the problem of all."""
+    return _share_of(frame, training, *_columns(block, training, positions))
+
+
+def _columns(block, training, positions):
+    """Features in float64, targets, positions of representatives, and weights of a block."""
+    X = np.require(block.X, np.float64, "A")  # aligned, as models expect
+    codes = block.codes_among(positions)
+    is_real = block.target is not None
+    target = training.unit.to_unit(block.target) if is_real else training.samples.target[codes]
+    weights = np.ones(len(codes)) if block.weights is None else block.weights
+    return X, target, codes, weights
+
+
+def _share_of(frame, training, X, target, codes, weights):
+    """Share of samples, given their representatives, in the problem of all."""
+    factors = weights / training.samples.weights[codes]
+    return replace(
+        frame,
+        model=frame.model.replace_features(X),
+        target=target,
+        weights=frame.weights[codes] * factors,
+        alpha=0.0,
+        constraint=frame.constraint.subset(codes, factors, target),
+    )
+
+
+def _draw_subsample(blocks, frame, training, summary):
+    """The problem on a subsample, with enough samples of every cell."""
+    size = np.clip(_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    rates = sampling_rates(summary.counts, size)
+    drawn = blocks.gather(_draw, training, summary.positions, rates)
+    X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    problem = _share_of(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
+    return replace(problem, alpha=frame.alpha, total=None)
+
+
+def _draw(block, training, positions, rates):
+    """Samples of a block, with features as stored, weighted up to those that they are drawn from.
+
+    A block draws the same samples whatever blocks there are besides it.
+    """
+    X, target, codes, weights = _columns(block, training, positions)
+    if not len(X):
+        return block.X, target, codes, weights
+    seed = [len(X), *X[0].view(np.uint32).tolist()]
+    rates = rates[codes]
+    rows = np.flatnonzero(np.random.default_rng(seed).uniform(size=len(X)) < rates)
+    return block.X[rows], target[rows], codes[rows], weights[rows] / rates[rows]

@@ -1,23 +1,29 @@
-"""Base of all estimators that are trained under constraints."""
+"""Bases of the estimators that are trained under constraints, networks included."""
 
 from abc import abstractmethod
-from numbers import Real
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
-from skfair.enforcement import ENFORCEMENTS
+from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
+from skfair.groups import GroupSummary
 from skfair.losses import OBJECTIVES, over_pairs
+from skfair.models import LinearModel
 from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import SOLVERS, Solver
+from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.surrogates import SURROGATES
-from skfair.training._cost import warn_of_cost_to
-from skfair.training._dependence import warn_of_dependence
-from skfair.training._files import Storable
+from skfair.training._input import Unit, warn_of_dependence
 from skfair.training._outcome import (
     FitProgress,
     compares_nothing,
@@ -25,10 +31,74 @@ from skfair.training._outcome import (
     status_of,
     store_fit,
     unconstrained_attributes,
+    warn_of_cost_to,
     warn_of_outcome,
 )
-from skfair.utils._messages import resolve_name
+from skfair.utils._api import MatrixLike, shared_docs
+from skfair.utils._checks import explain_arguments, resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
+
+# Estimators that can be stored without pickle.
+
+
+_TABLE = "constraint_report_"
+
+_RECORD = "__record__"
+"""Key of the name of a record's type, in the dict that stands for the record."""
+
+
+class Storable:
+    """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
+
+    Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
+    ask to trust every type that they do not know.
+    """
+
+    _record_types: Any = (GroupSummary, Unit)
+    """Types of the named tuples among the fitted attributes, also within others."""
+
+    def __new__(cls, *args, **kwargs):
+        """Explain arguments of other places before ``__init__`` refuses them."""
+        explain_arguments(cls, kwargs)
+        return super().__new__(cls)
+
+    def __getstate__(self):
+        """Return the state to store."""
+        state = super().__getstate__()
+        if _TABLE in state:
+            table = state[_TABLE]
+            state = state | {_TABLE: {name: table[name].to_numpy() for name in table}}
+        return {name: self._to_plain(value) for name, value in state.items()}
+
+    def __setstate__(self, state):
+        """Restore the stored state."""
+        state = {name: self._from_plain(value) for name, value in state.items()}
+        if _TABLE in state:
+            state = state | {_TABLE: pd.DataFrame(state[_TABLE])}
+        super().__setstate__(state)
+
+    def _to_plain(self, value):
+        """The value, with dicts in place of the records that it is or contains."""
+        if isinstance(value, self._record_types):
+            fields = {name: self._to_plain(field) for name, field in value._asdict().items()}
+            return {_RECORD: type(value).__name__} | fields
+        if type(value) is list:
+            return [self._to_plain(one) for one in value]
+        return value
+
+    def _from_plain(self, value):
+        """The value of a plain one."""
+        if isinstance(value, dict) and _RECORD in value:
+            types = {kind.__name__: kind for kind in self._record_types}
+            fields = {name: self._from_plain(field) for name, field in value.items()}
+            return types[fields.pop(_RECORD)](**fields)
+        if type(value) is list:
+            return [self._from_plain(one) for one in value]
+        return value
+
+
+# Base of all estimators that are trained under constraints.
+
 
 CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
 """Values of a parameter ``confidence_level``."""
@@ -173,3 +243,403 @@ def feature_attributes(X):
     probe = BaseEstimator()
     validate_data(probe, X, skip_check_array=True)
     return vars(probe)
+
+
+# The default score of estimators whose predictions may depend on the group.
+
+
+class GroupScoreMixin:
+    """``score`` of a classifier or regressor, which passes groups to ``predict``.
+
+    It precedes scikit-learn's `ClassifierMixin` or `RegressorMixin` among the bases. A subclass
+    that overrides ``score`` takes `sensitive_features` too, which all subclasses request.
+    """
+
+    __metadata_request__score = {"sensitive_features": True}
+    predict: Any
+
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+    ) -> float:
+        """Accuracy of a classifier's decisions, or R^2 of a regressor's predictions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            True classes or target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed where ``predict`` needs it. With metadata routing,
+            searches and pipelines pass it on.
+
+        Returns
+        -------
+        score : float
+            1 is best.
+
+        Raises
+        ------
+        MissingSensitiveFeaturesError
+            If predictions depend on the group and the groups are missing; in a search that would
+            score this as nan, a `skfair.exceptions.SearchError`.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return measure(y, predicted, sample_weight=sample_weight)
+
+
+# Networks, trained under constraints.
+
+
+_EXACT = SQP(max_iter=1000, tol=1e-4)
+"""Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
+
+
+class ConstrainedNetwork(ConstrainedModel):
+    """Base of networks that are trained under constraints.
+
+    The solver trains all layers on smooth rates, in single precision. Scores are linear in the last
+    layer: this one is then fitted again as a linear model, in double precision, and enforced as
+    one, also where a callback or Ctrl-C has ended the training. As for networks of scikit-learn,
+    Ctrl-C keeps the best epoch so far; before the first one is over it leaves the earlier fit.
+
+    A subclass has the parameters named below beside those of `ConstrainedModel`. It makes the
+    network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
+    to `_fit` with its constraints.
+    """
+
+    _parameter_constraints = {
+        **ConstrainedModel._parameter_constraints,
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    @abstractmethod
+    def _start(self, model, random_state):
+        """Model parameters to start from."""
+
+    @abstractmethod
+    def _scores(self, X):
+        """Score of each row."""
+
+    def _prediction_model(self, model, parameters):
+        """The trained model as it predicts; networks with batch norms estimate their statistics."""
+        return model
+
+    def _enforce(self, problem, training, confidence, watch):
+        # Train all layers on smooth rates.
+        to_train, strata = problem, _strata(training)
+        trained, result, curves = self._train(to_train, strata, watch)
+        problem = replace(problem, model=self._prediction_model(problem.model, trained))
+
+        def train_layers(rows):
+            """Fitter of the last layer for all samples, with other layers trained on these rows."""
+            parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
+            model = self._prediction_model(to_train.model, parameters)
+            return _last_layer_fitter(replace(to_train, model=model), parameters)
+
+        # Enforce the constraint in the last layer.
+        if self.enforcement is None and confidence is None:
+            fitter, parameters = Fitter(problem, None, self._chosen_solver()), trained
+            guarantee = Guarantee(fitter.evaluate(trained, result), problem.constraint.tolerances)
+        else:
+            fitter = _last_layer_fitter(problem, trained)
+            strategy, clusters = self.enforcement, training.samples.clusters
+            guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
+            parameters = _join_layers(fitter, trained, guarantee.candidate)
+        fitted = curves | self._predictor(problem.model, parameters, training)
+        fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
+        return fitter, guarantee, fitted
+
+    def _train(self, problem, strata, watch):
+        """Parameters of all layers, the solver's result, and curves.
+
+        Training is in single precision where batches are drawn, whose noise is larger than its
+        errors. A share of each stratum is held out for early stopping.
+        """
+        solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
+        n_parameters, epochs = problem.n_parameters, _Epochs(watch, self.n_iter_no_change)
+        start = self._start(problem.model, random_state)
+        is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
+        problem = replace(
+            problem,
+            model=problem.model.astype(np.float32 if is_drawn else np.float64),
+            constraint=self._batch_constraints(problem.constraint, solver),
+        )
+        if self.early_stopping:
+            rows, held_out = _split(strata, self.validation_fraction, random_state)
+            plain = replace(problem, constraint=ConstraintSystem(()))
+            problem, epochs.held_out = problem.take(rows), plain.take(held_out)
+        x = problem.initial_point(start)
+        result = _solve(solver, problem, x, random_state, epochs)
+        trained = epochs.best if self.early_stopping else result.x[:n_parameters]
+        return trained, result, epochs.curves
+
+    def _batch_constraints(self, constraint, solver):
+        """The constraints that the solver can see on mini-batches, which show few ranks."""
+        if "majorant" in solver.requires:
+            # Rows at one threshold exist only near given scores, which training moves far.
+            free = [
+                one for one in constraint if one.statistic == "ranks" and not one.is_correctable
+            ]
+            drawn = [one for one in free if one.rows.draws_majorant]
+        else:
+            drawn = [one for one in constraint if one.statistic != "ranks"]
+        others = [one.name for one in constraint if one not in drawn]
+        if others and self.enforcement is None:
+            raise ValueError(
+                f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "
+                "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
+                "last layer."
+            )
+        return ConstraintSystem(tuple(drawn))
+
+
+class _Epochs:
+    """Callback of a training: its losses, and the best epoch for held-out samples."""
+
+    def __init__(self, watch, patience):
+        self.watch = watch
+        self.patience = patience
+        self.held_out = None  # the objective of held-out samples
+        self.latest = None  # what the solver would return, once an epoch is over
+        self.best, self._smallest, self._waited = None, (np.inf, np.inf), 0
+        self.curves = {"loss_curve_": []}
+
+    def __call__(self, progress):
+        """Record an epoch; True if the training shall stop."""
+        is_stopped = self.watch(progress)
+        if progress.n_iter > 0:
+            self.curves["loss_curve_"].append(progress.evaluation.fun)
+            self.latest = progress.best
+        if self.held_out is None:
+            return is_stopped
+        loss = self.held_out.evaluate(progress.evaluation.parameters).fun
+        if progress.n_iter > 0:
+            self.curves.setdefault("validation_loss_curve_", []).append(loss)
+        self._waited += 1
+        # As in the solver, the start counts only until there is an epoch.
+        if (progress.evaluation.violation, loss) < self._smallest or progress.n_iter == 1:
+            self._smallest, self._waited = (progress.evaluation.violation, loss), 0
+            self.best = progress.evaluation.parameters
+        return is_stopped or self._waited >= self.patience
+
+
+def _solve(solver, problem, x, random_state, epochs):
+    """The result of a training; Ctrl-C ends it with the best epoch so far."""
+    try:
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+    except KeyboardInterrupt:
+        if epochs.latest is None:
+            raise  # nothing was learned yet
+        n_epochs = len(epochs.curves["loss_curve_"])
+        warn(
+            f"Training interrupted after {n_epochs} epochs: the best of them is kept, and its "
+            "last layer enforced.",
+            ConvergenceWarning,
+        )
+        return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
+
+
+def _last_layer_fitter(problem, parameters):
+    """Fitter of the last layer, a linear model of the outputs of the others."""
+    last = problem.model.last_layer(parameters)
+    *coef, intercept = parameters[-last.n_parameters :]
+    last = LinearModel.from_features(last.X, problem.weights)
+    return Fitter(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
+
+
+def _join_layers(fitter, trained, candidate):
+    """Parameters of the trained layers, with the candidate as the last one."""
+    coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
+    return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
+
+
+def _strata(training):
+    """Class, and group if groups are disjoint, of each sample."""
+    positive, groups = training.samples.target > 0, training.samples.groups
+    return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
+
+
+def _split(strata, fraction, random_state):
+    """Rows to train on and rows held out, the same share of each stratum."""
+    held_out = np.zeros(len(strata), dtype=bool)
+    for stratum in np.unique(strata):
+        rows = random_state.permutation(np.flatnonzero(strata == stratum))
+        held_out[rows[: min(len(rows) - 1, round(fraction * len(rows)))]] = True
+    if not held_out.any():
+        raise ValueError(
+            f"early_stopping=True holds out validation_fraction={fraction} of each class of each "
+            "group, but that is less than one sample of each; raise it, or pass "
+            "early_stopping=False."
+        )
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+# Docstring entries that the estimators trained under constraints share.
+
+
+_PARAMETERS = """
+tolerance : float, default=0.02
+    Largest gap allowed, in units of the constraint's public metric, for constraints that have
+    neither a tolerance nor a ratio of their own.
+confidence_level : float between 0 and 1, or None, default=None
+    Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
+    fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
+    population. The training data is held to a smaller tolerance, which is checked by
+    cross-validation. So of the guaranteed fits, at most ``1 - confidence_level`` over the share
+    that is guaranteed are false: that is a good deal where a tolerance is nearly out of reach, and
+    few samples are guaranteed. Samples are taken for independent, unless ``groups`` says otherwise.
+    This is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+    tolerance on the training data alone.
+min_group_size : int or "auto", default="auto"
+    Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
+    rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer
+    than 30 samples that are also less than 1 % of all; 1 compares all groups.
+loss : str or callable, default="logistic"
+    Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
+    :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
+    +1.
+fit_intercept : bool, default=True
+    Whether there is an intercept; it is not penalised.
+group_interactions : bool or "intercept", default=False
+    True: every group has its own coefficients. "intercept": groups share coefficients, and each
+    has its own intercept. Either way predictions need each sample's group.
+surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+    Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
+solver : str or Solver, default="sqp"
+    A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object, such
+    as ``SQP(max_iter=20, tol=1e-8)``.
+early_stopping : bool, default=False
+    Whether some samples of each class of each group are held out from the training of the layers:
+    it stops when their loss no longer falls, and the best epoch for them is taken, among those of
+    the smallest violation. The last layer is fitted to all samples.
+validation_fraction : float, default=0.1
+    Share of the samples held out.
+n_iter_no_change : int, default=10
+    Epochs without improvement after which the training stops early.
+class_weight : dict, "balanced" or None, default=None
+    Weights of the classes in the loss, not in the constraint.
+pos_label : int, float, bool or str, default=None
+    The class that means success: the rates that are compared are its rates. None takes 1 if the
+    labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others and groups are
+    compared.
+warm_start : bool, default=False
+    Whether to start from the coefficients of the previous fit.
+random_state : int, RandomState instance or None, default=None
+    Seed of stochastic solvers; "sqp" uses none.
+n_jobs : int or None, default=None
+    Threads for data of more than 131,072 samples, which are divided into blocks of rows; the
+    coefficients are the same to the bit for any number. None is 1 unless in a
+    `joblib.parallel_config` context, -1 is all processors.
+verbose : int, default=0
+    Print every iteration if positive.
+interval : pair of floats, list of pairs, dict of either by group, or None, default=None
+    ``(alpha, beta)`` selects the samples with a rank in [alpha, beta), counted from the highest
+    score: (0.0, 0.2) is the top fifth of each group. A list of pairs means their union. None is
+    (0.0, 1.0), or the interval of the object that `criterion` is.
+"""
+
+_ATTRIBUTES = """
+classes_ : ndarray of shape (2,)
+    Labels of the classes, ascending.
+pos_label_ : label
+    The positive class.
+coef_ : ndarray of shape (1, n_features)
+    Coefficients of the columns of X; not with ``group_interactions=True``.
+intercept_ : ndarray of shape (1,)
+    Intercept, with ``group_interactions=False``.
+group_coef_ : ndarray of shape (n_groups, n_features)
+    Coefficients of each group, with ``group_interactions=True``.
+group_intercept_ : ndarray of shape (n_groups,)
+    Intercept of each group, with ``group_interactions``.
+multipliers_ : ndarray of shape (n_rows,)
+    Multipliers of the rows of the last problem solved: the decrease of the objective per unit of
+    tolerance.
+objective_ : float
+    Mean loss and penalty.
+constraint_violation_ : float
+    Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
+    tolerances are kept, nan if groups were to be compared, but there are no two.
+guarantee_probability_ : float
+    Probability, estimated from out-of-fold decisions of fits at the tightened tolerances, with
+    which the population keeps the tolerance; nan where ``confidence_level`` is None.
+tightened_tolerances_ : ndarray of shape (n_constraints,)
+    Tolerance that the training data was held to, for each constraint: less than was requested where
+    ``confidence_level`` is given. Where rates would be too far apart on new data even if they were
+    equal in training, it is that of the rates that are expected of new data. That of a ratio is 1
+    minus the ratio.
+guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+    The smallest tolerance of each constraint that this model keeps in the population with a
+    probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
+    ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
+    is 1 minus the ratio.
+n_iter_ : int
+    Iterations of the solver, over all problems solved.
+groups_ : GroupSummary
+    Labels and counts of the groups.
+n_features_in_ : int
+    Number of features seen during fit.
+feature_names_in_ : ndarray of str
+    Names of features seen during fit, if X has string column names.
+thresholds_ : ndarray of shape (n_thresholds,)
+    Shared thresholds of the percentiles, on the scale of the scores, for "statistical_parity";
+    empty for the plain fit, and where a search kept the tolerance. There are as many as the
+    criterion has percentiles, or more where so few did not show that groups differ.
+"""
+
+_FIT = """
+y : array-like of shape (n_samples,)
+    Two classes, by labels of any kind.
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
+        sparse matrix of bool, shape (n_samples, n_groups), default=None
+    Group of each sample, by labels of any kind; with several attributes, groups are the
+    combinations that occur. The columns of a sparse matrix are groups that may overlap. None puts
+    all samples in one group, with a warning.
+sample_weight : array-like of shape (n_samples,), default=None
+    Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
+groups : array-like of shape (n_samples,), default=None
+    With ``confidence_level``: samples of equal value belong together, such as several rows of one
+    person or household, as in `~sklearn.model_selection.GroupKFold`. They are in one fold, and
+    standard errors allow for their correlation. None takes all samples for independent. These are
+    not the groups that are compared; those are ``sensitive_features``.
+X_fit : array-like or sparse matrix, default=None
+    Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
+    `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by `skfair.audit.certify`.
+"""
+
+document = shared_docs(
+    _PARAMETERS,
+    _ATTRIBUTES,
+    _FIT,
+    paper="""
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """,
+    partial_report="""
+    constraint_report_ : DataFrame
+        One row per group and threshold: constraint, cell, group, its number of samples, the share
+        of those in its interval that scores above the threshold, the standard error of that, and
+        difference and tolerance of the criterion. Where all thresholds count, those midway between
+        the groups' own percentiles are shown.
+    """,
+    uncertified="""
+    guarantee_probability_ : float
+        nan: unlike those of classifiers, tolerances of regressors and rankers are guaranteed on the
+        training data alone.
+    guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+        nan, likewise.
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the training data was held to: the requested one.
+    """,
+)
+"""Decorator that fills the placeholders of these entries in a docstring."""

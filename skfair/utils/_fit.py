@@ -1,12 +1,54 @@
-"""Decorator of ``fit``: restore an estimator whose fit fails, and limit the threads of BLAS."""
+"""What surrounds a fit: restoring after an error, threads of BLAS, files that are replaced."""
 
 import functools
+import os
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from uuid import uuid4
+
+from threadpoolctl import ThreadpoolController
 
 from skfair._kernels import announce_compilation
-from skfair.utils._threads import single_threaded_blas
-from skfair.utils._types import Decorated
+from skfair.utils._api import Decorated
+
+# Limit the threads of BLAS.
+
+
+_LOCK = Lock()
+
+_limits: list = []
+"""The limit of each context that is open in this process; all but the first are None.
+
+Threads that each restored the limit that they found would lift it for those still running.
+"""
+
+
+@contextmanager
+def single_threaded_blas():
+    """A context in which BLAS has one thread; contexts may be nested, and overlap in threads."""
+    with _LOCK:
+        _limits.append(None if _limits else _controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _LOCK:
+            limit = _limits.pop(0)
+            if _limits:
+                _limits[0] = limit  # the last context that ends lifts it
+            else:
+                limit.restore_original_limits()
+
+
+@cache
+def _controller():
+    """The controller of this process's libraries, whose listing takes milliseconds."""
+    return ThreadpoolController()
+
+
+# Decorator of ``fit``: restore an estimator whose fit fails, and limit the threads of BLAS.
 
 
 def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decorated]:
@@ -40,3 +82,33 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
         return fit_or_restore
 
     return decorate
+
+
+# Write files such that an error leaves the old file as it was.
+
+
+def write_text(text, path):
+    """Write text in UTF-8, with the newlines that it has, if there is a path, and return it."""
+    if path is not None:
+        write_bytes(text.encode("utf-8"), path)
+    return text
+
+
+def write_bytes(content, path):
+    """Write all of the content to a file, or leave a file that exists as it was.
+
+    A new file is written beside the old one, and renamed. A link is followed, and the permissions
+    of a file that exists are kept. A device, such as /dev/stdout, is written to.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    temporary = target.with_name(f"{target.name[:100]}.part_{uuid4().hex}")
+    try:
+        temporary.write_bytes(content)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from skfair.exceptions import SearchError
-from skfair.utils._messages import spelling_hint
+from skfair.utils._checks import spelling_hint
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
     check_weight_with_zeros = check_sample_weight

@@ -11,7 +11,7 @@ import pytest
 
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
-from skfair.audit._prediction_file import file_digest
+from skfair.audit._command_line import file_digest
 
 RNG = np.random.default_rng(0)
 N = 400

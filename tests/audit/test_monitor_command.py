@@ -201,7 +201,7 @@ def test_an_error_while_the_page_is_written_leaves_the_state(tmp_path, monkeypat
     def fail(*args):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("skfair.utils._files.os.replace", fail)
+    monkeypatch.setattr("skfair.utils._fit.os.replace", fail)
     with pytest.raises(SystemExit):
         read_results(path, "--state", str(state))
     assert state.read_bytes() == before

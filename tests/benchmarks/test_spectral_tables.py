@@ -37,7 +37,7 @@ from benchmarks.runner import BENCHMARKS
 from benchmarks.spectral_cases import Graph, facebook_net, rand_laplace, sparse_sbm
 from benchmarks.tables import Report
 from benchmarks.timing import QUICK
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.metrics import normalized_cut
 
 

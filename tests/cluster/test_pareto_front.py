@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.cluster import ParetoFront
-from skfair.cluster._pareto_front import Route
+from skfair.cluster._base import Route
 from skfair.exceptions import InfeasibleConstraintWarning
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skfair._kernels.limits import balance_limits, composition_ratios, has_rows, keeps_rows
 from skfair.cluster import FairKMeans
-from skfair.cluster._requirements import (
+from skfair.cluster._base import (
     ClusterRequirements,
     check_requirements,
     describe,

@@ -18,11 +18,11 @@ from skfair.constraints import (
     LossParity,
     draw_rows,
 )
-from skfair.enforcement._correction import _decision_effects, _weighted_excess
-from skfair.enforcement._flips import _sums_along, flip_effects
+from skfair.enforcement._counting import _sums_along, flip_effects
+from skfair.enforcement._enforce import _decision_effects, _weighted_excess
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.postprocessing._final_model import _embed
+from skfair.postprocessing._events import _embed
 from skfair.surrogates import Sigmoid
 
 pytestmark = pytest.mark.covering(2)

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._cells import cell_events
+from skfair.constraints._constraint import cell_events
 from skfair.groups import Samples, check_groups
 
 CELLS = {

@@ -14,7 +14,7 @@ from skfair.constraints import (
     MetricConstraint,
     SmoothConstraint,
 )
-from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.constraints._bound import REPORT_COLUMNS
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid

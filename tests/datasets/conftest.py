@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skfair.datasets._sources import SOURCES
+from skfair.datasets._fetch import SOURCES
 
 
 @pytest.fixture

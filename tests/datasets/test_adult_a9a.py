@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.datasets import fetch_a9a, fetch_adult
-from skfair.datasets._adult import ENCODING
+from skfair.datasets._census import ENCODING
 
 FILES = ("adult/adult.data", "adult/adult.test")
 

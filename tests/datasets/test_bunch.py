@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.datasets._bunch import check_choice, make_bunch, select_groups
+from skfair.datasets._fetch import check_choice, make_bunch, select_groups
 
 TABLE = pd.DataFrame(
     {

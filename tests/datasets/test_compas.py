@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from skfair.datasets import _fetch, fetch_compas
-from skfair.datasets._sources import PERSONAL, SOURCES, anonymise
+from skfair.datasets._fetch import PERSONAL, SOURCES, anonymise
 
 FILE = "compas/compas-scores-two-years-anonymous.csv"
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from skfair.datasets import _fetch
-from skfair.datasets._fetch import fetch
-from skfair.datasets._sources import RemoteFile
+from skfair.datasets._fetch import RemoteFile, fetch
 
 BODY = b"age,sex\n39,Male\n50,Female\n" * 100
 DIGEST = hashlib.sha256(BODY).hexdigest()

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.datasets._graphs import adjacency_matrix, largest_component, make_graph_bunch
+from skfair.datasets._points import adjacency_matrix, largest_component, make_graph_bunch
 
 # 40 - 10 - 30 and 20 - 50, where 60 has no group
 EDGES = np.array([[10, 30], [10, 40], [50, 20], [60, 20]])

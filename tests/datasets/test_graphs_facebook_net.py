@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import fetch_facebook_net
-from skfair.datasets._graphs import adjacency_matrix
+from skfair.datasets._points import adjacency_matrix
 
 FILES = ("facebooknet/Facebook-known-pairs_data_2013.csv", "facebooknet/metadata_2013.txt")
 

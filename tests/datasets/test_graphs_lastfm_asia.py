@@ -3,8 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import _graphs, fetch_lastfm_asia
-from skfair.datasets._graphs import adjacency_matrix
+from skfair.datasets import _points, fetch_lastfm_asia
+from skfair.datasets._points import adjacency_matrix
 
 FILES = ("lastfm/lastfm_asia_edges.csv", "lastfm/lastfm_asia_target.csv")
 
@@ -16,7 +16,7 @@ COUNTRIES = "id,target\n0,8\n1,17\n2,17\n3,8\n4,8\n5,3\n"
 def small(replace_file, monkeypatch):
     replace_file("lastfm/lastfm_asia_edges.csv", EDGES)
     replace_file("lastfm/lastfm_asia_target.csv", COUNTRIES)
-    monkeypatch.setattr(_graphs, "MIN_USERS", 2)
+    monkeypatch.setattr(_points, "MIN_USERS", 2)
 
 
 def test_small_countries_go_before_the_component_is_taken(small):

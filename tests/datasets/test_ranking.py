@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skfair.datasets import _ranking, fetch_mslr, make_ranking
+from skfair.datasets import _generators, fetch_mslr, make_ranking
 
 
 def lines(relevance, query):
@@ -16,7 +16,7 @@ def lines(relevance, query):
 def part(tmp_path, monkeypatch):
     """Where the validation file of fold 1 is looked for; it has two queries."""
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
-    monkeypatch.setitem(_ranking.QUERIES, "vali", 2)
+    monkeypatch.setitem(_generators.QUERIES, "vali", 2)
     path = tmp_path / "mslr" / "Fold1" / "vali.txt"
     path.parent.mkdir(parents=True)
     return path

@@ -17,9 +17,9 @@ from skfair.constraints import (
     EqualOpportunity,
     LossParity,
 )
-from skfair.enforcement import ENFORCEMENTS, Fitter, _flips, enforce
-from skfair.enforcement._correction import corrections, path, tighten
-from skfair.enforcement._line_search import polish, search, sweep
+from skfair.enforcement import ENFORCEMENTS, Fitter, _counting, enforce
+from skfair.enforcement._enforce import corrections, path, tighten
+from skfair.enforcement._fitter import polish, search, sweep
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
@@ -292,7 +292,7 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
     exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
     monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 1000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
-    monkeypatch.setattr(_flips, "MAX_ENTRIES", 4000)
+    monkeypatch.setattr(_counting, "MAX_ENTRIES", 4000)
     fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
     assert len(fitter.problem.subsample.target) <= 500
     best = enforce(fitter, "auto")

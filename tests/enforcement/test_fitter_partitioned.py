@@ -5,17 +5,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels import linear_pass as kernels
+from skfair._kernels import scores as kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
-from skfair.enforcement import _flips
+from skfair.enforcement import _counting
 from skfair.enforcement._counting import make_counter
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
-from skfair.training import _partitioned
+from skfair.training import _input
 from tests.enforcement.test_enforcement import draw as draw_few
 from tests.enforcement.test_enforcement import make_fitter
 
@@ -35,7 +35,7 @@ def partitioned_fits(monkeypatch):
     """Divide six thousand samples into a dozen blocks."""
     monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 5000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear, blocks", 1500)
-    monkeypatch.setattr(_partitioned, "blocks", partial(blocks, size=512))
+    monkeypatch.setattr(_input, "blocks", partial(blocks, size=512))
 
 
 def fit_model(constraint, n_groups=2, **settings):
@@ -155,12 +155,12 @@ def test_flips_along_a_line_are_those_of_brute_force():
     fitter = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()])
     block, rng = fitter.problem, np.random.default_rng(0)
     start, direction = rng.normal(size=(2, block.n_parameters))
-    errors, (means,), (negative,) = _flips.count_bins(
+    errors, (means,), (negative,) = _counting.count_bins(
         block, start, direction[np.newaxis], np.array([0.25])
     )
-    lengths = _flips.round_midpoints(*_flips.intervals_around_edges(0.25, _flips.N_BINS))
+    lengths = _counting.round_midpoints(*_counting.intervals_around_edges(0.25, _counting.N_BINS))
     (constraint,) = block.constraint
-    for number in range(0, _flips.N_BINS + 1, 64):
+    for number in range(0, _counting.N_BINS + 1, 64):
         scores = block.predict_scores(start + lengths[number] * direction)
         wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.enforcement._flips import _crop, round_midpoints, sort_flips, spread_flips
+from skfair.enforcement._counting import _crop, round_midpoints, sort_flips, spread_flips
 
 
 def draw(seed, n_samples=300):

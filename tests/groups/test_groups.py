@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.groups._groups import Groups, check_groups, group_names, to_pandas_index
-from skfair.groups._known_groups import encode_known_groups
-from skfair.groups._labels import unique_inverse
+from skfair.groups._groups import (
+    Groups,
+    check_groups,
+    encode_known_groups,
+    group_names,
+    to_pandas_index,
+    unique_inverse,
+)
 from skfair.groups._samples import check_alignment
 
 NAMES = ["male", "female", "male", "other", "female", "male"]

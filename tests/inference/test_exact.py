@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from skfair.inference import clopper_pearson, exact_pair_test
-from skfair.inference._exact import _constrained_rate
+from skfair.inference._estimates import _constrained_rate
 
 
 @pytest.mark.parametrize("n1, n2, difference", [(8, 8, 0.2), (14, 5, 0.1), (9, 12, 0.5)])

@@ -17,7 +17,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.inference import estimates_of
-from skfair.inference._gap_posterior import MeanPosterior, cluster_effects, range_probability
+from skfair.inference._gaps import MeanPosterior, cluster_effects, range_probability
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

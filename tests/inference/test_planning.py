@@ -12,8 +12,12 @@ from skfair.inference import (
     required_sample_size,
     upper_limit,
 )
-from skfair.inference._gap_posterior import range_probability
-from skfair.inference._planning import certificate_power, ratio_power, smallest_certifiable
+from skfair.inference._gaps import (
+    certificate_power,
+    range_probability,
+    ratio_power,
+    smallest_certifiable,
+)
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.clustering import build_clustering
+from skfair._kernels.kmeans import build_clustering
 from skfair._kernels.limits import balance_limits
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans
 
 from skfair._kernels import alternating as kernels
-from skfair.cluster.kmeans._alternating_run import _encode
+from skfair.cluster.kmeans._alternating import _encode
 from tests.kernels.standalone import standalone
 
 

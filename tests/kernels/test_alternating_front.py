@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels import alternating_front as kernels
+from skfair._kernels import alternating as kernels
 from skfair._kernels.alternating import SwapRule, run
 from tests.kernels.test_alternating import mean_cost, minimum_balance, new_state, problems, table
 

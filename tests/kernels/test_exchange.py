@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels import exchange as kernels
+from skfair._kernels import kmeans as kernels
 from skfair._kernels.limits import balance_limits
 from tests.kernels.clusterings import (
     Problem,

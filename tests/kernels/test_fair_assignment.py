@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from skfair._kernels import fair_assignment
 from skfair._kernels import fair_assignment as kernels
-from skfair._kernels import fair_duals
 from skfair._kernels.limits import add_rows, balance_limits, required_ratios, size_rows
-from skfair.cluster.kmeans import _dual
+from skfair.cluster.kmeans import _assignment
 from skfair.partitions import make_partitions
 from tests.kernels.standalone import standalone
 
@@ -35,7 +35,7 @@ def limits_of(n_groups, ratio=0.0, smallest=-np.inf, largest=np.inf):
 def multipliers_of(multipliers, limits, sizes=None):
     """Multipliers of pairs and of the rows of sizes, all 0 by default."""
     rows = np.zeros((len(multipliers), len(limits.bounds))) if sizes is None else sizes
-    return fair_duals.Multipliers(multipliers, rows)
+    return fair_assignment.Multipliers(multipliers, rows)
 
 
 def fill_offsets(multipliers, ratio, sizes=None, limits=None):
@@ -46,7 +46,7 @@ def fill_offsets(multipliers, ratio, sizes=None, limits=None):
     duals = multipliers_of(multipliers, limits, sizes)
     offsets = np.empty(multipliers.shape[:2])
     ratios = ratio if np.ndim(ratio) else balance_ratios(n_groups, ratio)
-    standalone(fair_duals.fill_offsets)(duals, ratios, limits, offsets)
+    standalone(fair_assignment.fill_offsets)(duals, ratios, limits, offsets)
     return offsets
 
 
@@ -109,13 +109,15 @@ def dual(problem, multipliers, width=np.inf):
 
 
 def solve(problem, start=None, slack=0.0, max_iter=50, n_partitions=1):
-    start = start or _dual.zero_solution(len(problem.distances), problem.limits)
+    start = start or _assignment.zero_solution(len(problem.distances), problem.limits)
     cuts = np.array_split(np.arange(len(problem.codes)), n_partitions)
     partitioned = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
-    solution, evaluation = _dual.solve_dual(partitioned, problem.limits, start, slack, max_iter)
-    labels, gaps = _dual.gather_labels(evaluation)
+    solution, evaluation = _assignment.solve_dual(
+        partitioned, problem.limits, start, slack, max_iter
+    )
+    labels, gaps = _assignment.gather_labels(evaluation)
     return solution._replace(labels=labels, gaps=gaps)
 
 
@@ -229,14 +231,14 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _dual._fit_width(
+    return _assignment._fit_width(
         SimpleNamespace(evaluated=make_partitions([evaluation]), n_samples=len(gaps))
     )
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
     gaps = np.random.default_rng(0).exponential(size=500)
-    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(_dual.NEAR_TIES, abs=1 / 500)
+    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(_assignment.NEAR_TIES, abs=1 / 500)
     assert fitting_width(np.zeros(9)) > 0
 
 
@@ -279,13 +281,13 @@ def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np
     ratios = required_ratios(limits)
     duals = multipliers_of(multipliers, limits, sizes)
     n_rows, *columns = list_free_multipliers()(duals, counts, limits, ratios)
-    return fair_duals.FreeMultipliers(n_rows, *(column[:n_rows] for column in columns)), ratios
+    return fair_assignment.FreeMultipliers(n_rows, *(column[:n_rows] for column in columns)), ratios
 
 
 @functools.cache
 def list_free_multipliers():
     """The rows as a tuple of arrays."""
-    compiled = fair_duals.list_free_multipliers
+    compiled = fair_assignment.list_free_multipliers
 
     def as_tuple(duals, counts, limits, ratios):
         rows = compiled(duals, counts, limits, ratios)
@@ -313,12 +315,12 @@ def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     duals = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
     nothing = np.zeros((3, 2, 2))
     rows, _ = rows_of(nothing, counts, 0.0, duals, smallest=3.0, largest=7.0)
-    row = fair_duals.ROW
+    row = fair_assignment.ROW
     assert rows.cells.tolist() == [[1, row, 0], [2, row, 0], [2, row, 1]]
     assert rows.values.tolist() == [0.5, 0.25, 0]
     assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
     offsets = np.empty((3, 2))
-    standalone(fair_duals.fill_row_offsets)(
+    standalone(fair_assignment.fill_row_offsets)(
         rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), limits_of(2, 0.0, 3.0, 7.0), offsets
     )
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
@@ -331,12 +333,12 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(rows.n_rows, np.nan)
-    standalone(fair_duals._apply_hessian)(
+    standalone(fair_assignment._apply_hessian)(
         rows.violations, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.1, result
     )
     np.testing.assert_allclose(result, entries_at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    mean = standalone(fair_duals._mean_diagonal)(
+    mean = standalone(fair_assignment._mean_diagonal)(
         rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     assert mean == pytest.approx(diagonal.mean())
@@ -347,7 +349,7 @@ def matrix_of(rows, ratios, density):
     matrix = np.empty((rows.n_rows, rows.n_rows))
     for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
         image = np.empty(rows.n_rows)
-        standalone(fair_duals._apply_hessian)(
+        standalone(fair_assignment._apply_hessian)(
             unit, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.0, image
         )
         column[:] = image
@@ -369,7 +371,7 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     if sized:  # every cluster but one at the mean is too large or too small
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
     # A cluster with a bound on its size counts as having the ties of an average one at least.
-    mean = standalone(fair_duals._mean_diagonal)(
+    mean = standalone(fair_assignment._mean_diagonal)(
         rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     exact = np.diag(matrix).mean()
@@ -381,13 +383,13 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     stopped = rows.values + direction == 0
     assert stopped[rows.values > 0].any() == (scale < 1e3)
     residual = (damped @ direction - rows.violations)[~stopped]
-    limit = 1.01 * fair_duals.CG_TOLERANCE * np.linalg.norm(rows.violations)
+    limit = 1.01 * fair_assignment.CG_TOLERANCE * np.linalg.norm(rows.violations)
     assert np.linalg.norm(residual) <= limit
     assert gain == pytest.approx(direction @ (rows.violations - matrix @ direction / 2))
 
 
 def newton_direction(rows, ratios, density, ridge):
-    return standalone(fair_duals.newton_direction)(
+    return standalone(fair_assignment.newton_direction)(
         rows, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), density, ridge
     )
 
@@ -405,7 +407,7 @@ def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, la
     limits = limits_of(counts.shape[1], ratio, smallest, largest)
     duals = multipliers_of(multipliers, limits, sizes)
     ratios = required_ratios(limits)
-    return standalone(fair_duals.group_kkt_residual)(duals, counts, limits, ratios)
+    return standalone(fair_assignment.group_kkt_residual)(duals, counts, limits, ratios)
 
 
 def test_the_worst_violation_breaks_feasibility_or_slackness():
@@ -465,7 +467,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 @given(problems())
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
-    start = _dual.zero_solution(len(problem.distances), problem.limits)
+    start = _assignment.zero_solution(len(problem.distances), problem.limits)
     start = start._replace(multipliers=start.multipliers._replace(ratios=y.copy()))
     solution = solve(problem, start)
     assert (solution.multipliers.ratios >= 0).all()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skfair._kernels import flips as kernels
-from skfair.enforcement import _flips
+from skfair._kernels import scores as kernels
+from skfair.enforcement import _counting
 
 N_TIMES = 51  # odd: no sample flips at a breakpoint
 
@@ -18,7 +18,7 @@ def draw(n_samples=400):
 
 @pytest.mark.parametrize("max_numpy", [0, 1 << 17])
 def test_sums_follow_the_decisions(max_numpy, monkeypatch):
-    monkeypatch.setattr(_flips, "_MAX_NUMPY", max_numpy)
+    monkeypatch.setattr(_counting, "_MAX_NUMPY", max_numpy)
     rng = np.random.default_rng(1)
     n_samples, n_events, n_entries = 60, 3, 100
     samples, events = (
@@ -28,7 +28,7 @@ def test_sums_follow_the_decisions(max_numpy, monkeypatch):
     effects, flip_times = rng.normal(size=n_entries), rng.integers(N_TIMES + 1, size=n_samples)
     decisions = rng.choice([-1, 1], size=n_samples)
     entries = samples, events, effects
-    sums = _flips.sum_flips(entries, decisions, flip_times, n_events, N_TIMES)
+    sums = _counting.sum_flips(entries, decisions, flip_times, n_events, N_TIMES)
     for t in range(N_TIMES + 1):
         now = np.where(flip_times < t, -decisions, decisions)
         expected = np.bincount(events, effects * (now[samples] > 0), n_events)

@@ -5,16 +5,9 @@ import numpy as np
 import pytest
 
 from skfair import _kernels
-from skfair._kernels import (
-    _interpreted,
-    balance_path,
-    exchange,
-    fair_assignment,
-    hartigan,
-)
-from skfair._kernels._interpreted import compile_at_once, interpret_at_first
+from skfair._kernels import compile_at_once, fair_assignment, interpret_at_first, kmeans
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _local_search
+from skfair.cluster.kmeans import _homotopy
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
@@ -36,7 +29,7 @@ def build(monkeypatch, tmp_path):
     """A function that makes the kernel as a new process does, which finds earlier files."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
-    monkeypatch.setattr(_interpreted, "MAX_STEPS", 10)
+    monkeypatch.setattr(_kernels, "MAX_STEPS", 10)
     return lambda: interpret_at_first(np.size)(sum_of_inverses)
 
 
@@ -98,14 +91,12 @@ def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups)
 def interpreted_functions():
     """The kernels of clusterings that may be interpreted, as functions of Python."""
     names = {
-        balance_path: ["_raise_balance"],
-        exchange: ["_fill_partners", "_exchange_pass"],
-        fair_assignment: ["_kkt_residual", "_newton_step", "_compute_offsets"],
-        hartigan: ["_find_movers"],
-        _local_search: ["hartigan_pass"],
+        fair_assignment: ["_raise_balance", "_kkt_residual", "_newton_step", "_compute_offsets"],
+        kmeans: ["_fill_partners", "_exchange_pass", "_find_movers"],
+        _homotopy: ["hartigan_pass"],
     }
     return [
-        (module, name, _interpreted._interpreter(getattr(module, name)))
+        (module, name, _kernels._interpreter(getattr(module, name)))
         for module, listed in names.items()
         for name in listed
     ]

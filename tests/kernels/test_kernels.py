@@ -22,8 +22,8 @@ from scipy import sparse
 
 import skfair
 from skfair import _kernels
-from skfair._kernels import _cache
-from skfair._kernels._cache import digest
+from skfair._kernels import _numba
+from skfair._kernels._numba import digest
 from skfair._warm_up import check_stored
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
@@ -213,7 +213,7 @@ def test_a_process_with_another_writable_folder_loads_what_the_package_brings(
         def get_cache_path(self):
             return str(tmp_path / "other")
 
-    monkeypatch.setattr(_cache._KernelFolders, "_locator_classes", [Other])
+    monkeypatch.setattr(_numba._KernelFolders, "_locator_classes", [Other])
     kernel = compile_cached()
     assert (kernel(1), kernel(1.5)) == (2, 2.5)
     assert sum(kernel.stats.cache_hits.values()) == 1
@@ -283,7 +283,7 @@ def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tm
     assert versions <= {(numba.__version__, digest())}
     shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
     copies = sorted((tmp_path / "copy").glob("*.py"))
-    monkeypatch.setattr(_cache, "_sources", lambda: copies)
+    monkeypatch.setattr(_numba, "_sources", lambda: copies)
     assert digest.__wrapped__() == digest()  # modification times do not count
     with (tmp_path / "copy" / "kmeans.py").open("a") as file:
         file.write("# edited")
@@ -294,7 +294,7 @@ def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tm
 def test_kernels_of_replaced_sources_are_neither_stored_nor_loaded(compile_cached, monkeypatch):
     """A process that runs while its package is updated has the old functions."""
     compile_cached()(1)
-    monkeypatch.setattr(_cache, "_STATE_AT_IMPORT", [])
+    monkeypatch.setattr(_numba, "_STATE_AT_IMPORT", [])
     kernel = compile_cached()
     assert kernel(1) == 2 and not kernel.stats.cache_hits
     n_files = len(files_of(kernel, "nbc"))

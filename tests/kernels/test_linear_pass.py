@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels.codes import HINGE, LOGISTIC
-from skfair._kernels.linear_pass import (
+from skfair._kernels import HINGE, LOGISTIC
+from skfair._kernels.scores import (
     count_block,
     count_lines,
     evaluate_block,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from skfair._kernels import normalized_cut as flows
 from skfair._kernels import normalized_cut as kernels
-from skfair._kernels import normalized_cut_flows as flows
 from tests.kernels.standalone import standalone
 
 

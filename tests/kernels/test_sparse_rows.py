@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair._kernels.sparse_rows import compressed_rows, outer_sum, stored_deviations, weighted_gram
+from skfair._kernels.scores import compressed_rows, outer_sum, stored_deviations, weighted_gram
 
 index_types = pytest.mark.parametrize("index_type", [np.int32, np.int64])
 

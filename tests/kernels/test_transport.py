@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels.transport import transport
+from skfair._kernels.fair_assignment import transport
 
 
 @given(st.integers(0, 2**32), st.integers(2, 3), st.integers(2, 7))

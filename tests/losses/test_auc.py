@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from skfair import losses
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import ConstraintSystem
-from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss, _auc
+from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
@@ -20,7 +21,7 @@ PAIRWISE = {
 LOSSES = {**PAIRWISE, "squared": SquaredLoss()}
 """Losses on all false positive rates; the squared one is no difference of convex functions else."""
 
-losses = pytest.mark.parametrize("loss", sorted(PAIRWISE))
+each_loss = pytest.mark.parametrize("loss", sorted(PAIRWISE))
 
 
 def draw_scores(n_samples=40, seed=0):
@@ -49,7 +50,7 @@ def test_all_pairs_count_by_their_weights(loss):
     assert value == pytest.approx(np.average(values, weights=pairs), rel=1e-12)
 
 
-@losses
+@each_loss
 @pytest.mark.parametrize("interval, taken", [((0.0, 0.2), slice(6)), ((0.1, 0.5), slice(3, 15))])
 def test_negatives_of_an_interval_are_those_of_the_formula(loss, interval, taken):
     scores, target, _ = draw_scores()
@@ -96,7 +97,7 @@ def test_curvatures_lie_above_those_of_differences():
     assert np.linalg.eigvalsh(above).min() >= -1e-12
 
 
-@losses
+@each_loss
 @pytest.mark.parametrize("taper", [0.0, 0.5])
 def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
     rng, auc = np.random.default_rng(2), AUCLoss((0.2, 0.5), loss, taper)
@@ -112,7 +113,7 @@ def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
         assert share @ auc(one, target, share).value == pytest.approx(up - down)
 
 
-@losses
+@each_loss
 def test_the_majorant_touches_at_one_point_and_is_above(loss):
     rng, auc = np.random.default_rng(3), AUCLoss((0.2, 0.5), loss)
     scores, target, share = draw_scores()
@@ -237,7 +238,7 @@ def test_the_squared_loss_is_refused_on_an_interval():
 
 def test_logistic_pairs_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     together = AUCLoss((0.1, 0.7), "logistic")(*draw_scores())
-    monkeypatch.setattr(_auc, "_PAIRS", 30)
+    monkeypatch.setattr(losses, "_PAIRS", 30)
     for one, other in zip(AUCLoss((0.1, 0.7), "logistic")(*draw_scores()), together, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 

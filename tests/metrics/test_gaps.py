@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._gaps import gap, warn_of_unknown
+from skfair.metrics._rates import gap, warn_of_unknown
 
 CELLS = [(np.array([0.2, 0.5, 0.3]), 0.4), (np.array([0.9, np.nan, 0.6]), 0.7)]
 

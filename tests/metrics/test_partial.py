@@ -20,7 +20,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.metrics._ranked import check_scored
+from skfair.metrics._partial import check_scored
 
 FUNCTIONS = [
     partial_statistical_parity_difference,

@@ -14,7 +14,7 @@ from skfair.metrics import (
     find_criterion,
     get_scorer,
 )
-from skfair.metrics._synonyms import CRITERIA
+from skfair.metrics._registry import CRITERIA
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
 

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.monitoring._evidence import (
+from skfair.monitoring._state import (
     WINDOWS,
     CellEvidence,
+    Differences,
     GapEvidence,
+    UpperBounds,
     change_evidence,
     log_evidence_against,
     log_mean,
 )
-from skfair.monitoring._hypotheses import Differences, UpperBounds
 
 
 def test_detectors_follow_their_recursions():

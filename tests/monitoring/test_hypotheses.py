@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from skfair.monitoring._hypotheses import Differences, UpperBounds, log_e_gap, log_ratio, plug_in
+from skfair.monitoring._state import Differences, UpperBounds, log_e_gap, log_ratio, plug_in
 
 
 def divergence(p, q, n):

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from skfair.plotting import ClusterCompositionDisplay, ConvergenceDisplay, GroupRateDisplay
-from skfair.plotting._style import COLORS, HATCHES, LINES, MARKERS
+from skfair.plotting._display import COLORS, HATCHES, LINES, MARKERS
 
 
 @pytest.mark.parametrize("values", [COLORS, MARKERS, HATCHES], ids=["color", "marker", "hatch"])

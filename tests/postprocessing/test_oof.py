@@ -15,7 +15,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.postprocessing import cross_fit, make_folds, mean_scores
-from skfair.postprocessing._scores import final_step_features
+from skfair.postprocessing._oof import final_step_features
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)

@@ -7,8 +7,7 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import _count, _residuals, make_counter
-from skfair.enforcement._flips import count_bins
+from skfair.enforcement._counting import _count, _residuals, count_bins, make_counter
 from skfair.groups import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import ConstraintSystem, PartialStatisticalParity
-from skfair.constraints.partial import _bins
+from skfair.constraints import ConstraintSystem, PartialStatisticalParity, _partial_bound
 from skfair.enforcement._counting import make_counter
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -20,8 +19,8 @@ INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 @pytest.fixture(autouse=True)
 def small_bins(monkeypatch):
     """Bins so small that they are divided several times."""
-    monkeypatch.setattr(_bins, "_N_BINS", 16)
-    monkeypatch.setattr(_bins, "_MAX_GATHERED", 40)
+    monkeypatch.setattr(_partial_bound, "_N_BINS", 16)
+    monkeypatch.setattr(_partial_bound, "_MAX_GATHERED", 40)
 
 
 def draw(seed, is_tied, weighted, **criterion):

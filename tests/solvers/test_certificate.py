@@ -46,5 +46,5 @@ def test_multipliers_are_recovered_from_the_point_alone(known_problem):
 
 def test_an_estimate_of_multipliers_that_would_be_too_large_is_left_out(known_problem, monkeypatch):
     at = known_problem.problem.evaluate(known_problem.x)
-    monkeypatch.setattr("skfair.solvers._certificate._MAX_ENTRIES", 2 * len(known_problem.x) - 1)
+    monkeypatch.setattr("skfair.solvers._solver._MAX_ENTRIES", 2 * len(known_problem.x) - 1)
     np.testing.assert_array_equal(estimate_multipliers(at, 1e-6), np.zeros(3))

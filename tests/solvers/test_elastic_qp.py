@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair.solvers._elastic_qp import _guess_active_set, _interior_point, solve_elastic_qp
-from skfair.solvers._one_sided import OneSided
+from skfair.solvers._sqp import OneSided, _guess_active_set, _interior_point, solve_elastic_qp
 
 
 def cost(z, curvature, rows, lower, upper, penalty):

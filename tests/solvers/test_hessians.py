@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import BFGS
 
-from skfair.solvers import Iterate, _hessians
-from skfair.solvers._hessians import ExactHessians, bfgs_matrix, cholesky_root, symmetric_root
+from skfair.solvers import Iterate, _sqp
+from skfair.solvers._sqp import ExactHessians, bfgs_matrix, cholesky_root, symmetric_root
 
 
 def dense(root, p):
@@ -97,7 +97,7 @@ def test_a_convexified_hessian_is_reused_where_the_residual_is_halved(
     is_convexified, is_reused, monkeypatch
 ):
     residuals = iter([1.0, 0.4, 0.1, 0.09, 0.01])
-    monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
+    monkeypatch.setattr(_sqp, "kkt_residual", lambda iterate: next(residuals))
     point = SimpleNamespace(
         is_convexified=is_convexified, violation=0.0, hessian=lambda *arguments: np.eye(2)
     )
@@ -109,7 +109,7 @@ def test_a_convexified_hessian_is_reused_where_the_residual_is_halved(
 def test_the_last_step_needs_no_new_hessian(monkeypatch):
     """Steps that leave a hundredth each: after 1e-5 the next is expected to leave 1e-7."""
     residuals = iter([1e-1, 1e-3, 1e-5, 1e-7])
-    monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
+    monkeypatch.setattr(_sqp, "kkt_residual", lambda iterate: next(residuals))
     point = SimpleNamespace(is_convexified=False, violation=0.0, hessian=lambda *_: np.eye(2))
     hessians = ExactHessians(tol=1.1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(4)]

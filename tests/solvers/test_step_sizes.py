@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from skfair.losses import LOSSES
-from skfair.solvers._one_sided import OneSided
-from skfair.solvers._step_sizes import Smoothness
+from skfair.solvers._solver import Smoothness
+from skfair.solvers._sqp import OneSided
 
 
 def constants(problem):

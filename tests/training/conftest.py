@@ -2,10 +2,10 @@
 
 import pytest
 
-from skfair.training import _collected
+from skfair.training import _linear
 
 
 @pytest.fixture
 def no_small_data(monkeypatch):
     """Fit every collection partition by partition, however small it is."""
-    monkeypatch.setattr(_collected, "_SMALL", 0)
+    monkeypatch.setattr(_linear, "_SMALL", 0)

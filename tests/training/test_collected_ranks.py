@@ -11,7 +11,7 @@ from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.datasets import open_blocks
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
-from skfair.training import _collected
+from skfair.training import _linear
 
 INTERVAL = (0.1, 0.4)
 # Without a client threads read the collections, and a warning says so.
@@ -164,7 +164,7 @@ def test_small_collections_are_fitted_in_memory(make, monkeypatch):
     data = {"sensitive_features": sex, "sample_weight": weights}
     in_memory = make(tolerance=0.1).fit(X, y, **data)
     X, y, sex, weights = make_chunks(X, y, sex, weights, chunks=500)
-    monkeypatch.setattr(_collected, "make_partitioned", None)  # not called
+    monkeypatch.setattr(_linear, "make_partitioned", None)  # not called
     partitioned = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
     np.testing.assert_allclose(
         partitioned.coef_, in_memory.coef_, rtol=1e-4

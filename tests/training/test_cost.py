@@ -16,7 +16,7 @@ from skfair.classification import (
     _constrained_cv,
 )
 from skfair.regression import ConstrainedERMRegressor
-from skfair.training import _cost, warn_of_rare_decisions
+from skfair.training import _outcome, warn_of_rare_decisions
 
 COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
 
@@ -230,7 +230,7 @@ def test_rare_decisions_at_the_edge(rate, plain, is_warned):
 def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
     """Each model hands over its scores, those without constraint, and its weights."""
     calls = []
-    for module in (_cost, _constrained_cv):
+    for module in (_outcome, _constrained_cv):
         monkeypatch.setattr(
             module, "warn_of_rare_decisions", lambda *arguments: calls.append(arguments)
         )

@@ -14,7 +14,7 @@ from skfair.classification import (
 from skfair.constraints import BoundedGroupLoss, DemographicParity
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._arguments import _PLACES, explain_arguments
+from skfair.utils._checks import _PLACES, explain_arguments
 
 
 @pytest.mark.parametrize(

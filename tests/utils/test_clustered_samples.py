@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from skfair.datasets import load_patients
-from skfair.utils._clustered_samples import _N_EXAMINED, describe_clustered_samples
+from skfair.utils._checks import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
 

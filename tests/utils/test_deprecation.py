@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import deprecated
 
 import skfair
-from skfair.utils._deprecation import rename_parameter
+from skfair.utils._api import rename_parameter
 
 SENTENCE = "'tolerance' is deprecated and will be removed in skfair 0.4; use 'tol' instead"
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import skfair
-from skfair.utils._docstrings import shared_docs
+from skfair.utils._api import shared_docs
 
 SECTION = """
     X : array-like of shape (n_samples, n_features)
@@ -194,7 +194,7 @@ def test_no_placeholder_of_the_package_is_left():
         if getattr(thing, "__module__", None) == module.__name__
     }
     left = {name: lines for name, lines in left.items() if lines}
-    assert left == {"skfair.utils._docstrings.shared_docs": ["{y_true}"]}
+    assert left == {"skfair.utils._api.shared_docs": ["{y_true}"]}
 
 
 @pytest.mark.slow

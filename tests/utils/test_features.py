@@ -12,7 +12,7 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import open_blocks
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._features import check_finite_squares
+from skfair.utils._checks import check_finite_squares
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 LARGE = X.copy()

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.cluster import RBFAffinity
-from skfair.utils._graph import cluster_links, group_constraint, node_degrees
+from skfair.utils._arrays import cluster_links, group_constraint, node_degrees
 
 PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 

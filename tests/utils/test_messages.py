@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import join_names, resolve_name, spelling_hint, warn
+from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -27,7 +27,7 @@ def _warn_below():
 
 
 def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
-    monkeypatch.setattr("skfair.utils._messages._is_library_frame", lambda frame: True)
+    monkeypatch.setattr("skfair.utils._checks._is_library_frame", lambda frame: True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn("at the root")

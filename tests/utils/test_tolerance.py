@@ -8,7 +8,7 @@ from skfair.constraints import DemographicParity, PartialGroupAUC
 from skfair.inference import required_sample_size
 from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
-from skfair.utils._tolerance import check_tolerance
+from skfair.utils._checks import check_tolerance
 
 
 @pytest.mark.parametrize("tolerance", [0, 0.0, 0.05, 1, np.float32(0.5), np.int64(1)])

@@ -41,11 +41,11 @@ from benchmarks.spectral_cases import (
 from benchmarks.tables import Report, show
 from benchmarks.timing import median_seconds, time_call
 from skfair.cluster import DCADMM
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.cluster.spectral._fair_embedding import embed
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
 from skfair.groups import check_groups
 from skfair.metrics import balance_score
-from skfair.utils._graph import group_constraint
+from skfair.utils._arrays import group_constraint
 
 METHODS = (*PUBLISHED, DEFAULT)
 FAST = METHODS[1:]  # o-FSC takes time in proportion to n^3

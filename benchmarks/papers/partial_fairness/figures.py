@@ -19,7 +19,7 @@ from benchmarks.papers.partial_fairness.cases import (
 )
 from benchmarks.papers.partial_fairness.compiled_idca import descend, scores_of
 from benchmarks.tables import Check, Report, join_reports, save_figure
-from skfair.plotting._style import COLORS
+from skfair.plotting._display import COLORS
 
 N_PERCENTILES = 10
 UNCONSTRAINED = 1.0  # a tolerance that never binds

@@ -20,7 +20,7 @@ from skfair.constraints import PartialStatisticalParity
 from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel
-from skfair.plotting._style import COLORS
+from skfair.plotting._display import COLORS
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import IDCA, Harmonic, SwitchingSubgradient
 

@@ -12,7 +12,7 @@ from benchmarks.peers.constrained_erm import TOLERANCE, smooth_problem
 from benchmarks.peers.erm_methods import slsqp
 from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report, save_figure
-from skfair.plotting._style import COLORS, cycle
+from skfair.plotting._display import COLORS, cycle
 from skfair.solvers import (
     GDA,
     IPPSSG,

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.convergence import draw_quartiles
 from benchmarks.papers.stochastic_methods.acs_income_problem import DELTA
 from benchmarks.tables import save_figure
-from skfair.plotting._style import COLORS, LINES, cycle
+from skfair.plotting._display import COLORS, LINES, cycle
 
 EQUAL_STEPS = "SSw, equal steps"
 

@@ -1,16 +1,520 @@
-"""Solvers of the fair embedding problem.
+"""Solvers of the fair embedding problem, and the affinity that they multiply with."""
 
-Each takes the operator M, an orthonormal basis B of the excluded directions (float64), the number
-of eigenpairs, a tolerance and a random state. It returns an orthonormal basis, (n_nodes, n_pairs),
-of (about) the invariant subspace of P M P, P = I - B B', of the largest eigenvalues, and whether it
-met its stop test.
-"""
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize, sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.base import BaseEstimator
 
-from skfair.cluster.spectral._literature import DCADMM, SFSC
-from skfair.cluster.spectral._orthonormalize import orthonormalize
+from skfair.partitions import blocks, make_partitions
+from skfair.utils._api import MatrixLike
+from skfair.utils._arrays import degrees_from_sums, node_degrees
+from skfair.utils._sklearn import Interval, StrOptions, validate_params
+
+# Orthonormal bases of the components of columns orthogonal to a subspace.
+
+
+def orthonormalize(excluded, X):
+    """Orthonormal basis of the component of X orthogonal to the columns of ``excluded``."""
+    for _ in range(2):  # twice is enough
+        X = _cholesky_qr(X - excluded @ (excluded.T @ X))
+    return X
+
+
+def _cholesky_qr(X):
+    """Nearly orthonormal basis of the columns; by Householder QR if they are nearly dependent.
+
+    The loss of orthogonality is about the condition number times eps, or its square times that of
+    the Gram matrix in double precision: here at most 1e-3, so that a second pass removes it.
+    """
+    gram = np.zeros((X.shape[1], X.shape[1]))
+    for rows in blocks(len(X)):
+        block = X[rows].astype(np.float64, copy=False)
+        gram += block.T @ block
+    try:
+        L = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(X)[0]
+    # A tiny pivot means a column that nearly depends on the others: Cholesky loses its digits.
+    if np.any(np.diag(L) <= np.finfo(np.float64).eps ** 0.25 * np.sqrt(np.diag(gram))):
+        return np.linalg.qr(X)[0]
+    return X @ np.linalg.inv(L).T.astype(X.dtype)
+
+
+# Gaussian affinities that are not stored, and the normalised affinity as an operator.
+
+
+ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
+STRIPE = 4096  # rows of a sparse affinity per task
+TILE_BYTES = 2**22  # one tile of kernel values, which fits into the cache
+
+
+class RBFAffinity:
+    r"""The Gaussian kernel of the rows of X, multiplied tile by tile and never stored.
+
+    .. math:: K_{ij} = \exp(-\gamma \|x_i - x_j\|^2)
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    gamma : float, default=1.0
+        Inverse squared width of the kernel, positive.
+    n_jobs : int or None, default=None
+        Threads that multiply tiles; None is 1 unless in a ``joblib.parallel_config`` context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.cluster import RBFAffinity
+    >>> affinity = RBFAffinity(np.array([[0.0], [1.0]]), gamma=1.0)
+    >>> (affinity @ np.eye(2)).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+
+    def __init__(self, X: MatrixLike, gamma: float = 1.0, n_jobs: int | None = None):
+        self.X = X
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.shape = (len(X), len(X))
+        self.dtype = X.dtype
+        self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
+
+    def astype(self, dtype: Any) -> RBFAffinity:
+        """The same kernel computed in another precision.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Floating point type.
+        """
+        return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
+
+    def __getitem__(self, rows):
+        """Rows of the kernel as an array, selected by a slice or by an array of indices."""
+        # gamma |x - y|^2 from products and norms, in one buffer.
+        kernel = self.X[rows] @ self.X.T
+        kernel -= self._half_norms[rows, None]
+        kernel -= self._half_norms
+        np.minimum(kernel, 0, out=kernel)  # against similarities above 1 by rounding
+        kernel *= 2 * self.gamma
+        return np.exp(kernel, out=kernel)
+
+    def __matmul__(self, V):
+        """Product with a matrix of shape (n_samples, n_columns)."""
+        n_samples = len(self.X)
+        tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
+        tiles = make_partitions(blocks(n_samples, tile), self.n_jobs)
+        return np.concatenate(tiles.gather(_multiply_rows, self, V))
+
+
+class NormalizedAffinity:
+    r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
+
+    A node without edges has the median degree of the others. Products are computed in the precision
+    of the factor, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
+    """
+
+    def __init__(self, affinity, n_jobs=None):
+        self.affinity = affinity
+        self.n_jobs = n_jobs
+        self.n_nodes = affinity.shape[0]
+        self.degrees, self.isolated = self._degrees()
+        self.n_products = 0
+        self._in_precision = {}
+
+    def _degrees(self):
+        if not isinstance(self.affinity, np.ndarray):
+            return node_degrees(self.affinity)
+        ones = np.ones(self.n_nodes)
+        return degrees_from_sums(
+            np.concatenate(self._rows().gather(_sum_rows, self.affinity, ones))
+        )
+
+    def __call__(self, V):
+        """M times V, (n_nodes, n_columns)."""
+        # K and the scale are converted once for each precision.
+        if V.dtype not in self._in_precision:
+            self._in_precision[V.dtype] = self._factors(V.dtype)
+        self.n_products += V.shape[1]
+        K, scale = self._in_precision[V.dtype]
+        if sparse.issparse(self.affinity):
+            image = np.empty((self.n_nodes, V.shape[1]), V.dtype)
+            K.gather(_multiply_stripe, V, image)
+            return image
+        if isinstance(K, np.ndarray):
+            scaled = np.ascontiguousarray((scale * V).T)
+            products = self._rows().gather(_multiply_dense_rows, K, scaled)
+            return scale * np.concatenate(products)
+        return scale * (K @ (scale * V))
+
+    def _factors(self, dtype):
+        """K and the column D^(-1/2) in a precision; a sparse K becomes stripes of M."""
+        K = self.affinity
+        scale = (1 / np.sqrt(self.degrees)).astype(dtype)
+        if sparse.issparse(K):
+            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
+            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
+        elif K.dtype != dtype and isinstance(K, np.ndarray):
+            stored, K = K, np.empty(K.shape, dtype)
+            self._rows().gather(_convert_rows, stored, K)
+        elif K.dtype != dtype:
+            K = K.astype(dtype)
+        return K, scale[:, None]
+
+    def quadratic_form(self, V):
+        """V' M V; of a dense K, which is symmetric, only the upper half is read."""
+        if not isinstance(self.affinity, np.ndarray):
+            return V.T @ self(V)
+        scaled = V / np.sqrt(self.degrees)[:, None]
+        half = self._rows().reduce(_half_quadratic_form, self.affinity, scaled)
+        return half + half.T
+
+    def _rows(self):
+        return make_partitions(blocks(self.n_nodes, ROWS), self.n_jobs)
+
+    def stripes(self):
+        """Slices of rows, as many as caches hold of a few columns, for threads."""
+        return make_partitions(blocks(self.n_nodes, STRIPE), self.n_jobs)
+
+    def __getstate__(self):
+        """State without the copies in other precisions, which are recomputed."""
+        return {**vars(self), "_in_precision": {}}
+
+    @property
+    def is_graph(self):
+        """Whether K is sparse or has a zero on the diagonal of a connected node.
+
+        M may then have negative eigenvalues, unlike that of a positive semi-definite kernel.
+        """
+        if isinstance(self.affinity, RBFAffinity):
+            return False
+        has_no_loop = self.affinity.diagonal() == 0
+        return sparse.issparse(self.affinity) or bool(np.any(has_no_loop & ~self.isolated))
+
+    def rows(self, nodes):
+        """Rows of M, (len(nodes), n_nodes) float64."""
+        K = self.affinity[nodes]
+        if sparse.issparse(K):
+            K = K.toarray()
+        scale = 1 / np.sqrt(self.degrees)
+        return scale[nodes, None] * K * scale
+
+    def to_dense(self):
+        """M as an array, (n_nodes, n_nodes) float64."""
+        return self.rows(np.arange(self.n_nodes))
+
+
+def _multiply_rows(rows, affinity, V):
+    return affinity[rows] @ V
+
+
+def _sum_rows(rows, K, ones):
+    return K[rows].dot(ones)
+
+
+def _multiply_dense_rows(rows, K, V):
+    """Rows of K V from V', which is faster with few rows on the left."""
+    return V.dot(K[rows].T).T
+
+
+def _sparse_rows(rows, values, indices, indptr):
+    """Rows, and those of a sparse matrix, not copied."""
+    ends = indptr[rows.start : rows.stop + 1]
+    entries = slice(ends[0], ends[-1])
+    shape = rows.stop - rows.start, len(indptr) - 1
+    stripe = (values[entries], indices[entries], ends - ends[0])
+    return rows, sparse.csr_array(stripe, shape=shape)
+
+
+def _multiply_stripe(stripe, V, image):
+    rows, matrix = stripe
+    image[rows] = matrix @ V
+
+
+def _half_quadratic_form(rows, K, V):
+    """Contribution of rows to the upper half of V' K V, with half of the diagonal block."""
+    after = slice(rows.stop, None)
+    image = 0.5 * K[rows, rows].dot(V[rows])
+    image += K[rows, after].dot(V[after])
+    return V[rows].T.dot(image)
+
+
+def _convert_rows(rows, stored, copy):
+    copy[rows] = stored[rows]
+
+
+# Published solvers of the fair embedding problem, with their settings.
+#
+# They have the signature of the functions in `skfair.cluster.spectral._eigen_solvers`.
+
+
+LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
+
+
+class SFSC(BaseEstimator):
+    r"""Settings of s-FSC: Arnoldi on a shifted, projected Laplacian, to full accuracy.
+
+    :math:`\hat L = I - M` is shifted along the constraint, :math:`P \hat L P + \sigma (I - P)`
+    with P the projection onto the feasible vectors, so that its smallest eigenvalues are those of
+    feasible eigenvectors ([1]_; compared in [2]_). The known eigenvector is not computed.
+
+    Parameters
+    ----------
+    sigma : float or "norm", default=2.0
+        The shift :math:`\sigma`, at least 2, as the eigenvalues of :math:`\hat L` lie in [0, 2];
+        "norm" takes :math:`\|\hat L\|_1`.
+    ncv_per_pair : int or None, default=4
+        Lanczos vectors of ARPACK per eigenvector; None is ARPACK's default of about 2, which may
+        miss copies of a repeated eigenvalue.
+
+    References
+    ----------
+    .. [1] J. Wang, D. Lu, I. Davidson and Z. Bai, "Scalable spectral clustering with group fairness
+       constraints", AISTATS 2023.
+    .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
+       under fairness constraints", ICML 2025, Appendix B.
+
+    Examples
+    --------
+    >>> from skfair.cluster import SFSC
+    >>> SFSC.from_paper()
+    SFSC(ncv_per_pair=None, sigma='norm')
+    """
+
+    _parameter_constraints = {
+        "sigma": [Interval(Real, 2, None, closed="left"), StrOptions({"norm"})],
+        "ncv_per_pair": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    def __init__(self, sigma: float | Literal["norm"] = 2.0, ncv_per_pair: int | None = 4):
+        self.sigma = sigma
+        self.ncv_per_pair = ncv_per_pair
+
+    @classmethod
+    def from_paper(cls) -> Self:
+        r"""Settings compared in the DC-ADMM paper: shift :math:`\|\hat L\|_1`, defaults of ARPACK.
+
+        Returns
+        -------
+        solver : SFSC
+        """
+        return cls(sigma="norm", ncv_per_pair=None)
+
+    def __call__(
+        self,
+        operator: NormalizedAffinity,
+        basis: np.ndarray,
+        n_pairs: int,
+        tol: float,
+        random_state: np.random.RandomState,
+    ) -> tuple[np.ndarray, bool]:
+        """Eigenvectors orthogonal to a basis, to full accuracy, and whether all converged."""
+        validate_params(self)
+        sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
+
+        # Shifted operator P L P + sigma (I - P).
+        def multiply(v):
+            v = v.reshape(len(v), -1)
+            inside = v - basis @ (basis.T @ v)
+            image = inside - operator(inside)
+            image -= basis @ (basis.T @ image)
+            return image + sigma * (v - inside)
+
+        n_nodes = operator.n_nodes
+        laplacian = LinearOperator((n_nodes, n_nodes), matvec=multiply, dtype=np.float64)
+        ncv = self.ncv_per_pair and min(n_nodes, max(self.ncv_per_pair * n_pairs, 20))
+        # Smallest eigenvalues of the shifted Laplacian; the shift moves infeasible directions away.
+        start = random_state.standard_normal(n_nodes)
+        try:
+            _, vectors = eigsh(laplacian, k=n_pairs, which="SA", ncv=ncv, tol=0, v0=start)
+        except ArpackNoConvergence as stopped:
+            # Fill up with random columns.
+            missing = n_pairs - stopped.eigenvectors.shape[1]
+            filling = random_state.standard_normal((n_nodes, missing))
+            vectors = orthonormalize(basis, np.hstack([stopped.eigenvectors, filling]))
+            return vectors, False
+        return vectors, True
+
+
+def norm_of_laplacian(operator):
+    """The 1-norm of I - M, for a non-negative M."""
+    K = operator.affinity
+    # Column sums of |I - M|: 1 - m on the diagonal, and the sum of M without m.
+    loops = (1.0 if isinstance(K, RBFAffinity) else K.diagonal()) / operator.degrees
+    sums = operator(np.ones((operator.n_nodes, 1)))[:, 0]
+    return float((1.0 - 2.0 * loops + sums).max())
+
+
+class DCADMM(BaseEstimator):
+    r"""Settings of DC-ADMM: a splitting with a difference-of-convex dual.
+
+    Algorithm 1 of [1]_ splits :math:`MH = Y` and alternates, with C the constraint,
+
+    .. math::
+
+        H &= \arg\min_{H'H = I} \text{of the augmented Lagrangian, through }
+        \min_V \varphi^*(V) - \|MV\|_{S_1}, \\
+        Y &= (I - CC')(MH + P / \alpha), \qquad
+        P \leftarrow P + \alpha (MH - Y).
+
+    The constraint holds for Y, so that H is feasible only in the limit. The penalty stays below
+    0.9, as Proposition 3.2 requires :math:`\alpha < 1`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.005
+        Penalty :math:`\alpha` at the start, below 1.
+    n_iter : int, default=10
+        Iterations T.
+    growth : float, default=2.0
+        Factor :math:`\tau` by which the penalty changes ...
+    imbalance : float, default=10.0
+        ... when the primal or the dual residual exceeds the other by this factor :math:`\mu`.
+    gtol, ftol : float, default=1e-3 and 1e-4
+        Stop test of L-BFGS on V.
+    omega : float, default=1e-3
+        M must be positive semi-definite. That of a graph is shifted by :math:`1 + \omega`, which
+        changes no eigenvector.
+
+    References
+    ----------
+    .. [1] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
+       under fairness constraints", ICML 2025.
+
+    Examples
+    --------
+    >>> from skfair.cluster import DCADMM, FairSpectralClustering
+    >>> FairSpectralClustering(eigen_solver=DCADMM(alpha=0.01)).eigen_solver
+    DCADMM(alpha=0.01)
+    """
+
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "growth": [Interval(Real, 1, None, closed="left")],
+        "imbalance": [Interval(Real, 1, None, closed="left")],
+        "gtol": [Interval(Real, 0, None, closed="left")],
+        "ftol": [Interval(Real, 0, None, closed="left")],
+        "omega": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.005,
+        n_iter: int = 10,
+        growth: float = 2.0,
+        imbalance: float = 10.0,
+        gtol: float = 1e-3,
+        ftol: float = 1e-4,
+        omega: float = 1e-3,
+    ):
+        self.alpha = alpha
+        self.n_iter = n_iter
+        self.growth = growth
+        self.imbalance = imbalance
+        self.gtol = gtol
+        self.ftol = ftol
+        self.omega = omega
+
+    @classmethod
+    def from_paper(cls) -> Self:
+        """Settings of the paper's Appendix B, which are the defaults; it does not print omega.
+
+        Returns
+        -------
+        solver : DCADMM
+        """
+        return cls(alpha=0.005, n_iter=10, growth=2.0, imbalance=10.0, gtol=1e-3, ftol=1e-4)
+
+    def __call__(
+        self,
+        operator: NormalizedAffinity,
+        basis: np.ndarray,
+        n_pairs: int,
+        tol: float,
+        random_state: np.random.RandomState,
+    ) -> tuple[np.ndarray, bool]:
+        """The embedding after ``n_iter`` iterations, without a certificate of convergence."""
+        validate_params(self)
+        shape = (operator.n_nodes, n_pairs)
+        # M must be positive semi-definite, which that of a graph is after a shift.
+        multiply = _shift_operator(operator, 1 + self.omega if operator.is_graph else 0.0)
+        options = {"gtol": self.gtol, "ftol": self.ftol}
+        alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
+        V = random_state.standard_normal(shape)
+        for _ in range(self.n_iter):
+            # H: the dual V by L-BFGS, then the polar factor of M V.
+            V = _minimize_dual(multiply, V, P, Y, alpha, options)
+            L, _, Rt = np.linalg.svd(multiply(V), full_matrices=False)
+            H = L @ Rt
+            image = multiply(H)
+            # Y: the projection onto the constraint; P: the multipliers of M H = Y.
+            previous = Y
+            Y = image + P / alpha
+            Y = Y - basis @ (basis.T @ Y)
+            P = P + alpha * (image - Y)
+            primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
+            alpha = self._balance_penalty(alpha, primal, dual)
+        return H, False
+
+    def _balance_penalty(self, alpha, primal, dual):
+        """The penalty that balances the primal and the dual residual."""
+        if primal > self.imbalance * dual:
+            return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
+        if dual > self.imbalance * primal:
+            return alpha / self.growth
+        return alpha
+
+
+def _shift_operator(operator, shift):
+    """V -> (M + shift I) V."""
+
+    def multiply(V):
+        image = operator(V)
+        return image + shift * V if shift else image
+
+    return multiply
+
+
+def _minimize_dual(multiply, V, P, Y, alpha, options):
+    """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
+    shape = V.shape
+
+    def fun(flat):
+        V = flat.reshape(shape)
+        # phi*(V), the conjugate of the convex part, is attained at A(V).
+        A = (V + P - alpha * Y) / (1 - alpha)
+        image = multiply(V)
+        U, singular, Wt = _thin_svd(image)
+        conjugate = np.sum(A * V) - 0.5 * np.sum(A * A) + np.sum(P * A)
+        conjugate += 0.5 * alpha * np.sum((A - Y) ** 2)
+        gradient = A - multiply(U @ Wt)
+        return conjugate - singular.sum(), gradient.ravel()
+
+    dual = optimize.minimize(fun, V.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return dual.x.reshape(shape)
+
+
+def _thin_svd(image):
+    """Thin singular value decomposition through the small Gram matrix."""
+    squares, W = np.linalg.eigh(image.T @ image)
+    singular = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+    return (image @ W) / singular, singular, W.T
+
+
+# Solvers of the fair embedding problem.
+#
+# Each takes the operator M, an orthonormal basis B of the excluded directions (float64), the number
+# of eigenpairs, a tolerance and a random state. It returns an orthonormal basis, (n_nodes,
+# n_pairs), of (about) the invariant subspace of P M P, P = I - B B', of the largest eigenvalues,
+# and whether it met its stop test.
+
 
 MAX_STEPS = 2000  # of block Lanczos
 MAX_FILTERS = 300  # of the Chebyshev iteration

@@ -11,16 +11,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer
-from skfair.cluster.spectral._affinity import Affinity
-from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
-from skfair.cluster.spectral._literature import DCADMM, SFSC
-from skfair.cluster.spectral._problem import check_problem
-from skfair.cluster.spectral._rounding import ROUNDINGS
+from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
+from skfair.cluster.spectral._fair_embedding import Affinity
+from skfair.cluster.spectral._problem import ROUNDINGS, check_problem
 from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
+from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-from skfair.utils._types import MatrixLike, RandomState
 
 
 class FairSpectralClustering(FairClusterer):

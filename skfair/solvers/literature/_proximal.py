@@ -1,6 +1,22 @@
-"""The proximal step of a piecewise linear constraint, by the duals of its pieces."""
+"""Published proximal methods: IDCA, inexact proximal points, PLADA."""
+
+import math
+from abc import abstractmethod
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+
+from skfair.problems import original_multipliers
+from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
+from skfair.solvers._sqp import SQP, OneSided
+from skfair.solvers.literature._descent import SwitchingSubgradient
+from skfair.utils._checks import warn
+from skfair.utils._sklearn import Interval, StrOptions
+
+# The proximal step of a piecewise linear constraint, by the duals of its pieces.
+
 
 _MAX_ROUNDS = 50
 _MAX_PIECES = 1000
@@ -115,3 +131,582 @@ def _piece_coefficients(linear, gram, start):
         coefficients[best] += step
         coefficients[worst] -= step
     return coefficients
+
+
+# The inexact difference-of-convex algorithm.
+
+
+class IDCA(Solver):
+    r"""Solve a sequence of convex problems whose rows majorise those of the problem.
+
+    Rows that are differences of convex functions, :math:`f_i^+ - f_i^- \le 0`, are majorised at
+    the iterate :math:`w_k` by :math:`g_i(v) = f_i^+(v) - f_i^-(w_k) - \nabla f_i^-(w_k)^T
+    (v - w_k)`, and the next iterate nearly solves
+
+    .. math::
+
+        \min_v f(v) \quad \text{s.t.} \quad g_i(v) \le 0,
+
+    such that :math:`\max(f(w_{k+1}) - f^*, \max_i g_i(w_{k+1})) \le \epsilon_k` ([1]_, Algorithm 1
+    and (33)). Feasible iterates stay feasible up to :math:`\epsilon_k`. If the objective is such a
+    difference, as that of :class:`skfair.losses.AUCLoss`, its concave part is majorised likewise.
+
+    It needs a constraint with a ``majorant``, such as percentile constraints. Callbacks get
+    ``details["n_oracle"]``, the number of (sub)gradients of convex problems computed so far, which
+    is the oracle complexity of [1]_ (Theorem 6.5).
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+        Maximum number of convex problems.
+    tol : float, default=1e-4
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    inner : Solver or None, default=None
+        Solves the convex problems. None is :class:`SQP`, stopped at an optimality residual of
+        ``tol``: by convexity the objective is then within ``tol`` of the minimum, per unit of
+        distance (in the 1-norm) to it. A :class:`SwitchingSubgradient` is as accurate as its
+        ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
+    cold_start : bool, default=False
+        Whether to start from the model's initial parameters, 0 if it is linear, instead of the
+        passed ones. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
+
+    See Also
+    --------
+    SQP : The default of :class:`skfair.classification.PartialParityClassifier`.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+    Examples
+    --------
+    >>> from skfair.solvers import IDCA
+    >>> IDCA.from_paper(epsilon=5e-4).inner.epsilon
+    0.0005
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "inner": [Solver, None],
+        "cold_start": ["boolean"],
+    }
+
+    requires = ("majorant",)
+
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        inner: Solver | None = None,
+        cold_start: bool = False,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.inner = inner
+        self.cold_start = cold_start
+
+    @property
+    def projects(self) -> bool:
+        """Whether the inner solver projects onto the region."""
+        return self.inner is not None and self.inner.projects
+
+    @classmethod
+    def from_paper(cls, epsilon: float = 1e-3, inner_iter: int = 200, **changes: Any) -> Self:
+        """The settings of [1]_, section G.2.2, which start from coefficients of 0.
+
+        Parameters
+        ----------
+        epsilon : float, default=1e-3
+            Infeasibility that the inner solver tolerates; the paper chooses among 5e-4, 1e-3, 2e-3
+            and 5e-3 by accuracy on validation data.
+        inner_iter : int, default=200
+            Subgradient steps per convex problem; the paper chooses between 150 and 200.
+        **changes
+            Other parameters that should differ; the paper chooses `max_iter` among 100, 150, ...,
+            400.
+
+        Returns
+        -------
+        solver : IDCA
+
+        References
+        ----------
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+        """
+        inner = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=inner_iter)
+        settings = {"max_iter": 400, "tol": epsilon, "inner": inner, "cold_start": True}
+        return cls(**(settings | changes))
+
+    def _iterate(self, problem, x, random_state):
+        inner = SQP(tol=self.tol) if self.inner is None else self.inner
+        x = problem.initial_point(random_state=random_state) if self.cold_start else x
+        evaluation, n_oracle = problem.evaluate(x), 0
+        multipliers = np.zeros(len(problem.lower))
+        while True:
+            yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
+            # Majorise at the iterate and solve the convex problem.
+            convex = problem.majorant(evaluation)
+            result = inner.solve(convex, evaluation.x, random_state=random_state)
+            n_oracle += result.n_iter
+            # The inner solver stays at the iterate: it solves its own majorant.
+            if not (result.x != evaluation.x).any():
+                return
+            evaluation = problem.evaluate(result.x)
+            multipliers = original_multipliers(convex.rows, result.multipliers)
+
+
+# Inexact proximal point methods: double loops for weakly convex rows.
+
+
+class _Proximal:
+    r"""F and G with :math:`\frac{\rho}{2} \|x - center\|^2` added to each."""
+
+    def __init__(self, one_sided, center, rho):
+        self.one_sided = one_sided
+        self.center = center
+        self.rho = rho
+
+    def proximal_term(self, evaluation):
+        """The proximal term and its gradient."""
+        displacement = evaluation.x - self.center
+        return self.rho / 2.0 * displacement @ displacement, self.rho * displacement
+
+    def rows(self, evaluation):
+        """G, (n_bounds,)."""
+        return self.one_sided.values(evaluation.values) + self.proximal_term(evaluation)[0]
+
+    def linearised_rows(self, evaluation, x):
+        """G linearised at an evaluation, at x."""
+        jacobian = self.one_sided.jacobian(evaluation.jacobian) + self.proximal_term(evaluation)[1]
+        return self.rows(evaluation) + jacobian @ (x - evaluation.x)
+
+    def row_gradient(self, evaluation, i):
+        """Gradient of one component of G."""
+        one = np.arange(len(self.one_sided.rows)) == i
+        gradient = evaluation.pull_back(self.one_sided.multipliers(one))
+        return gradient + self.proximal_term(evaluation)[1]
+
+    def lagrangian_gradient(self, evaluation, duals):
+        """Gradient of F plus the duals times G."""
+        # F and every G contain the proximal term.
+        gradient = evaluation.lagrangian_gradient(self.one_sided.multipliers(duals))
+        return gradient + (1.0 + duals.sum()) * self.proximal_term(evaluation)[1]
+
+
+class _InexactProximalPoint(Solver):
+    """The outer loop: a sequence of strongly convex problems around centres."""
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "inner_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    check_every = 9
+    projects = True
+    requires = ("linear",)
+
+    def _iterate(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
+        smoothness = Smoothness.estimate(evaluation, one_sided)
+        while True:
+            # Each round solves a strongly convex problem around the last iterate.
+            proximal = _Proximal(one_sided, evaluation.x, self.rho)
+            inner = self._solve_inner(proximal, evaluation, duals, smoothness)
+            evaluation, duals = yield from inner
+
+    @abstractmethod
+    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+        """Yield the iterates of an inner loop; return the next centre and its multipliers."""
+
+
+class IPPSSG(_InexactProximalPoint):
+    r"""Inexact proximal point method with switching subgradients inside.
+
+    Around the centre :math:`x_t` the outer loop approximately solves the strongly convex problem
+
+    .. math::
+
+        x_{t+1} \approx \arg\min_x F(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
+        \max_i G_i(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \le 0 ,
+
+    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). If the rows hold up to
+    `tol`, the inner loop steps against the gradient of the objective by
+    :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`, otherwise against that of the worst row, to where
+    its linearisation holds. The next centre is the average of the points of the objective steps
+    with weights k + 1. Each gap is one row, which may be piecewise smooth. Multipliers are
+    estimated as by :class:`SwitchingSubgradient`.
+
+    Parameters
+    ----------
+    max_iter : int, default=20000
+        Maximum number of iterations, counted over all inner loops.
+    tol : float, default=1e-4
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    rho : float, default=0.1
+        :math:`\rho`.
+    inner_iter : int, default=100
+        Iterations of an inner loop.
+
+    References
+    ----------
+    .. [1] R. Ma, Q. Lin and T. Yang, "Quadratically regularized subgradient methods for weakly
+       convex optimization with weakly convex constraints", ICML 2020.
+    .. [2] Y. Huang and Q. Lin, "Oracle complexity of single-loop switching subgradient methods for
+       non-smooth weakly convex functional constrained optimization", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import IPPSSG
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=IPPSSG(tol=1e-2))
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    one_row = True
+
+    def __init__(self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=100):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.inner_iter = inner_iter
+
+    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+        problem, one_sided = evaluation.problem, proximal.one_sided
+        average, weight = np.zeros_like(evaluation.x), 0.0
+        against_rows, against_objective = np.zeros_like(duals), 0.0
+        for k in range(self.inner_iter):
+            yield Iterate(evaluation, one_sided.multipliers(duals))
+            G = proximal.rows(evaluation)
+            # Step against the objective if the rows hold, otherwise against the worst row.
+            if G.max(initial=-np.inf) <= self.tol:
+                step = 2.0 / (2.0 * smoothness.objective + self.rho * (k + 2))
+                slope = proximal.lagrangian_gradient(evaluation, np.zeros_like(G))
+                average += (k + 1) * evaluation.x
+                weight += k + 1
+                against_objective += step
+            else:
+                worst = G.argmax()
+                slope = proximal.row_gradient(evaluation, worst)
+                step = polyak_step(G[worst], slope)
+                against_rows[worst] += step
+            evaluation = problem.evaluate(problem.project(evaluation.x - step * slope))
+        # Next centre: weighted average of the points of objective steps; without any, the last
+        # point.
+        if weight:
+            evaluation = problem.evaluate(average / weight)
+            duals = against_rows / against_objective
+        return evaluation, duals
+
+
+class IPPConEx(_InexactProximalPoint):
+    r"""Inexact proximal point method with constraint extrapolation inside.
+
+    The outer problems are those of :class:`IPPSSG`; the inner loop is primal-dual ([1]_,
+    Algorithm 1). With :math:`\ell(x_k) = G(x_{k-1}) + J(x_{k-1}) (x_k - x_{k-1})`, where G and F
+    contain :math:`\tfrac{\rho}{2} \|x - x_t\|^2`,
+
+    .. math::
+
+        s_k &= 2\, \ell(x_k) - \ell(x_{k-1}), \\
+        \lambda_{k+1} &= \mathrm{clip}(\lambda_k + \sigma s_k,\, 0,\, \lambda_{max}), \\
+        x_{k+1} &= x_k - \eta \bigl(\nabla F(x_k) + J(x_k)^T \lambda_{k+1}\bigr), \qquad
+        1 / \eta = L + \sigma M_G^2 + \rho\,(1 + \textstyle\sum \lambda_{k+1}).
+
+    The next centre is the last iterate of the inner loop, not the weighted average of its iterates
+    that [1]_ analyses. Multipliers are carried from one inner loop to the next. The cap bounds them
+    where the rows cannot hold around a centre; long dual steps make the inner loop cycle.
+
+    Parameters
+    ----------
+    max_iter : int, default=20000
+        Maximum number of iterations, counted over all inner loops.
+    tol : float, default=1e-4
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    rho : float, default=0.1
+        :math:`\rho`.
+    inner_iter : int, default=20
+        Iterations of an inner loop.
+    dual_step : float, default=0.25
+        :math:`\sigma`, below 0.3.
+    dual_max : float, default=10.0
+        :math:`\lambda_{max}`.
+
+    References
+    ----------
+    .. [1] D. Boob, Q. Deng and G. Lan, "Stochastic first-order methods for convex and nonconvex
+       functional constrained optimization", Mathematical Programming, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import IPPConEx
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=IPPConEx(tol=1e-2))
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **_InexactProximalPoint._parameter_constraints,
+        "dual_step": [Interval(Real, 0, 0.3, closed="neither")],
+        "dual_max": [Interval(Real, 0, None, closed="right")],
+    }
+
+    def __init__(
+        self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=20, dual_step=0.25, dual_max=10.0
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.inner_iter = inner_iter
+        self.dual_step = dual_step
+        self.dual_max = dual_max
+
+    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+        problem, one_sided = evaluation.problem, proximal.one_sided
+        previous, linear = evaluation, proximal.rows(evaluation)
+        for _ in range(self.inner_iter):
+            yield Iterate(evaluation, one_sided.multipliers(duals))
+            # Ascent with extrapolated linearised rows, then a gradient step.
+            previous_linear = linear
+            linear = proximal.linearised_rows(previous, evaluation.x)
+            ascent = 2.0 * linear - previous_linear
+            duals = np.clip(duals + self.dual_step * ascent, 0.0, self.dual_max)
+            # 1 / eta of the docstring, whose L includes the curvature that the multipliers add.
+            lipschitz = smoothness.lagrangian(evaluation, one_sided.multipliers(duals))
+            lipschitz += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + duals.sum())
+            slope = proximal.lagrangian_gradient(evaluation, duals)
+            previous = evaluation
+            evaluation = problem.evaluate(problem.project(evaluation.x - slope / lipschitz))
+        return evaluation, duals
+
+
+# The primal-dual algorithm of the proximal-perturbed Lagrangian (PLADA).
+
+
+class PLADA(Solver):
+    r"""Alternating directions on the proximal-perturbed Lagrangian.
+
+    With the rows written as :math:`G(\theta) + u = z`, slack :math:`u \ge 0`, :math:`z = 0` and
+    :math:`\rho = \alpha / (1 + \alpha\beta)`, Algorithm 1 of [1]_ repeats
+
+    .. math::
+
+        \theta_{k+1} &= \arg\min_\theta \langle \nabla F(\theta_k), \theta \rangle
+        + \langle \lambda_k, G(\theta) \rangle + \tfrac{1}{2\eta} \|\theta - \theta_k\|^2, \\
+        u_{k+1} &= \mathrm{clip}(u_k - \tau \lambda_k,\, 0,\, u_{max}), \\
+        \mu_{k+1} &= \mu_k + \gamma_k (\lambda_k - \mu_k) / \rho, \qquad
+        \gamma_k = \min\Bigl\{\gamma_0,\,
+        \frac{\rho\, \delta_k}{\|\lambda_k - \mu_k\|^2 + 1}\Bigr\}, \quad
+        \delta_k = \frac{\kappa}{k + 1}, \\
+        \lambda_{k+1} &= \mu_{k+1} + \rho\,(G(\theta_{k+1}) + u_{k+1}).
+
+    The perturbation :math:`z_k = (\lambda_k - \mu_k) / \alpha` follows from these. Callbacks get
+    :math:`\lambda_k` and :math:`\mu_k` in ``progress.details``.
+
+    Parameters
+    ----------
+    max_iter : int, default=10000
+        Maximum number of iterations.
+    tol : float, default=1e-4
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    alpha : float, default=2.0
+        Penalty :math:`\alpha` of the perturbation.
+    beta : float, default=0.9
+        Proximal parameter :math:`\beta` of the multipliers.
+    eta : float or None, default=None
+        Step :math:`\eta`; None is :math:`0.9 / (L_F + 3 \rho M_G^2)` with estimates of the
+        Lipschitz constants of :math:`\nabla F` and G; if G is linearised, L_F includes the
+        curvature of :math:`\lambda^T G`.
+    tau : float or None, default=None
+        Step :math:`\tau` of the slack; None is :math:`0.9 / (3\rho)`.
+    gamma0 : float, default=1.0
+        Maximum step :math:`\gamma_0` of the auxiliary multiplier.
+    kappa : float, default=1000.0
+        :math:`\kappa`; the larger, the slower these steps decay.
+    u_max : float, default=inf
+        Maximum slack, :math:`B_G \ge \|G(\theta)\|` in the paper (below its (10)); it must not be
+        below the slack of the answer.
+    inner : {"linearised", "exact"}, default="linearised"
+        Whether G is linearised in the step of :math:`\theta`, which makes it a gradient step, or
+        kept as in Algorithm 1. The exact step has about the same cost: it linearises the means that
+        G compares, but not G itself, and repeats this until the step converges.
+    one_row : bool, default=False
+        Whether each gap is one row ``gap - tolerance``, piecewise linear as (17) of [1]_, which is
+        cheaper for the mean excess of hundreds of groups. Otherwise it is linear rows on the rates,
+        with auxiliary unknowns if necessary. Combine it with ``inner="exact"``.
+
+    Warns
+    -----
+    UserWarning
+        If piecewise linear rows are linearised: the iterates then step across breakpoints and can
+        end far from the optimum. If :math:`\tau` is not below :math:`1 / (3\rho)`, as in the
+        setting of the paper: its convergence theorem then does not apply.
+
+    References
+    ----------
+    .. [1] "A Modified Proximal-Perturbed Lagrangian for Non-Convex Non-Smooth Representatives of
+       Fairness Constraints", Algorithm 1 and Table 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import PLADA
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=PLADA(tol=1e-2))
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+
+    The setting of the paper:
+
+    >>> PLADA.from_paper()
+    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1,
+          u_max=1.0)
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "eta": [Interval(Real, 0, None, closed="neither"), None],
+        "tau": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma0": [Interval(Real, 0, None, closed="neither")],
+        "kappa": [Interval(Real, 0, None, closed="neither")],
+        "u_max": [Interval(Real, 0, None, closed="right")],
+        "inner": [StrOptions({"linearised", "exact"})],
+        "one_row": ["boolean"],
+    }
+
+    check_every = 10
+
+    def __init__(
+        self,
+        max_iter: int = 10000,
+        tol: float = 1e-4,
+        alpha: float = 2.0,
+        beta: float = 0.9,
+        eta: float | None = None,
+        tau: float | None = None,
+        gamma0: float = 1.0,
+        kappa: float = 1000.0,
+        u_max: float = math.inf,
+        inner: Literal["linearised", "exact"] = "linearised",
+        one_row: bool = False,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.alpha = alpha
+        self.beta = beta
+        self.eta = eta
+        self.tau = tau
+        self.gamma0 = gamma0
+        self.kappa = kappa
+        self.u_max = u_max
+        self.inner = inner
+        self.one_row = one_row
+
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
+
+        They assume features that are not standardised; on standardised ones :math:`\eta` of linear
+        models could be about a hundred times larger. The slack is at most the bound
+        :math:`B_G = 1` of (15) and (17): a gap of rates and a tolerance both are in [0, 1]. Gaps of
+        losses need another bound.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : PLADA
+        """
+        settings = {"alpha": 10.0, "beta": 0.1, "eta": 0.001, "tau": 0.1, "gamma0": 0.1}
+        return cls(**(settings | {"u_max": 1.0, "inner": "exact"} | changes))
+
+    @property
+    def projects(self) -> bool:
+        """Only linearised steps can project."""
+        return self.inner == "linearised"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """A linear model, to estimate the primal step unless it is a number."""
+        return ("linear",) if self.eta is None else ()
+
+    def _iterate(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        evaluation, rho = problem.evaluate(x), self.alpha / (1.0 + self.alpha * self.beta)
+        primal_step, tau = self._primal_step(evaluation, one_sided, rho), self._slack_step(rho)
+        minimise = proximal_step if self.inner == "exact" else _gradient_step
+        self._warn_of_breakpoints(evaluation)
+        # Slack that makes G + u = 0 where the bounds of u allow.
+        u = np.clip(-one_sided.values(evaluation.values), 0.0, self.u_max)
+        lam = mu = np.zeros_like(u)
+        for k in count():
+            multipliers = one_sided.multipliers(np.maximum(0.0, lam))
+            yield Iterate(evaluation, multipliers, details={"lambda": lam, "mu": mu})
+            eta = primal_step(evaluation, multipliers)
+            # theta: the proximal (or gradient) step on the Lagrangian.
+            evaluation = minimise(evaluation, one_sided.multipliers(lam), eta)
+            # u: the slack. mu, lambda: the auxiliary multiplier and the multiplier.
+            u = np.clip(u - tau * lam, 0.0, self.u_max)
+            difference = lam - mu
+            # gamma_k: at most gamma0, and shorter the further lambda and mu are apart.
+            delta = self.kappa / (k + 1)
+            gamma = min(self.gamma0, rho * delta / (difference @ difference + 1.0))
+            mu = mu + gamma * difference / rho
+            lam = mu + rho * (one_sided.values(evaluation.values) + u)
+
+    def _warn_of_breakpoints(self, start):
+        """Warn if gradient steps replace proximal ones on piecewise linear rows."""
+        if self.inner == "linearised" and start.rows_at_shift is not None:
+            warn(
+                "PLADA(inner='linearised') takes gradient steps on piecewise linear rows "
+                "(one_row=True). They step back and forth across breakpoints and can end far from "
+                "the optimum. Use inner='exact', as in Algorithm 1."
+            )
+
+    def _primal_step(self, start, one_sided, rho):
+        """The rule (evaluation, multipliers) -> eta."""
+        if self.eta is not None:
+            return lambda evaluation, multipliers: self.eta
+        smoothness = Smoothness.estimate(start, one_sided)
+        coupling = 3.0 * rho * smoothness.rows**2
+        if self.inner == "exact":
+            return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
+        return lambda evaluation, multipliers: (
+            0.9 / (smoothness.lagrangian(evaluation, multipliers) + coupling)
+        )
+
+    def _slack_step(self, rho):
+        limit = 1.0 / (3.0 * rho)
+        if self.tau is None:
+            return 0.9 * limit
+        if self.tau >= limit:
+            warn(
+                f"tau={self.tau:g} is not below 1 / (3 rho) = {limit:.3g}, so the convergence "
+                "theorem of PLADA does not apply. Use tau=None to satisfy it.",
+            )
+        return self.tau
+
+
+def _gradient_step(evaluation, multipliers, eta):
+    """The minimum of F and G, both linearised, and the proximal term: a gradient step."""
+    problem = evaluation.problem
+    slope = evaluation.lagrangian_gradient(multipliers)
+    return problem.evaluate(problem.project(evaluation.x - eta * slope))

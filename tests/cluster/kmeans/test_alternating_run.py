@@ -7,10 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from skfair.cluster import AlternatingFront, AlternatingSwaps
-from skfair.cluster.kmeans._alternating_run import (
-    alternating_front,
-    alternating_path,
-)
+from skfair.cluster.kmeans._alternating import alternating_front, alternating_path
 
 
 class Answer(NamedTuple):

@@ -17,8 +17,8 @@ from skfair.cluster import (
     Homotopy,
     fair_kmeans_front,
 )
-from skfair.cluster._requirements import ClusterRequirements
-from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
+from skfair.cluster._base import ClusterRequirements
+from skfair.cluster.kmeans._assignment import gather_labels, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
     additive_violation,

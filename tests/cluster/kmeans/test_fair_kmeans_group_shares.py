@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
-from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
-from skfair.cluster.kmeans._input import check_input
+from skfair.cluster.kmeans._assignment import gather_labels, solve_dual, zero_solution
+from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.partitions import SUBSAMPLE_SIZES, make_partitions

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
-from skfair.cluster._requirements import keeps_balance
+from skfair.cluster._base import keeps_balance
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import cluster_share_ratios, share_ratio_score

@@ -8,8 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster.kmeans._assignment import Runs
 from skfair.cluster.kmeans._homotopy import choose_nested
-from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.kmeans._problem import distinct_rows
 from skfair.datasets import make_fair_blobs, open_blocks
 

@@ -7,27 +7,26 @@ from sklearn.base import clone
 
 from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
-from skfair.cluster.kmeans import _homotopy, _local_search
-from skfair.cluster.kmeans._dual import (
+from skfair.cluster.kmeans import _homotopy
+from skfair.cluster.kmeans._assignment import (
     MAX_ITER,
     MIN_ITER,
+    Runs,
     fair_assignment,
+    lloyd,
     max_dual_iterations,
     zero_solution,
 )
 from skfair.cluster.kmeans._homotopy import (
-    advance,
-    follow,
-    levels_between,
-    route_from,
-)
-from skfair.cluster.kmeans._lloyd import Runs, lloyd
-from skfair.cluster.kmeans._local_search import (
     MIN_NEAR_TIES,
     SHAKEN,
+    advance,
     finish,
+    follow,
+    levels_between,
     near_ties,
     repair,
+    route_from,
     search_locally,
     shake,
 )
@@ -340,7 +339,7 @@ def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
     searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
     tol = 2 * (point.cost - searched.cost) / point.cost  # 0.01 of a small problem
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
-    monkeypatch.setattr(_local_search, "MANY", len(samples.weights))
+    monkeypatch.setattr(_homotopy, "MANY", len(samples.weights))
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
 
 

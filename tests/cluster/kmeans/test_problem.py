@@ -6,11 +6,10 @@ import pytest
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 
-from skfair._kernels.clustering import clustering_cost
+from skfair._kernels.kmeans import clustering_cost
 from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans._homotopy import converge
-from skfair.cluster.kmeans._lloyd import (
+from skfair.cluster.kmeans._assignment import (
     Runs,
     check_runs,
     draw_centers,
@@ -19,6 +18,7 @@ from skfair.cluster.kmeans._lloyd import (
     occupy_clusters,
     relocate_centers,
 )
+from skfair.cluster.kmeans._homotopy import converge
 from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, thin
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels.limits import composition_ratios, keeps_rows
-from skfair.cluster._requirements import ClusterRequirements
+from skfair.cluster._base import ClusterRequirements
+from skfair.cluster.kmeans._assignment import controlled_rounding, fitting_table, settle
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
-from skfair.cluster.kmeans._tables import controlled_rounding, fitting_table, settle
 
 
 def samples_of(rng, n_samples, n_groups, required):

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from skfair.cluster import FairSpectralClustering, RBFAffinity
-from skfair.cluster.spectral._affinity import Affinity
+from skfair.cluster.spectral._fair_embedding import Affinity
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 

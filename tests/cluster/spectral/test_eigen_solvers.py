@@ -5,9 +5,13 @@ import pytest
 from scipy import linalg
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS, _errors, _lower_bound
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
-from skfair.cluster.spectral._orthonormalize import orthonormalize
+from skfair.cluster.spectral._eigen_solvers import (
+    EIGEN_SOLVERS,
+    NormalizedAffinity,
+    _errors,
+    _lower_bound,
+    orthonormalize,
+)
 from skfair.datasets import make_fair_sbm
 
 

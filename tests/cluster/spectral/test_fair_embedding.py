@@ -9,10 +9,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity, fair_embedding
 from skfair.cluster.spectral import _fair_embedding
-from skfair.cluster.spectral._eigen_solvers import nystroem
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, nystroem
 from skfair.metrics import group_constraint_residual
-from skfair.utils._graph import group_constraint
+from skfair.utils._arrays import group_constraint
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
 EXACT = ["nullspace", "projected"]
@@ -242,7 +241,7 @@ def test_one_group_is_plain_spectral_embedding():
 
 
 def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
-    monkeypatch.setattr("skfair.cluster.spectral._normalized_affinity.TILE_BYTES", 8 * 50 * 7)
+    monkeypatch.setattr("skfair.cluster.spectral._eigen_solvers.TILE_BYTES", 8 * 50 * 7)
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
     np.testing.assert_allclose(RBFAffinity(X, 0.7) @ V, rbf_kernel(X, gamma=0.7) @ V)

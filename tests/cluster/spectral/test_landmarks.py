@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.cluster.spectral import _landmarks
+from skfair.cluster.spectral import _problem
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import group_constraint_residual, normalized_cut
@@ -210,7 +210,7 @@ def make_chunked(X, groups, chunks):
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeypatch):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
-    monkeypatch.setattr(_landmarks, "BLOCK", 2000)
+    monkeypatch.setattr(_problem, "BLOCK", 2000)
     X, groups = draw(5000)
     lengths, settings = (2000, 2000, 1000), {"affinity": affinity, "n_init": 2}
     alone, two = (fit_model(X, groups, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))

@@ -7,8 +7,7 @@ from scipy.linalg import null_space
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
-from skfair.cluster.spectral._literature import norm_of_laplacian
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, norm_of_laplacian
 from skfair.datasets import make_fair_sbm
 
 GRAPH, _, GROUPS = make_fair_sbm(120, n_clusters=3, n_groups=2, random_state=0)

@@ -6,16 +6,16 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity, fair_embedding
-from skfair.cluster.spectral import _normalized_affinity
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral import _eigen_solvers
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.datasets import make_fair_sbm
 
 
 @pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
 def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, storage):
-    monkeypatch.setattr(_normalized_affinity, "ROWS", 16)  # in three blocks
-    monkeypatch.setattr(_normalized_affinity, "STRIPE", 16)
+    monkeypatch.setattr(_eigen_solvers, "ROWS", 16)  # in three blocks
+    monkeypatch.setattr(_eigen_solvers, "STRIPE", 16)
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
     K = rbf_kernel(X, gamma=0.7)
@@ -44,9 +44,9 @@ def test_graphs_are_distinguished_from_kernels():
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr(_normalized_affinity, "ROWS", 16)
-    monkeypatch.setattr(_normalized_affinity, "STRIPE", 16)
-    monkeypatch.setattr(_normalized_affinity, "TILE_BYTES", 4096)
+    monkeypatch.setattr(_eigen_solvers, "ROWS", 16)
+    monkeypatch.setattr(_eigen_solvers, "STRIPE", 16)
+    monkeypatch.setattr(_eigen_solvers, "TILE_BYTES", 4096)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2
     K = rbf_kernel(X)

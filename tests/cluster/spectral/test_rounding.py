@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.cluster._requirements import ClusterRequirements
-from skfair.cluster.kmeans._lloyd import Runs
+from skfair.cluster._base import ClusterRequirements
+from skfair.cluster.kmeans._assignment import Runs
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed
-from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
-from skfair.cluster.spectral._problem import SpectralProblem
-from skfair.cluster.spectral._rounding import (
+from skfair.cluster.spectral._problem import (
+    SpectralProblem,
     compute_bounds,
     ncut_path,
     round_kmeans,
@@ -23,7 +23,7 @@ from skfair.cluster.spectral._rounding import (
 from skfair.datasets import fetch_lastfm_asia
 from skfair.groups import check_groups
 from skfair.metrics import additive_violation, balance_score, normalized_cut
-from skfair.utils._balance import balance, count_table
+from skfair.utils._arrays import balance, count_table
 
 
 class Problem(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skfair.constraints import ConstraintSystem, DemographicParity, PartialStatisticalParity
-from skfair.constraints.partial._convex import MeanSigmoid
+from skfair.constraints._convex import MeanSigmoid
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel

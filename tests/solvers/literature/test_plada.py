@@ -8,7 +8,7 @@ from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
-from skfair.solvers._one_sided import OneSided
+from skfair.solvers._sqp import OneSided
 from skfair.surrogates import Sigmoid
 
 

@@ -1,0 +1,558 @@
+"""Steps of k-means under limits: fair assignment, tables of counts, Lloyd iterations."""
+
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, sparse
+from sklearn.utils import check_array
+
+from skfair._kernels.fair_assignment import (
+    Multipliers,
+    compute_offsets,
+    evaluate_dual,
+    kkt_residual,
+    newton_step,
+    transport,
+)
+from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
+from skfair._kernels.limits import required_ratios
+from skfair.utils._checks import warn
+
+# The cheapest fair assignment to fixed centres, by ascent of its dual.
+
+
+MAX_ITER, MIN_ITER = 50, 4
+MAX_PAIRS = 2e7  # of groups or of clusters in one ascent, about: a second
+SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
+ROUND_SLACK = 1e-3  # the same in rounds after which others follow
+FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
+MIN_RIDGE = 0.01
+RIDGE_GROWTH = 10.0
+_MAX_RIDGES = 10  # of a step, each with more ridge
+GOOD_GAIN, POOR_GAIN = 0.75, 0.25  # shares of the predicted gain from and up to which ...
+RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # ... the ridge changes
+_MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
+NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
+NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
+N_GAPS = 1000  # gaps from which the width is estimated, at least
+
+
+class DualSolution(NamedTuple):
+    """The result of a dual ascent, from which the next one may start."""
+
+    multipliers: Multipliers
+    offsets: np.ndarray  # (n_clusters, n_groups)
+    value: float  # of the dual
+    width: float  # smoothing width of the last Hessian
+    ridge: float  # damping of the next step
+    labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
+    gaps: np.ndarray | None = None  # (n_samples,) extra cost of the next cheapest cluster
+    n_near: int = 0  # number of samples with a gap below the width
+    extras: tuple = ()  # further sums over samples, of the last evaluation
+    centers: np.ndarray | None = None  # (n_clusters, n_features) of partitioned data
+    sample_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
+
+
+def zero_solution(n_clusters, limits):
+    """Multipliers of zero, to start `solve_dual` from."""
+    n_rows, n_groups = limits.rows.shape
+    return DualSolution(
+        Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, n_rows))),
+        offsets=np.zeros((n_clusters, n_groups)),
+        value=-np.inf,
+        width=0.0,
+        ridge=FIRST_RIDGE,
+    )
+
+
+def fair_assignment(problem, centers, limits, dual=None, slack=0.75, share=SLACK):
+    """Cheapest assignment to fixed centres within limits.
+
+    Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
+    labels round it, so that they may miss a limit by the few samples that sit on a tie. The value
+    bounds from below the cost of every assignment to these centres that keeps the limits. No count
+    misses its bound by more than ``slack`` samples, or a ``share`` of all.
+    """
+    # Without an earlier solution, start at multipliers of zero: nearest centres.
+    if dual is None:
+        dual = zero_solution(len(centers), limits)
+    slack = max(slack * problem.largest_weight, share * problem.total_weight)
+    return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
+
+
+def max_dual_iterations(dual, limits):
+    """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
+
+    What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
+    """
+    n_clusters, n_groups = dual.offsets.shape
+    # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
+    per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
+    return int(min(max(MAX_PAIRS / per_step, MIN_ITER), MAX_ITER))
+
+
+def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
+    """Maximise the dual by damped Newton ascent from the solution ``start``.
+
+    Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
+    ``evaluate`` is called as `evaluate_dual` for every block of the partitions ``rows``. Returns
+    the solution and the partitions of its evaluations.
+    """
+    ratios = required_ratios(limits)
+    evaluate_all = partial(_evaluate, partial(rows.map, evaluate), limits, ratios)
+    # Warm start: multipliers, smoothing width and ridge of the last ascent.
+    multipliers, width, ridge = start.multipliers, start.width, start.ridge
+    now = evaluate_all(multipliers, width)
+    for _ in range(max_iter):
+        if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
+            break
+        # Hessian: samples near a tie, within a width that takes in a fair share of them.
+        if not NEAR_TIES_RANGE[0] <= now.n_near / now.n_samples <= NEAR_TIES_RANGE[1]:
+            width = _fit_width(now)
+            now = evaluate_all(multipliers, width)
+        # Ties lie on both sides of the border, over twice the width.
+        density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
+        # Levenberg-Marquardt: more ridge until a step gains.
+        damping = ridge
+        for _ in range(_MAX_RIDGES):
+            stepped, predicted = newton_step(
+                multipliers, now.counts, density, damping, limits, ratios
+            )
+            trial = evaluate_all(stepped, width)
+            gain = trial.value - now.value
+            if gain > 0.0:
+                break
+            damping *= RIDGE_GROWTH
+        if not gain > 0.0:  # also where a gain is nan
+            break
+        # Trust the model more where it predicted the gain, less where it did not.
+        if gain > GOOD_GAIN * predicted:
+            damping = max(RIDGE_FALL * damping, MIN_RIDGE)
+        elif gain < POOR_GAIN * predicted:
+            damping *= RIDGE_RISE
+        multipliers, ridge, now = stepped, damping, trial
+        if gain <= _MIN_DUAL_GAIN * abs(now.value):
+            break
+    solution = DualSolution(
+        multipliers,
+        now.offsets,
+        now.value,
+        width,
+        ridge,
+        n_near=now.n_near,
+        extras=now.extras,
+        sample_offsets=now.sample_offsets,
+    )
+    return solution, now.evaluated
+
+
+class _Evaluation(NamedTuple):
+    """The dual and its derivatives at some multipliers, summed over all samples."""
+
+    value: float
+    counts: np.ndarray
+    ties: np.ndarray
+    n_near: int
+    n_samples: int
+    offsets: np.ndarray
+    sample_offsets: np.ndarray
+    extras: tuple
+    evaluated: object  # partitions of the evaluations of blocks
+
+
+def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
+    """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
+    offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
+    evaluated = evaluate_blocks(sample_offsets, width)
+    totals = evaluated.reduce(attrgetter("totals"))
+    costs, counts, ties, n_near, n_samples, extras = totals
+    return _Evaluation(
+        costs + value, counts, ties, n_near, n_samples, offsets, sample_offsets, extras, evaluated
+    )
+
+
+def _fit_width(now):
+    """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
+    # The quantile of about a thousand gaps is precise enough for a width.
+    stride = 1 + now.n_samples // N_GAPS
+    gaps = np.sort(np.concatenate(now.evaluated.gather(_every_gap, stride)))
+    wanted = gaps[int(np.ceil(NEAR_TIES * len(gaps))) - 1]
+    return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
+
+
+def gather_labels(evaluated):
+    """Labels and gaps of all samples."""
+    labels, gaps = zip(*evaluated.gather(attrgetter("labels", "gaps")), strict=True)
+    return np.concatenate(labels), np.concatenate(gaps)
+
+
+def _every_gap(evaluation, stride):
+    return evaluation.gaps[::stride].copy()
+
+
+# Integer tables of counts that keep the limits, and cheapest moves that lead to them.
+#
+# If samples have equal weights, a fractional table of counts that keeps all bounds always exists:
+# clusters of equal size that mirror the data. Rounding it entry by entry changes counts by less
+# than one and no bound on a size (Bacharach, 1966), and members of each intersection then move
+# along cheapest paths until the counts are those of the table. So the limits can always be kept, up
+# to one sample.
+#
+# With several attributes no rounding keeps the bounds of all of them, and there may be no integer
+# table: it is searched for by branch and bound then.
+
+
+TOLERANCE = 1e-6  # of HiGHS and of sums
+MAX_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
+
+
+def settle(problem, point, level, rows):
+    """Labels near those of a point that keep the limits, for equal weights.
+
+    ``rows`` move if that suffices; otherwise all may. Returned as well is the slack: the weight
+    that each count may be short of the level, 0 where the level is kept exactly.
+    """
+    labels, centers = point.clustering.labels.copy(), point.clustering.centers
+    counts = problem.count_intersections(labels, len(centers))
+    table, margin = fitting_table(problem, counts, level)
+    surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
+    # Move the rows along cheapest paths; all samples only where these do not suffice.
+    for movable in (rows, np.arange(len(labels))):
+        _send(problem, centers, labels, movable, surplus)
+    return labels, problem.largest_weight * (1 - margin)
+
+
+def _send(problem, centers, labels, rows, surplus):
+    """Move rows along cheapest paths from clusters with a surplus to those that lack some.
+
+    Changes ``labels`` and ``surplus`` in place.
+    """
+    # Intersections are independent: members of one take the place of members of the same.
+    for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
+        members = rows[problem.codes[rows] == code]
+        if excess.any() and len(members):
+            costs = problem.subset(members).costs_by_cluster(centers).T
+            transport(np.ascontiguousarray(costs), members, labels, excess)
+            surplus[:, code] = excess
+
+
+def fitting_table(samples, counts, level):
+    """Integer counts near the weights ``counts`` that keep the limits, for equal weights.
+
+    Returns numbers of members, (n_clusters, n_intersections), and a margin: 1 if the table keeps
+    the level, 0 if it does up to one sample.
+    """
+    # With a margin rounding keeps the level exactly; without one it may cost a sample.
+    counts = np.round(counts / samples.largest_weight)
+    # One attribute: a fractional table can be rounded. Several: the programme must be integer.
+    is_integer = samples.n_attributes > 1
+    for margin in (1, 0):
+        search = partial(_nearest_table, samples, counts, level, margin - is_integer, is_integer)
+        fractional = search()
+        if fractional is not None and samples.limits.rounding.any() and not is_integer:
+            # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
+            sizes = fractional.sum(axis=1)[:, np.newaxis]
+            fractional = search(sizes=controlled_rounding(sizes).ravel())
+        if fractional is not None:
+            return controlled_rounding(fractional).astype(np.int64), margin
+    return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
+
+
+def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
+    """The table nearest to the counts whose ratios hold with a margin of so many samples.
+
+    None if there is none; fractional, or any integer table. The unknowns of the linear programme
+    are how far entries are above and below the counts, and for every cluster and scale the weight
+    of the largest group. Clusters have the ``sizes``, if these are given.
+    """
+    (n_clusters, n_codes), limits = counts.shape, samples.limits
+    n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
+    is_in = np.zeros((n_groups, n_codes))
+    is_in[limits.intersections.T, np.arange(n_codes)] = 1
+    by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_codes)), format="csr")
+    by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
+    by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
+    each = sparse.eye_array(n_cells, format="csr")
+    rows, bounds = [], []
+
+    def add_rows(on_table, on_largest, bound):
+        # A bound on the table is one on counts + above - below.
+        not_on_largest = sparse.csr_array((on_table.shape[0], n_clusters * n_scales))
+        rows.append([on_table, -on_table, not_on_largest if on_largest is None else on_largest])
+        bounds.append(bound - on_table @ counts.ravel())
+
+    # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
+    for on_groups, on_largest, spare in _ratio_rows(limits, n_clusters, level):
+        add_rows(on_groups @ by_group, on_largest, -margin * spare)
+    add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
+    for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
+        # Rows that rounding may not exceed are about numbers of members, which are integers.
+        bound = bound / samples.largest_weight
+        bound = bound - margin if rounding else np.floor(bound)
+        on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
+        add_rows(
+            sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
+            None,
+            np.full(n_clusters, bound),
+        )
+    add_rows(-each, None, np.zeros(n_cells))
+    if level > 0:  # in every cluster a member of each group that is large enough
+        enough = is_in @ counts.sum(axis=0) >= n_clusters
+        add_rows(-by_group, None, -np.tile(enough.astype(float), n_clusters))
+    sums, totals = by_code, np.zeros(n_codes)
+    if sizes is not None:
+        sums = sparse.vstack([by_code, by_cluster], format="csr")
+        totals = np.concatenate([totals, sizes - counts.sum(axis=1)])
+    nothing = sparse.csr_array((len(totals), n_clusters * n_scales))
+    # The first integer table will do: nearness is worth little.
+    integer_options = {
+        "method": "highs",
+        "options": {"mip_rel_gap": 1.0, "time_limit": MAX_SECONDS},
+    }
+    solved = optimize.linprog(
+        np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
+        A_ub=sparse.block_array(rows, format="csr"),
+        b_ub=np.concatenate(bounds),
+        A_eq=sparse.block_array([[sums, -sums, nothing]], format="csr"),
+        b_eq=totals,
+        integrality=np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
+        **(integer_options if is_integer else {"method": "highs-ds"}),
+    )
+    # Status 1 is the time limit: a table found until then will do.
+    if solved.x is None or solved.status not in (0, 1):
+        return None
+    above, below = solved.x[:n_cells], solved.x[n_cells : 2 * n_cells]
+    return (counts.ravel() + above - below).reshape(counts.shape)
+
+
+def _ratio_rows(limits, n_clusters, level):
+    """Rows on counts, rows on weights of the largest groups, and what a sample more is worth there.
+
+    The largest group of a scale is at least every group, and no group is below the level times it.
+    """
+    n_scales, n_groups = limits.scales.shape
+    if level == 0 or n_groups == 1:
+        return
+    clusters = sparse.eye_array(n_clusters)
+    for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
+        # Rows of similar size for the solver; ratios do not depend on the scale.
+        scale = scale / scale[scale > 0].min()
+        weigh = sparse.kron(clusters, np.diag(scale)[scale > 0], format="csr")
+        largest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
+        largest = sparse.kron(clusters, largest, format="csr")
+        spare = np.tile(scale[scale > 0], n_clusters)
+        yield weigh, -largest, spare
+        yield -factor * weigh, level * largest, factor * spare
+
+
+def controlled_rounding(table):
+    """Integers less than 1 from the table's entries, with its column sums and nearly its row sums.
+
+    A row sum is rounded up or down. Such a table always exists [1]_, and the vertices of the
+    linear programme are such tables.
+
+    References
+    ----------
+    .. [1] M. Bacharach, "Matrix rounding problems", Management Science 12 (9), 1966.
+    """
+    n_rows, n_columns = table.shape
+    # Entries that are integers up to rounding stay.
+    floor = np.floor(table + 1e-9)
+    fractions = np.clip(table - floor, 0.0, None)
+    by_row = sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_columns)))
+    by_column = sparse.kron(np.ones((1, n_rows)), sparse.eye_array(n_columns))
+    row_sums = fractions.sum(axis=1)
+    # A transportation problem in the fractions: which entries are rounded up.
+    raised = optimize.linprog(
+        -fractions.ravel(),
+        A_ub=sparse.vstack([by_row, -by_row]),
+        b_ub=np.concatenate([np.ceil(row_sums - TOLERANCE), -np.floor(row_sums + TOLERANCE)]),
+        A_eq=by_column,
+        b_eq=np.round(fractions.sum(axis=0)),
+        bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),
+        method="highs-ds",
+    )
+    return floor + np.round(raised.x).reshape(table.shape)
+
+
+# Plain k-means: starting centres, Lloyd iterations, and single centres that are relocated.
+
+
+_MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
+_MAX_RELOCATIONS = 12  # relocations from which k-means iterates, of those that are drawn
+
+
+class Runs(NamedTuple):
+    """How k-means is run: number of clusters, where runs start, when they end."""
+
+    n_clusters: int
+    init: object = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-5  # relative gain of the cost at which a run stops
+
+    def generators(self, random_state):
+        """Random generators of all starts; the first do not depend on the number of starts."""
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)
+        return [np.random.RandomState(seed) for seed in seeds]
+
+    def start(self, samples, random_state):
+        """Starting centres of one run."""
+        X, masses, init = samples.X, samples.masses, self.init
+        if isinstance(init, str) and init == "k-means++":
+            return draw_centers(X, masses, self.n_clusters, random_state)
+        if isinstance(init, str):
+            # Random samples, drawn by mass.
+            share = masses / masses.sum()
+            return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
+        if callable(init):
+            init = init(X, self.n_clusters, random_state=random_state)
+        return check_centers(init, (self.n_clusters, X.shape[1]))
+
+
+def draw_centers(X, masses, n_clusters, random_state):
+    """Starting centres by greedy k-means++, those that `sklearn.cluster.kmeans_plusplus` draws."""
+    n_trials = 2 + int(np.log(n_clusters))
+    rows = [random_state.choice(len(X), p=masses / masses.sum())]
+    nearest = squared_distances_by_cluster(X, X[rows])[0]
+    for _ in range(n_clusters - 1):
+        # Some samples, drawn by their costs, of which the best becomes a centre.
+        cumulated = np.cumsum(masses * nearest)
+        numbers = random_state.uniform(size=n_trials) * cumulated[-1]
+        drawn = np.minimum(np.searchsorted(cumulated, numbers), len(X) - 1)
+        trials = np.minimum(squared_distances_by_cluster(X, X[drawn]), nearest)
+        best = np.argmin(trials @ masses)
+        nearest = trials[best]
+        rows.append(drawn[best])
+    return X[rows]
+
+
+def check_runs(parameters, mean, n_auto):
+    """The runs of an estimator's parameters, on data from which a mean is subtracted.
+
+    ``n_auto`` is the number of starts that "auto" stands for.
+    """
+    init, n_init = parameters.init, parameters.n_init
+    if isinstance(init, str) or callable(init):
+        n_init = n_auto if n_init == "auto" else n_init
+    else:
+        init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
+        if n_init not in ("auto", 1):
+            warn(
+                "Explicit initial center position passed: performing only one init in "
+                f"{type(parameters).__name__} instead of n_init={n_init}. All starts from one "
+                "array would be equal; leave n_init at 'auto' or 1.",
+                RuntimeWarning,
+            )
+        n_init = 1
+    return Runs(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
+
+
+def check_centers(centers, shape):
+    """Finite starting centres of the right shape, as a new array."""
+    centers = check_array(centers, dtype=np.float64, ensure_2d=False, input_name="init", copy=True)
+    if centers.shape != shape:
+        raise ValueError(
+            f"init must give one centre per cluster, shape {shape}, but it has shape "
+            f"{centers.shape}; change init or n_clusters."
+        )
+    return np.ascontiguousarray(centers)
+
+
+def lloyd(samples, centers, max_iter, tol):
+    """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
+    labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
+    return samples.tabulate(labels, len(centers))
+
+
+def iterate_lloyd(samples, centers, max_iter, tol):
+    """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
+
+    Iterations have Nesterov's momentum, which starts again wherever it raises the cost. Stops when
+    one lowers the cost by no more than ``tol`` times the cost.
+    """
+    partitions, lowest, n_pushed, means = samples.partitions, np.inf, 0, centers
+    for _ in range(max_iter):
+        # Nearest centres, then means; empty clusters get the farthest samples.
+        assigned = partitions.map(_assign_nearest, centers)
+        sums, masses, cost = assigned.reduce(itemgetter(2))
+        if cost > lowest and n_pushed > 0:
+            centers, n_pushed = means, 0
+            continue
+        labels, previous, sizes = assigned.gather(itemgetter(0)), means, masses
+        if sizes.all():
+            means = sums / sizes[:, np.newaxis]
+        else:
+            clustering = occupy_clusters(samples, np.concatenate(labels), centers)
+            labels, means, sizes = [clustering.labels], clustering.centers, clustering.sizes
+            cost = samples.cost_of(clustering._replace(centers=centers))
+        shifts, gain, lowest = means - centers, lowest - cost, cost
+        if gain <= tol * cost:
+            break
+        centers, n_pushed = push(means, previous, n_pushed), n_pushed + 1
+    # From centres to means the cost falls by size times squared distance.
+    return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
+
+
+def push(means, previous, n_pushed):
+    """Means shifted on in the direction in which they moved, by Nesterov's growing momentum."""
+    return means + n_pushed / (n_pushed + 3) * (means - previous)
+
+
+def _assign_nearest(samples, centers):
+    return assign_nearest(samples.X, samples.masses, centers)
+
+
+def relocate_centers(samples, centers, cost, n_drawn, random_state, lead):
+    """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
+
+    Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
+    sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost are
+    tried by three iterations of k-means. The first that is cheaper then is accepted, and pairs are
+    drawn again, until none is. ``lead`` maps centres to those after the iterations, and their cost.
+    """
+    if len(centers) == 1 or n_drawn == 0:
+        return centers
+    X, masses, is_improved = samples.X, samples.masses, True
+    while is_improved and cost > 0:
+        # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
+        cheapest, labels, nearest, second = _relocation_costs(samples, centers)
+        cumulated = np.cumsum(masses * nearest)
+        numbers = random_state.uniform(0, cumulated[-1], n_drawn)
+        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
+        dissolved = random_state.choice(cheapest, n_drawn)
+        # Costs before other centres move: members of the cluster go to the second nearest.
+        remaining = np.where(labels == dissolved[:, np.newaxis], second, nearest)
+        costs = np.minimum(squared_distances_by_cluster(X, X[rows]), remaining) @ masses
+        # Iterate from the best pairs, and accept what is cheaper.
+        is_improved = False
+        for i in np.argsort(costs, kind="stable")[:_MAX_RELOCATIONS]:
+            trial = centers.copy()
+            trial[dissolved[i]] = X[rows[i]]
+            trial, trial_cost = lead(trial)
+            if trial_cost < cost * (1 - _MIN_RELOCATION_GAIN):
+                centers, cost, is_improved = trial, trial_cost, True
+                break
+    return centers
+
+
+def _relocation_costs(samples, centers):
+    """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre."""
+    distances = squared_distances(samples.X, centers)
+    nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
+    labels = distances.argmin(axis=1)
+    # Without its centre, the members of a cluster go to the second nearest.
+    removal = np.bincount(labels, samples.masses * (second - nearest), minlength=len(centers))
+    cheapest = np.argsort(removal, kind="stable")[: max(2, len(centers) // 3)]
+    return cheapest, labels, nearest, second
+
+
+def occupy_clusters(problem, labels, centers):
+    """The clustering of labels, once every empty cluster has got a sample."""
+    clustering = problem.tabulate(labels, len(centers))
+    if clustering.sizes.all():
+        return clustering
+    members = np.bincount(labels, minlength=len(centers))
+    return problem.tabulate(problem.fill(labels, members, centers), len(centers))

@@ -1,0 +1,813 @@
+"""Criteria on decisions, scores, losses and rankings, and the check of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from skfair.constraints._constraint import (
+    Constraint,
+    all_samples,
+    as_terms,
+    check_cells,
+    constraint_docs,
+    each_class,
+    negatives,
+    positives,
+)
+from skfair.constraints._gap import Largest, Range
+from skfair.groups import Groups, Samples, check_groups
+from skfair.losses import (
+    LOSSES,
+    SELECTED,
+    WRONG,
+    HingeLoss,
+    LogisticLoss,
+    SquaredHingeLoss,
+    mean_score,
+)
+from skfair.surrogates import Sigmoid
+from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._checks import join_names, resolve_name
+from skfair.utils._sklearn import Interval, StrOptions, safe_indexing
+
+if TYPE_CHECKING:
+    from skfair.groups import Samples
+
+
+# Parity of rates of decisions, and of mean scores, between groups.
+
+
+class DecisionRateParity(Constraint):
+    """Base of the constraints on rates of decisions, by their difference or their ratio."""
+
+    applies_to = ("decisions",)
+    unit = "rate"
+    table = SELECTED
+
+
+@constraint_docs
+class DemographicParity(DecisionRateParity):
+    r"""Equal selection rates: :math:`P(\hat y = 1 \mid g)` is the same for all groups g.
+
+    Up to a difference, the tolerance, or up to a ratio r:
+
+    .. math:: \min_g P(\hat y = 1 \mid g) \ge r \max_g P(\hat y = 1 \mid g),
+
+    for r = 0.8 the four-fifths rule of employment law. If no decision is positive the ratio is 1,
+    as in :func:`skfair.metrics.demographic_parity_ratio`. In reports and certificates, and for
+    ``confidence_level``, the gap of a ratio is 1 minus it, and its tolerance 1 - r. The smaller the
+    rates are, the larger is the sampling noise of their ratio.
+
+    Parameters
+    ----------
+    {tolerance}
+    ratio : float or None, default=None
+        Smallest ratio allowed, in (0, 1], in place of a tolerance, including the estimator's. None
+        bounds the difference.
+    {options}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import DemographicParity
+    >>> from skfair.metrics import demographic_parity_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(DemographicParity(ratio=0.8))
+    >>> decisions = model.fit(X, y, sensitive_features=group).predict(X)
+    >>> bool(demographic_parity_ratio(y, decisions, sensitive_features=group) >= 0.8)
+    True
+    """
+
+    metric = "demographic_parity_difference"
+    ratio_metric = "demographic_parity_ratio"
+    cells = staticmethod(all_samples)
+
+
+@constraint_docs
+class EqualOpportunity(DecisionRateParity):
+    r"""Equal true positive rates: :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all g.
+
+    Parameters
+    ----------
+    {tolerance, ratio, options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualOpportunity
+    >>> EqualOpportunity(min_group_size=100)
+    EqualOpportunity(min_group_size=100)
+    """
+
+    metric = "equal_opportunity_difference"
+    ratio_metric = "equal_opportunity_ratio"
+    cells = staticmethod(positives)
+
+
+@constraint_docs
+class FalsePositiveRateParity(DecisionRateParity):
+    r"""Equal false positive rates: :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all g.
+
+    Parameters
+    ----------
+    {tolerance, ratio, options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import FalsePositiveRateParity
+    >>> FalsePositiveRateParity()
+    FalsePositiveRateParity()
+    """
+
+    metric = "false_positive_rate_difference"
+    ratio_metric = "false_positive_rate_ratio"
+    cells = staticmethod(negatives)
+
+
+@constraint_docs
+class EqualizedOdds(DecisionRateParity):
+    r"""Equal true and false positive rates; the larger of the two gaps counts, or their sum.
+
+    Parameters
+    ----------
+    {tolerance, ratio}
+    reference, aggregate, attributes, min_group_size
+        See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOdds
+    >>> EqualizedOdds(aggregate="sum")
+    EqualizedOdds(aggregate='sum')
+    """
+
+    metric = "equalized_odds_difference"
+    ratio_metric = "equalized_odds_ratio"
+    cells = staticmethod(each_class)
+
+
+@constraint_docs
+class ErrorRateParity(DecisionRateParity):
+    r"""Equal error rates: :math:`P(\hat y \ne y \mid g)` is the same for all groups g.
+
+    A ratio of small error rates is hard to keep, and more errors in all groups raise it: prefer a
+    tolerance.
+
+    Parameters
+    ----------
+    {tolerance, ratio, options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import ErrorRateParity
+    >>> ErrorRateParity()
+    ErrorRateParity()
+    """
+
+    metric = "accuracy_score_difference"
+    ratio_metric = "error_rate_ratio"
+    table = WRONG
+    cells = staticmethod(all_samples)
+
+
+@constraint_docs
+class MeanParity(Constraint):
+    r"""Equal mean scores: :math:`E[s \mid g]` is the same for all groups g.
+
+    For a real target the scores are predictions. Decisions and ranks may differ all the same.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's. In a fit of a classifier it is in units of
+        the decision function, in that of a regressor in standard deviations of the training target
+        (``target_scale_``). :func:`skfair.audit.certify` reads it in units of the target, and of a
+        classifier in units of its predicted probability, if it has one.
+    {options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import MeanParity
+    >>> MeanParity(tolerance=0.1)
+    MeanParity(tolerance=0.1)
+    """
+
+    metric = "mean_score_difference"
+    cells = staticmethod(all_samples)
+
+    def __init__(
+        self,
+        *,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.tolerance = tolerance
+        self.reference = reference
+        self.aggregate = aggregate
+        self.attributes = attributes
+        self.min_group_size = min_group_size
+
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+        """The score of each sample.
+
+        {rate_signature}
+        """
+        return mean_score
+
+
+# Parity of rates of decisions within strata.
+
+
+@constraint_docs
+class ConditionalDemographicParity(DecisionRateParity):
+    r"""Equal selection rates within strata: :math:`P(\hat y = 1 \mid z, g)` is the same for all g.
+
+    Where groups differ in something that may count, such as the education that a post asks for,
+    only samples of the same stratum z are compared [1]_. The largest gap of all strata counts, or
+    their sum.
+
+    Parameters
+    ----------
+    strata : str, int, list of these, or callable
+        The column of the X given to ``fit`` whose values are the strata: its name if X is a
+        DataFrame, or its position; of several columns, strata are the combinations that occur. A
+        callable maps X to one label per row, as in
+        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
+        only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
+        output of the steps before.
+    {tolerance, ratio, options}
+
+    References
+    ----------
+    .. [1] F. Kamiran, I. Žliobaitė and T. Calders, "Quantifying explainable discrimination and
+       removing illegal discrimination in automated decision making", Knowledge and Information
+       Systems 35, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import ConditionalDemographicParity
+    >>> rng = np.random.default_rng(0)
+    >>> group, degree = rng.integers(2, size=400), rng.integers(2, size=400)
+    >>> X = np.column_stack((degree, rng.normal(size=400) + group))
+    >>> y = X.sum(axis=1) + rng.normal(size=400) > 1
+    >>> model = ConstrainedERMClassifier(ConditionalDemographicParity(strata=0), tolerance=0.05)
+    >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
+    >>> report["cell"].unique().tolist()
+    ['stratum 0.0', 'stratum 1.0']
+    >>> bool(report["gap"].max() <= 0.05)
+    True
+    """
+
+    uses_features = True
+    metric = "conditional_demographic_parity_difference"
+    ratio_metric = "conditional_demographic_parity_ratio"
+
+    _parameter_constraints = {
+        **DecisionRateParity._parameter_constraints,
+        "strata": [str, int, np.integer, list, callable],
+    }
+
+    def __init__(
+        self,
+        strata: Any,
+        *,
+        tolerance: float | None = None,
+        ratio: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        super().__init__(
+            tolerance=tolerance,
+            ratio=ratio,
+            reference=reference,
+            aggregate=aggregate,
+            attributes=attributes,
+            min_group_size=min_group_size,
+        )
+        self.strata = strata
+
+    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
+        """One cell for each stratum that occurs.
+
+        Parameters
+        ----------
+        samples : Samples
+            With the features X that define the strata.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+            Name of a cell -> mask of its samples.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, a label is missing, or there are more strata than a
+            tenth of the samples, and more than 10.
+        """
+        n_samples = len(samples.target)
+        try:
+            # Strata are encoded as groups are, so that labels of any container will do.
+            strata = check_groups(self._labels(samples.X), n_samples)
+        except (TypeError, ValueError) as error:
+            reason = str(error).replace("sensitive_features", "the strata")
+            raise ValueError(f"{self} finds no strata. {reason}") from error
+        # A continuous column would give each sample a stratum of its own, and nothing to compare.
+        if len(strata.names) > max(10, n_samples / 10):
+            raise ValueError(
+                f"{self} finds {len(strata.names)} strata among {n_samples} samples, too few in "
+                "each to compare groups. Pass bands instead, as in "
+                'strata=lambda X: pandas.qcut(X["income"], 5, labels=False).'
+            )
+        return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
+
+    def _labels(self, X):
+        """One label, or several, for each row of X."""
+        if X is None:
+            raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if callable(self.strata):
+            return self.strata(X)
+        columns = self.strata if isinstance(self.strata, list) else [self.strata]
+        if any(isinstance(one, str) for one in columns) and not hasattr(X, "columns"):
+            raise ValueError(
+                "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
+                'the steps before pass a DataFrame on after set_output(transform="pandas").'
+            )
+        names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
+        absent = [
+            one for one in columns if one not in (names if isinstance(one, str) else positions)
+        ]
+        if absent:
+            raise ValueError(
+                f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
+                f"are {join_names(map(repr, names or positions))}."
+            )
+        # Several columns make up one stratum per combination of their values.
+        labels = safe_indexing(X, columns, axis=1)
+        return labels.toarray() if sparse.issparse(labels) else labels
+
+
+# Constraints on the mean loss of groups.
+
+
+_CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
+
+
+@constraint_docs
+class GroupLoss(Constraint):
+    """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
+
+    unit = "loss"
+
+    @property
+    def applies_to(self) -> tuple[str, ...]:
+        """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
+        # None may be any loss, so it is not refused here.
+        loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
+        return ("scores",) if isinstance(loss, _CLASS_LOSSES) else ("scores", "numbers")
+
+    _parameter_constraints = {
+        **Constraint._parameter_constraints,
+        "loss": [StrOptions(LOSSES), callable, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: Callable | None = None,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.loss = loss
+        self.tolerance = tolerance
+        self.reference = reference
+        self.aggregate = aggregate
+        self.attributes = attributes
+        self.min_group_size = min_group_size
+
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+        """The loss of each sample.
+
+        {rate_signature}
+        """
+        return loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
+
+
+@constraint_docs
+class LossParity(GroupLoss):
+    r"""Equal mean losses: :math:`E[\ell(s, y) \mid g]` is the same for all groups g.
+
+    With ``reference="overall"`` no group's mean loss may exceed that of all samples by more than
+    the tolerance, one-sided.
+
+    Parameters
+    ----------
+    {loss}
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the loss; None takes the estimator's. A regressor's fit
+        takes losses of target and predictions over the standard deviation of the training target
+        (``target_scale_``), :func:`skfair.audit.certify` losses in units of the target: of the
+        squared loss its tolerance is ``target_scale_ ** 2`` times that of the fit.
+    {options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import LossParity
+    >>> LossParity(loss="hinge", reference="overall")
+    LossParity(loss='hinge', reference='overall')
+    """
+
+    metric = "loss_parity_difference"
+    cells = staticmethod(all_samples)
+
+
+@constraint_docs
+class EqualOpportunityLoss(GroupLoss):
+    r"""Equal mean losses of the positive class.
+
+    Parameters
+    ----------
+    {loss, loss_tolerance, options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualOpportunityLoss
+    >>> EqualOpportunityLoss()
+    EqualOpportunityLoss()
+    """
+
+    metric = "equal_opportunity_loss_difference"
+    applies_to = ("scores",)
+    cells = staticmethod(positives)
+
+
+@constraint_docs
+class EqualizedOddsLoss(GroupLoss):
+    r"""Equal mean losses of each class; the larger of the two gaps counts, or their sum.
+
+    Parameters
+    ----------
+    {loss, loss_tolerance, options}
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOddsLoss
+    >>> EqualizedOddsLoss(aggregate="sum")
+    EqualizedOddsLoss(aggregate='sum')
+    """
+
+    metric = "equalized_odds_loss_difference"
+    applies_to = ("scores",)
+    cells = staticmethod(each_class)
+
+
+@constraint_docs
+class BoundedGroupLoss(GroupLoss):
+    r"""No group's mean loss exceeds a bound: :math:`E[\ell(s, y) \mid g] \le upper\_bound`.
+
+    The gap of this constraint is the largest mean loss itself, so it binds a single group too.
+
+    Parameters
+    ----------
+    upper_bound : float
+        Largest mean loss allowed, in units of the loss; those of regressors as in
+        :class:`LossParity`.
+    {loss}
+    attributes, min_group_size
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import BoundedGroupLoss
+    >>> BoundedGroupLoss(0.6)
+    BoundedGroupLoss(upper_bound=0.6)
+    """
+
+    _parameter_constraints = {
+        "upper_bound": [Interval(Real, 0, None, closed="left")],
+        **{
+            name: GroupLoss._parameter_constraints[name]
+            for name in ("loss", "attributes", "min_group_size")
+        },
+    }
+
+    metric = "largest_group_loss"
+
+    # No rate is compared with another one, so these are no parameters here.
+    reference, aggregate = "groups", "max"
+
+    def __init__(
+        self,
+        upper_bound: float,
+        *,
+        loss: str | Callable | None = None,
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.upper_bound = upper_bound
+        self.loss = loss
+        self.attributes = attributes
+        self.min_group_size = min_group_size
+
+    @property
+    def tolerance(self) -> float:
+        """The bound, under the name that all constraints share."""
+        return self.upper_bound
+
+    cells = staticmethod(all_samples)
+
+    def _gap(self, events):
+        # The tolerance bounds the mean losses themselves, not their differences.
+        return Largest(tuple(range(len(events.labels))))
+
+
+# Parity between groups of the order of documents of different relevance.
+
+
+class RankingParity(DecisionRateParity):
+    r"""Equal chances of two groups to be ranked above the other where they are more relevant.
+
+    Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
+
+    .. math::
+
+        r_{ab} = P(h_i > h_j \mid i \in a, \, j \in b), \qquad |r_{ab} - r_{ba}| \le tolerance
+
+    for all groups :math:`a \ne b` ([1]_, "pairwise equal opportunity"; [2]_, appendix D.3). It is
+    bound to pairs, as :class:`skfair.ranking.ConstrainedRanker` makes them: a sample is a pair, its
+    score the difference :math:`h_i - h_j`, and its group the query and the groups of the two.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    per_query : bool, default=False
+        Whether rates are compared within every query, of which the largest gap counts, or over the
+        pairs of all queries together.
+    min_pairs : int, default=1
+        Two groups are compared, in a query or in all, where there are so many pairs of either
+        order.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+    .. [2] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of
+       fairness constraints", under review.
+
+    Examples
+    --------
+    >>> from skfair.constraints import RankingParity
+    >>> RankingParity(tolerance=0.05, per_query=True)
+    RankingParity(per_query=True, tolerance=0.05)
+    """
+
+    _parameter_constraints = {
+        "tolerance": [Interval(Real, 0, None, closed="left"), None],
+        "per_query": ["boolean"],
+        "min_pairs": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    metric = "ranking_parity_difference"
+    cells = staticmethod(all_samples)
+    reference, aggregate = "groups", "max"
+
+    def __init__(
+        self, *, tolerance: float | None = None, per_query: bool = False, min_pairs: int = 1
+    ):
+        self.tolerance = tolerance
+        self.per_query = per_query
+        self.min_pairs = min_pairs
+
+    def compared_groups(self, samples: Samples) -> tuple[Groups, None]:
+        """Pairs of groups with enough pairs of documents of either order; None is too small.
+
+        Parameters
+        ----------
+        samples : Samples
+            Pairs of documents, by query and groups; those of small groups are in no group.
+
+        Returns
+        -------
+        large : Groups
+            Of the same pairs of documents.
+        small : None
+        """
+        return self._crossed_groups(samples.groups), None
+
+    def _crossed_groups(self, groups):
+        """Pairs of two different groups, with enough pairs of documents of either order."""
+        if groups.labels.shape[1] != 3:
+            raise ValueError(
+                f"{self} compares pairs of documents, whose group is (query, group of the more "
+                "relevant, group of the less relevant), but groups have "
+                f"{groups.labels.shape[1]} attribute(s); pass it to "
+                "skfair.ranking.ConstrainedRanker."
+            )
+        groups = groups if self.per_query else _over_queries(groups)
+        # Pairs of documents of one and the same group are not compared.
+        is_crossed = np.array([a != b for _, a, b in groups.labels], dtype=bool)
+        if not is_crossed.any():
+            return groups  # all documents are of one group
+        # Each pair of groups counts as often as the rarer of its two orders.
+        number = {tuple(label): code for code, label in enumerate(groups.labels)}
+        partners = np.array([number.get((q, b, a), -1) for q, a, b in groups.labels])
+        counts = np.append(groups.counts, 0)
+        is_large = is_crossed & (np.minimum(counts[:-1], counts[partners]) >= self.min_pairs)
+        if not is_large.any():
+            raise ValueError(
+                f"{self} has nothing to compare: no two groups have {self.min_pairs} pair(s) of "
+                "documents of one query of either order. Lower min_pairs, pass per_query=False, or "
+                "drop the constraint."
+            )
+        return groups.select(np.flatnonzero(is_large))
+
+    def _gap(self, events):
+        number = {label: code for code, (_, label) in enumerate(events.labels)}
+        # Each order of a pair of groups is compared with the other one.
+        blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
+        return Range(tuple(block for block in blocks if block[0] < block[1]))
+
+
+def _over_queries(groups):
+    """Groups of pairs of all queries together."""
+    # Number the pairs of groups in the order in which they occur, and merge those of all queries.
+    number = {}
+    merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
+    by_label = dict.fromkeys((a, b) for _, a, b in groups.labels[np.argsort(groups.ranks)])
+    ranks = {pair: rank for rank, pair in enumerate(by_label)}
+    labels = np.empty((len(number), 3), dtype=object)
+    for row, (a, b) in zip(labels, number, strict=True):
+        row[:] = ["all", a, b]
+    ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
+    unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
+    unions = sparse.csr_array(groups.matrix @ unions)
+    return Groups.overlapping(unions, labels, np.array([ranks[pair] for pair in number]))
+
+
+# A check for constraints of one's own: what the tests of registered ones ask of them.
+
+
+def check_constraint(
+    constraint: Constraint, *, X: MatrixLike | None = None, random_state: RandomState = 0
+) -> None:
+    """Check a constraint's cells, derivatives and counts on random data.
+
+    The rate and the rows are compared with finite differences. The gap of a subset is compared with
+    that of the constraint bound to it, and the sums of blocks with those of all samples, on which
+    fits of very many samples and of partitioned data rely.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The constraint, for instance of a class of one's own.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features that the constraint uses, of at least a few dozen samples; groups and classes are
+        drawn for them.
+    random_state : int, default=0
+        Seed of the data.
+
+    Returns
+    -------
+    None
+        If no check fails.
+
+    Raises
+    ------
+    ValueError
+        If a cell is not a boolean mask over the samples, a slope or curvature differs from finite
+        differences, a gap depends on other samples than those it is bound to, or blocks do not add
+        up; the message says by how much, and where.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOdds, check_constraint
+    >>> check_constraint(EqualizedOdds())
+    """
+    # Random classes in three groups of equal size; X only serves the cells.
+    rng = np.random.default_rng(random_state)
+    n_samples = 240 if X is None else len(X)
+    target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
+    groups = check_groups(np.arange(n_samples) % 3, n_samples)
+    samples = Samples(target, groups, np.ones(n_samples), X)
+    check_cells(constraint.cells(samples), samples, constraint)
+    # The pointwise rate: slope and curvature against central differences.
+    scores = rng.normal(size=n_samples)
+    surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
+    for rate in as_terms(constraint.rate(surrogate, loss)):
+        _, slope, curvature = rate(scores, target)
+        above, below = rate(scores + step, target), rate(scores - step, target)
+        _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
+        _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
+    # The bound rows: their derivative along a random move, with all groups compared.
+    of_all_groups = clone(constraint).set_params(min_group_size=None)
+    bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
+    _check_rows(constraint, bound.linearize_at(scores).rows, scores, rng)
+    if bound.statistic != "ranks":
+        _check_second_derivatives(constraint, bound, scores, rng)
+        _check_blocks(constraint, bound, scores)
+    # The same constraint on three quarters of the samples, and where all are in one group.
+    rows = np.flatnonzero(np.arange(n_samples) % 4)
+    features = None if X is None else safe_indexing(X, rows)
+    subset = samples.take(rows)._replace(X=features)
+    of_subset = of_all_groups.bind(subset, surrogate, loss, tolerance=0.1)
+    taken, expected = (one.gap(scores[rows]) for one in (bound.take(rows), of_subset))
+    if not np.isclose(taken, expected, rtol=1e-9, atol=1e-12, equal_nan=True):
+        raise ValueError(
+            f"The gap of {constraint} on a subset of samples is {taken:.6g} by its method take, "
+            f"but {expected:.6g} if it is bound to these samples alone. cells and rate must depend "
+            "on the samples that they are passed, and on nothing else."
+        )
+    one_group = samples._replace(groups=Groups.single(n_samples))
+    alone = of_all_groups.bind(one_group, surrogate, loss, tolerance=0.1).linearize_at(scores)
+    alone.rows(scores, alone.rows.initial_aux(scores))
+
+
+def _check_rows(constraint, rows, scores, rng):
+    """Compare the change of all rows along a random move of the scores with their derivative."""
+    move, step = rng.normal(size=len(scores)), 1e-6
+    aux = rows.initial_aux(scores)
+    jacobian = rows(scores, aux).jacobian
+    expected = rows(scores + step * move, aux).values - rows(scores - step * move, aux).values
+    slopes = jacobian.combine @ (jacobian.cells @ move)
+    wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"The derivative of row {row} of {constraint} by the scores is wrong: along a random "
+            f"move it gives {slopes[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
+        )
+
+
+def _check_second_derivatives(constraint, bound, scores, rng):
+    """Compare the change of the rows' gradient along a random move with second derivatives."""
+    move, step = rng.normal(size=len(scores)), 1e-6
+    aux, v = bound.initial_aux(scores), rng.normal(size=len(bound.lower))
+    rows = bound(scores, aux)
+    above, below = (
+        bound(scores + sign * step * move, aux).jacobian.adjoint(v) for sign in (1.0, -1.0)
+    )
+    change = rows.curvature(v) * move
+    if rows.cell_curvature is not None:
+        cells = rows.jacobian.cells
+        change = change + cells.T @ (rows.cell_curvature(v) @ (cells @ move))
+    wrong = np.abs(change - (above - below) / (2 * step))
+    sample = int(np.argmax(wrong))
+    if not wrong[sample] <= 1e-5 * (1.0 + np.abs(change).max()):
+        raise ValueError(
+            f"The second derivative of the rows of {constraint} is wrong by {wrong[sample]:.3g} at "
+            f"sample {sample}: check the curvature of the rate."
+        )
+
+
+def _check_blocks(constraint, bound, scores):
+    """Compare the sums of two blocks of samples with those of all."""
+    half = len(scores) // 2
+    halves = [slice(0, half), slice(half, len(scores))]
+    for of in ("smooth_sums", "exact_sums"):
+        total = getattr(bound, of)(scores)
+        blocks = sum(getattr(bound.subset(rows), of)(scores[rows]) for rows in halves)
+        wrong = np.abs(total - blocks)
+        if not wrong.max(initial=0.0) <= 1e-9 * (1.0 + np.abs(total).max(initial=0.0)):
+            raise ValueError(
+                f"The sums of {constraint} over two blocks of samples differ from those over all "
+                f"by {wrong.max():.3g}: rate must be a function of one score and one target."
+            )
+
+
+def _compare(constraint, what, derivative, expected):
+    """Refuse a derivative of the rate that differs from finite differences."""
+    derivative = np.asarray(derivative, dtype=np.float64)
+    if derivative.shape != expected.shape:
+        raise ValueError(
+            f"The {what} of {constraint}'s rate must have shape {expected.shape}, one number per "
+            f"sample, but it has shape {derivative.shape}."
+        )
+    wrong = int(np.argmax(np.abs(derivative - expected)))
+    # Written such that nan fails as well.
+    if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
+        raise ValueError(
+            f"The {what} of {constraint}'s rate is wrong: sample {wrong} has "
+            f"{derivative[wrong]:.6g}, finite differences give {expected[wrong]:.6g}. Check the "
+            "derivative."
+        )

@@ -1,0 +1,547 @@
+"""Partial parity: criteria on an interval of percentiles, at all thresholds or at one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.constraints._constraint import (
+    Constraint,
+    all_samples,
+    each_class,
+    partial_docs,
+    positives,
+)
+from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
+from skfair.constraints._partial_bound import BoundPartialParity, RankedEvents
+from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
+from skfair.groups import check_interval
+from skfair.metrics import (
+    Scored,
+    demographic_parity_gap,
+    equal_opportunity_gap,
+    equalized_odds_gap,
+    group_auc_gap,
+    statistical_parity_gap,
+)
+from skfair.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from skfair.constraints._bound import SmoothConstraint
+    from skfair.groups import Samples
+
+
+_MAX_PERCENTILES = 20
+"""Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
+
+
+@partial_docs
+class PartialParity(Constraint):
+    """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
+
+    _parameter_constraints = {
+        "interval": "no_validation",  # by check_interval, which knows the groups
+        "tolerance": [Interval(Real, 0, 1, closed="both"), None],
+        "width": [Interval(Real, 0, None, closed="neither")],
+        "min_group_size": Constraint._parameter_constraints["min_group_size"],
+    }
+
+    reference, aggregate, attributes = "groups", "max", "intersections"
+    unit = "rate"
+
+    scale = "normalized"
+    """Whether the tolerance is in units of the width of the interval, or of the whole group."""
+
+    is_correctable = False
+    """Whether an offset makes the rows count decisions, at one threshold."""
+
+    adds_up = False
+    """Whether rows are sums over samples, and the gap is one at all thresholds."""
+
+    compares_pairs = False
+    """Whether pairs of samples are compared, and not rates."""
+
+    ranks_in_groups = False
+    """Whether the interval is one of ranks in the whole group, though only a class is compared."""
+
+    def _bind(self, samples, groups, surrogate, loss, tolerance):
+        """Bind to groups that are large enough, and to the others for the report alone.
+
+        The criterion's own ramp stands for decisions.
+        """
+        large, small = groups
+        # A dict of intervals may lack the name of the only group, which is compared with none.
+        is_vacuous = len(large.names) == 1
+        interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
+        tolerance = self._resolve_tolerance(tolerance)
+        if small is not None and isinstance(interval, dict):  # nor of those that are too small
+            small = small.select([g for g, name in enumerate(small.names) if name in interval])
+
+        def ranked_of(groups):
+            percentiles = check_interval(interval, groups)
+            return RankedEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
+
+        # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
+        # rows.
+        ranked = ranked_of(large)
+        if not is_vacuous and not self.ranks_in_groups:
+            ranked.check_sizes()
+        uncompared = None if small is None else ranked_of(small)
+        if uncompared is not None and not uncompared.labels:
+            uncompared = None
+        return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
+
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+        """The rows that bound the criterion, as `ShareRows` or `PairRows`.
+
+        {of_rows}
+        """
+        raise NotImplementedError
+
+    def narrow(self, factor: float) -> PartialParity:
+        """The same criterion with another ramp.
+
+        Parameters
+        ----------
+        factor : float
+            Width of the new ramp, relative to the present one.
+        """
+        return clone(self).set_params(width=self.width * factor)
+
+    def refine(self) -> PartialParity:
+        """The same criterion at more percentiles, where it is compared at some."""
+        return self
+
+    def difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
+        """The public metric; nan if no member of a group ranks in its interval.
+
+        Parameters
+        ----------
+        samples : Samples
+            Targets, groups and weights.
+        percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+            The interval.
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        """
+        # A sample in several groups is a member of each.
+        rows, codes = samples.groups.memberships
+        names = samples.groups.names
+        scored = Scored(scores[rows], codes, samples.weights[rows], names, percentiles)
+        with warnings.catch_warnings():
+            # Unknown rates give nan; the estimator's own message says what to do.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return self._measure(scored, samples.target[rows] > 0)
+
+    def _measure(self, scored, positive):
+        """The public metric of `Scored` members, with a mask of those of the positive class."""
+        raise NotImplementedError
+
+    def grid_positions(self) -> np.ndarray:
+        """Positions in the interval of the percentiles at which shares are compared or reported."""
+        return np.linspace(0.0, 1.0, 10)
+
+    def thresholds(
+        self,
+        ranked: RankedEvents,
+        tolerance: float,
+        scores: np.ndarray,
+        n_positions: int | None = None,
+    ) -> np.ndarray:
+        """Thresholds of reports: midway between the percentiles of the groups at some positions.
+
+        {of_rows}
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        n_positions : int, default=None
+            Number of positions in the interval; None takes those of the rows.
+        """
+        tolerances = self.interval_tolerances(ranked, tolerance)
+        positions = self.grid_positions()
+        positions = positions if n_positions is None else np.linspace(0.0, 1.0, n_positions)
+        # The thresholds from which share rows would start.
+        rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
+        return rows.initial_aux(scores)
+
+    def interval_tolerances(self, ranked: RankedEvents, tolerance: float) -> np.ndarray:
+        """The tolerance in units of the interval of each event, (n_events,).
+
+        {of_rows}
+        """
+        # Raw differences are in units of the whole group, of which the interval is a share.
+        if self.scale == "raw":
+            return tolerance / ranked.widths
+        return np.full(len(ranked.widths), tolerance)
+
+
+@partial_docs
+class PartialStatisticalParity(PartialParity):
+    r"""Within an interval of percentiles, equal shares of the groups above every threshold.
+
+    With :math:`F_k(h)` the share of group k that scores higher than h, and I the interval, the gap
+    is ([1]_, Definition 4.2)
+
+    .. math::
+
+        \max_\theta \bigl| \Pr(h > \theta \mid k, F_k(h) \in I)
+        - \Pr(h > \theta \mid k', F_{k'}(h) \in I) \bigr|
+
+    for all groups. Its rows ([1]_, (15)) bound shares, counted by a ramp, at percentiles p on I,
+
+    .. math::
+
+        p \le S_k(\theta_p) \le p + \tau, \qquad
+        S_k(\theta) = \operatorname{mean}_{i \in k} \, ramp((h_i - \theta) / width),
+
+    with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns.
+
+    Parameters
+    ----------
+    {interval, tolerance}
+    scale : {"normalized", "raw"}, default="normalized"
+        Whether the tolerance is in units of the width of the interval, or of the whole group; the
+        published experiments agree with "raw".
+    n_percentiles : int, default=10
+        Number of percentiles p, evenly spaced from one end of the interval to the other. (Lemma 5.1
+        of [1]_ leaves out those within the tolerance of its end, where the gap is then unbounded.)
+    {wide_ramp}
+    surrogate : {"ramp", "sigmoid"}, default="ramp"
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
+        Examples D.3 and D.4).
+    {min_group_size}
+
+    {idca_paper}
+
+    Examples
+    --------
+    Fair among those ranked near a cut-off, and not too unequal decisions:
+
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import DemographicParity, PartialStatisticalParity
+    >>> ConstrainedERMClassifier(
+    ...     [PartialStatisticalParity((0.1, 0.3)), DemographicParity(tolerance=0.1)]
+    ... ).constraint[0]
+    PartialStatisticalParity(interval=(0.1, 0.3))
+    """
+
+    _parameter_constraints = {
+        **PartialParity._parameter_constraints,
+        "scale": [StrOptions({"normalized", "raw"})],
+        "n_percentiles": [Interval(Integral, 2, None, closed="left")],
+        "surrogate": [StrOptions(CONVEX_MEANS)],
+    }
+
+    metric = "partial_statistical_parity_difference"
+    cells = staticmethod(all_samples)
+    adds_up = True
+
+    def __init__(
+        self,
+        interval: Sequence | dict = (0.0, 1.0),
+        *,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        n_percentiles: int = 10,
+        width: float = 2.0,
+        surrogate: Literal["ramp", "sigmoid"] = "ramp",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.scale = scale
+        self.surrogate = surrogate
+        self.n_percentiles = n_percentiles
+        self.width = width
+        self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        return statistical_parity_gap(scored, self.scale)
+
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+        """Shares between percentiles, at free thresholds, as `ShareRows`.
+
+        {of_rows}
+        """
+        tolerances = self.interval_tolerances(ranked, tolerance)
+        convex_means = CONVEX_MEANS[self.surrogate]
+        return rows_at_percentiles(
+            ranked, tolerances, self.grid_positions(), self.width, convex_means
+        )
+
+    def refine(self) -> PartialParity:
+        """The same criterion at twice as many percentiles, up to 20; with no fewer.
+
+        Between two percentiles groups differ by more.
+        """
+        # A criterion that asks for more percentiles than this keeps its own number.
+        more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
+        return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
+
+    def grid_positions(self) -> np.ndarray:
+        """Positions of the percentiles in the interval, (n_percentiles,)."""
+        return np.linspace(0.0, 1.0, self.n_percentiles)
+
+
+@partial_docs
+class PartialGroupAUC(PartialParity):
+    r"""Within an interval of percentiles, even odds that one group scores above another.
+
+    The gap is :math:`|AUC_{kk'} - \tfrac12|`, with :math:`AUC_{kk'}` the probability that a
+    member of group k scores above a member of group k', both from the interval of their group
+    ([1]_, Definition A.1 and problem (49)).
+
+    Parameters
+    ----------
+    {interval, tolerance, wide_ramp, min_group_size}
+
+    {idca_paper}
+
+    Examples
+    --------
+    >>> from skfair.constraints import PartialGroupAUC
+    >>> PartialGroupAUC((0.0, 0.5))
+    PartialGroupAUC(interval=(0.0, 0.5))
+    """
+
+    metric = "partial_group_auc_difference"
+    unit = "area"
+    cells = staticmethod(all_samples)
+    compares_pairs = True
+
+    def __init__(
+        self,
+        interval: Sequence | dict = (0.0, 1.0),
+        *,
+        tolerance: float | None = None,
+        width: float = 2.0,
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.width = width
+        self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        return group_auc_gap(scored)
+
+    def rows(self, ranked: RankedEvents, tolerance: float) -> PairRows:
+        """One row per pair of groups, as `PairRows`.
+
+        {of_rows}
+        """
+        # Every event is a group, as there is one cell with all samples.
+        percentiles = [interval.pairs for interval in ranked.intervals]
+        return PairRows(ranked.events, percentiles, self.width, float(tolerance))
+
+
+@partial_docs
+class ThresholdParity(PartialParity):
+    """Base of the criteria that compare decisions at one threshold ([1]_, (20)).
+
+    Problem (21) of [1]_ counts shares by a ramp and takes the minimum of each and the two ends of
+    the interval. The rows here are one case of these minima, the one nearest to the scores that
+    they are linearised at, and are smooth in it; so are those of problems (50) and (56).
+
+    {idca_paper}
+    """
+
+    _parameter_constraints = {
+        **PartialParity._parameter_constraints,
+        "scale": [StrOptions({"normalized", "raw"})],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+    }
+
+    is_correctable = True
+
+    surrogate = "ramp"
+
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+        """Shares at the threshold, between levels that suit the scores of `ranked`.
+
+        {of_rows}
+        """
+        if ranked.scores is None:
+            raise ValueError(
+                f"Rows of {type(self).__name__} depend on the scores near which they are used, but "
+                "there are none; call linearize_at(scores) first."
+            )
+        tolerances = self.interval_tolerances(ranked, tolerance)
+        convex_means = CONVEX_MEANS[self.surrogate]
+        return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
+
+    def thresholds(
+        self,
+        ranked: RankedEvents,
+        tolerance: float,
+        scores: np.ndarray,
+        n_positions: int | None = None,
+    ) -> np.ndarray:
+        """The threshold of decisions.
+
+        {of_rows}
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        n_positions : int, default=None
+            Number of positions in the interval; None takes those of the rows.
+        """
+        return np.array([self.threshold])
+
+
+@partial_docs
+class PartialDemographicParity(ThresholdParity):
+    r"""Within an interval of percentiles, equal shares of the groups above the threshold.
+
+    The gap is, with ranks F and the interval I as in :class:`PartialStatisticalParity`,
+
+    .. math::
+
+        \bigl| \Pr(h > \theta \mid k, F_k(h) \in I)
+        - \Pr(h > \theta \mid k', F_{k'}(h) \in I) \bigr|
+
+    for the threshold :math:`\theta` at which decisions are made ([1]_, Definition 4.3).
+
+    Parameters
+    ----------
+    {interval, tolerance, scale, threshold, narrow_ramp}
+    surrogate : {"ramp", "sigmoid"}, default="ramp"
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
+        Examples D.5 and D.6).
+    {min_group_size}
+
+    {idca_paper}
+
+    Examples
+    --------
+    >>> from skfair.constraints import PartialDemographicParity
+    >>> PartialDemographicParity((0.2, 0.6), tolerance=0.05)
+    PartialDemographicParity(interval=(0.2, 0.6), tolerance=0.05)
+    """
+
+    _parameter_constraints = {
+        **ThresholdParity._parameter_constraints,
+        "surrogate": [StrOptions(CONVEX_MEANS)],
+    }
+
+    metric = "partial_demographic_parity_difference"
+    cells = staticmethod(all_samples)
+
+    def __init__(
+        self,
+        interval: Sequence | dict = (0.0, 1.0),
+        *,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        threshold: float = 0.0,
+        width: float = 0.5,
+        surrogate: Literal["ramp", "sigmoid"] = "ramp",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.scale = scale
+        self.threshold = threshold
+        self.width = width
+        self.surrogate = surrogate
+        self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        return demographic_parity_gap(scored, self.threshold, self.scale)
+
+
+@partial_docs
+class PartialEqualOpportunity(ThresholdParity):
+    r"""Within an interval of percentiles, equal true positive rates.
+
+    As :class:`PartialDemographicParity`, among the positive class ([1]_, Definition A.2).
+
+    Parameters
+    ----------
+    {interval, tolerance, scale}
+    rank_within : {"group", "class"}, default="group"
+        Rank among one's group, as in Definition A.2 of [1]_, or among those of one's group and
+        class, as its problem (50) ranks.
+    {threshold, narrow_ramp, min_group_size}
+
+    {idca_paper}
+
+    Examples
+    --------
+    >>> from skfair.constraints import PartialEqualOpportunity
+    >>> PartialEqualOpportunity((0.2, 0.6), rank_within="class")
+    PartialEqualOpportunity(interval=(0.2, 0.6), rank_within='class')
+    """
+
+    _parameter_constraints = {
+        **ThresholdParity._parameter_constraints,
+        "rank_within": [StrOptions({"group", "class"})],
+    }
+
+    metric = "partial_equal_opportunity_difference"
+    applies_to = ("scores",)
+    cells = staticmethod(positives)
+
+    def __init__(
+        self,
+        interval: Sequence | dict = (0.0, 1.0),
+        *,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        rank_within: Literal["group", "class"] = "group",
+        threshold: float = 0.0,
+        width: float = 0.5,
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.scale = scale
+        self.rank_within = rank_within
+        self.threshold = threshold
+        self.width = width
+        self.min_group_size = min_group_size
+
+    def _measure(self, scored, positive):
+        options = self.threshold, self.rank_within, self.scale
+        return equal_opportunity_gap(scored, positive, *options)
+
+    @property
+    def ranks_in_groups(self) -> bool:
+        """Whether the interval is one of ranks in the whole group."""
+        return self.rank_within == "group"
+
+
+@partial_docs
+class PartialEqualizedOdds(PartialEqualOpportunity):
+    r"""Within an interval of percentiles, equal true and equal false positive rates.
+
+    As :class:`PartialEqualOpportunity`, in both classes; the larger of the two gaps counts ([1]_,
+    Definition A.3).
+
+    Parameters
+    ----------
+    {interval, tolerance, scale}
+    rank_within : {"group", "class"}, default="group"
+        Rank among one's group, as in Definition A.3 of [1]_, or among those of one's group and
+        class, as its problem (56) ranks.
+    {threshold, narrow_ramp, min_group_size}
+
+    {idca_paper}
+
+    Examples
+    --------
+    >>> from skfair.constraints import PartialEqualizedOdds
+    >>> PartialEqualizedOdds((0.2, 0.6), scale="raw")
+    PartialEqualizedOdds(interval=(0.2, 0.6), scale='raw')
+    """
+
+    metric = "partial_equalized_odds_difference"
+    cells = staticmethod(each_class)
+
+    def _measure(self, scored, positive):
+        options = self.threshold, self.rank_within, self.scale
+        return equalized_odds_gap(scored, positive, *options)

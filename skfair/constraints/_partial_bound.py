@@ -1,0 +1,638 @@
+"""Criteria on an interval of percentiles, bound to samples in memory or in partitions."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints._bound import ConstraintSystem, report_shares
+from skfair.constraints._constraint import CellEvents, cell_events
+from skfair.groups import Events, Groups, Samples, is_in_intervals
+from skfair.inference import AUCs, CurvePosterior, Curves, cluster_effects, curve_pairs, kish_sizes
+from skfair.utils._arrays import count_table
+from skfair.utils._checks import join_names
+
+# Events of samples that are compared in an interval of percentiles.
+
+
+_MIN_SELECTED = 20
+"""Samples that each event needs in its interval: fewer would be overfitted."""
+
+_GUARD = 1e-9
+"""Percentiles nearer than this to an end of a pair count as that end."""
+
+
+class PercentileInterval:
+    """A union of ascending, disjoint pairs of percentiles, (n_pairs, 2), and positions in it.
+
+    The interval begins at position 0 and ends at position 1.
+    """
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    @property
+    def width(self):
+        """Share of all samples that lies in the interval."""
+        return float(np.diff(self.pairs).sum())
+
+    def percentile_at(self, position, side):
+        """Percentile at a position, which beyond 1 goes on past the interval.
+
+        Where one pair ends and the next begins, "left" gives the end and "right" the beginning.
+        """
+        ends = np.cumsum(np.diff(self.pairs))
+        reached = np.asarray(position) * self.width
+        # The guard decides to which of two pairs the position between them belongs.
+        pair = np.searchsorted(ends[:-1], reached + (_GUARD if side == "right" else -_GUARD))
+        return self.pairs[pair, 1] + reached - ends[pair]
+
+    def position_of(self, percentiles):
+        """Position of percentiles; 0 before the interval begins, 1 after its end."""
+        # How much of each pair lies before the percentile, over the width of all pairs.
+        begin, end = self.pairs.T
+        reached = np.clip(np.asarray(percentiles)[..., np.newaxis], begin, end) - begin
+        return reached.sum(axis=-1) / self.width
+
+
+@dataclass(frozen=True, eq=False)
+class RankedEvents:
+    """Events, and the interval of percentiles in which their members are compared.
+
+    Attributes
+    ----------
+    samples : Samples
+        Targets, groups and weights.
+    cells : CellEvents
+        Every group within every cell.
+    events : Events
+        Those of the cells, or of a subset of the samples.
+    percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+        The interval.
+    ranks_in_groups : bool
+        Whether these are ranks in the whole group, of which an event is one class. The scores then
+        say which percentiles of the class they are.
+    scores : ndarray of shape (n_samples,) or None
+        Where the criterion is linearised.
+    """
+
+    samples: Samples
+    cells: CellEvents
+    events: Events
+    percentiles: list
+    ranks_in_groups: bool = False
+    scores: np.ndarray | None = None
+
+    @classmethod
+    def from_criterion(cls, criterion, samples, percentiles, scores=None):
+        """The events that a criterion compares."""
+        cells = cell_events(criterion.cells(samples), samples, samples.groups)
+        return cls(samples, cells, cells.events, percentiles, criterion.ranks_in_groups, scores)
+
+    @property
+    def labels(self):
+        """Cell and group of each event."""
+        return self.cells.labels
+
+    @property
+    def order(self):
+        """Positions of the events in reports, (n_events,)."""
+        return self.cells.order
+
+    @property
+    def counts(self):
+        """Samples in each event, (n_events,)."""
+        return self.cells.counts
+
+    @cached_property
+    def intervals(self):
+        """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
+        groups = self.samples.groups
+        numbers = [groups.names.index(group) for _, group in self.labels]
+        intervals = [PercentileInterval(self.percentiles[group]) for group in numbers]
+        if self.scores is None or not self.ranks_in_groups:
+            return intervals
+        # Ranks among all members of a group, of which the event holds a class.
+        of_groups = Events.overlapping(groups.matrix, self.samples.weights)
+        return [
+            self._interval_in_group(interval, (of_groups, group), event)
+            for event, (interval, group) in enumerate(zip(intervals, numbers, strict=True))
+        ]
+
+    def _interval_in_group(self, interval, of_group, event):
+        """Percentiles of an event whose members rank in an interval of their group."""
+        # Thresholds at the ends of the interval in the group, and shares of the event above them.
+        flat = interval.pairs.ravel()
+        groups, group = of_group
+        thresholds = groups.quantiles(group, self.scores, flat)
+        samples, shares = self.events.members(event)
+        event_scores = self.scores[samples]
+        above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
+        above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
+        return PercentileInterval(above.reshape(-1, 2))
+
+    @cached_property
+    def widths(self):
+        """Width of each interval, (n_events,)."""
+        return np.array([interval.width for interval in self.intervals])
+
+    @cached_property
+    def blocks(self):
+        """Code of the cell of each event, (n_events,): those of one cell are compared."""
+        blocks = np.empty(len(self.labels), dtype=int)
+        for number, block in enumerate(self.cells.blocks):
+            blocks[list(block)] = number
+        return blocks
+
+    @property
+    def totals(self):
+        """Weight of each event, (n_events,)."""
+        rows, events, _ = self.events.memberships
+        return np.bincount(events, self.samples.weights[rows], len(self.labels))
+
+    def percentiles_at(self, positions, side):
+        """Percentiles of each event at positions of its own or common ones."""
+        paired = zip(self.intervals, positions, strict=True)
+        return np.array([interval.percentile_at(position, side) for interval, position in paired])
+
+    def moments(self, scores, thresholds):
+        """Shares above thresholds, (n_events, n_thresholds), and sums of squared shares.
+
+        Those of partitions add up.
+        """
+        members = [self.events.members(event) for event in range(self.events.n_events)]
+        above = [(scores[rows] > thresholds[:, np.newaxis]) @ shares for rows, shares in members]
+        return np.array(above), np.array([shares @ shares for _, shares in members])
+
+    def linearize_at(self, scores):
+        """The same events linearised at other scores."""
+        return replace(self, scores=scores)
+
+    def subset(self, rows, factors=1.0, target=None):
+        """A partition's share of the events, as in `Events.subset`."""
+        samples = self.samples
+        target = samples.target[rows] if target is None else target
+        subset = Samples(target, samples.groups.subset(rows), samples.weights[rows] * factors)
+        return replace(self, samples=subset, events=self.events.subset(rows, factors))
+
+    def check_sizes(self):
+        """Refuse events with too few samples in their intervals."""
+        sized = [*zip(self.labels, self.counts * self.widths, strict=True)]
+        # Empty cells of groups are too small as well.
+        sized += [(label, 0.0) for label in self.cells.empty]
+        small = [(label, size) for label, size in sized if size < _MIN_SELECTED]
+        if not small:
+            return
+        named = [
+            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+            for (cell, group), size in small
+        ]
+        raise ValueError(
+            f"Every group needs at least {_MIN_SELECTED} samples in the interval, but there are "
+            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
+            "merge or leave out small groups (min_group_size)."
+        )
+
+
+# Criteria at all thresholds on partitioned data: scores counted in bins, few of them gathered.
+#
+# A gap at all thresholds on an interval of percentiles depends on few samples: those around the
+# ends of the interval, and those where groups differ most. All others may be counted, bin by bin of
+# their scores. Bins that may hold what the gap depends on are divided until few samples are in
+# them, which are then gathered one by one: the public metric of counts and samples is that of the
+# full data.
+
+
+_MAX_GATHERED = 1 << 16
+"""Samples that are gathered one by one."""
+
+_N_BINS = 1 << 12
+"""Bins that are counted at a time, and about as many more whenever some of them are divided."""
+
+"""How much a rank may be off an end of an interval and count as there, as in the metrics."""
+
+
+def share_moments(bound, scores, thresholds):
+    """`RankedEvents.moments` of what is compared and, below it, of small groups."""
+    above, squares = bound.ranked.moments(scores, thresholds)
+    if bound.uncompared is None:
+        return above, squares
+    others = bound.uncompared.moments(scores, thresholds)
+    return np.concatenate((above, others[0])), np.append(squares, others[1])
+
+
+class PartitionSums:
+    """What partitions contribute to a criterion on ranks, and the full data's gap from it."""
+
+    def __init__(self, bound):
+        self.bound = bound
+
+    def count(self, scores, cuts):
+        """Weights, weighted scores and numbers of a partition's samples in bins of scores.
+
+        `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
+        (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
+        """
+        from skfair._kernels.scores import bin_members
+
+        samples, events, _ = self.bound.events.memberships
+        bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
+        weights = self.bound.ranked.samples.weights[samples]
+        table = count_table(events, bins, weights, self.bound.events.n_events, n_bins)
+        scored = np.bincount(bins, weights * scores[samples], n_bins)
+        return table, scored, np.bincount(bins, minlength=n_bins)
+
+    def gather(self, scores, cuts, wanted):
+        """Score, event and weight of a partition's samples in the wanted bins."""
+        from skfair._kernels.scores import bin_members
+
+        samples, events, _ = self.bound.events.memberships
+        inside = wanted[bin_members(scores, samples, cuts)]
+        samples = samples[inside]
+        return scores[samples], events[inside], self.bound.ranked.samples.weights[samples]
+
+    def moments(self, scores, thresholds):
+        """What the report needs of a partition, as `share_moments`."""
+        return share_moments(self.bound, scores, thresholds)
+
+    def condense(self, scores, count, collect):
+        """A constraint on few samples, and their scores, whose gap is that of the full data.
+
+        The scores of a subsample give the first cuts. `count` maps cuts to the tables of `count`,
+        summed over all partitions; `collect` maps cuts and bins to a list with what `gather` gives
+        for each partition.
+        """
+        cuts = first_cuts(scores)
+        while True:
+            weights, scored, numbers = count(cuts)
+            is_single = (numbers <= 1) | np.equal(*_ends(cuts))
+            divisible = _relevant_bins(self.bound, weights, is_single)
+            if numbers[divisible].sum() <= _MAX_GATHERED:
+                break
+            cuts = _divide(cuts, divisible)
+        # Each other bin stands for its events at its mean score, within its ends despite rounding.
+        event, number = np.nonzero(weights * ~divisible)
+        mean_scores = scored[number] / weights.sum(axis=0)[number]
+        mean_scores = np.clip(mean_scores, *_ends(cuts)[:, number])
+        pieces = [(mean_scores, event, weights[event, number])]
+        if divisible.any():
+            pieces += collect(cuts, divisible)
+        scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))
+        return self._bind_members(events, weights), scores
+
+    def _bind_members(self, events, weights):
+        """The constraint on other samples with given events and weights."""
+        ranked = self.bound.ranked
+        names = np.arange(len(ranked.labels)).astype(object)[:, np.newaxis]
+        samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
+        # Events become groups of their own, each with the interval that is known for it.
+        percentiles = [interval.pairs for interval in ranked.intervals]
+        condensed = RankedEvents.from_criterion(
+            self.bound.criterion, samples, percentiles, ranked.scores
+        )
+        return replace(self.bound, ranked=condensed, uncompared=None)
+
+
+def first_cuts(scores):
+    """Cuts between bins with about as many samples each, ascending."""
+    return np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _N_BINS), method="nearest"))
+
+
+def _relevant_bins(bound, weights, is_single):
+    """Bins that may hold an end of an interval, or where groups differ most, (n_bins,).
+
+    `weights`, (n_events, n_bins), are those of every event in bins of ascending scores; a single
+    bin holds samples of one score alone, and needs no division.
+    """
+    weights, is_single = weights[:, ::-1], is_single[::-1]  # ranks count from the highest score
+    # Rank at every cut: the share of the event above it.
+    up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
+    ranks = up_to / up_to[:, -1:]
+    pairs = [interval.pairs for interval in bound.ranked.intervals]
+    surely, perhaps = _selection_bounds(ranks, pairs, is_single)
+    if bound.criterion.scale == "raw":
+        # Shares of the whole group are known at every cut.
+        has_end = np.zeros(len(is_single), dtype=bool)
+        is_compared = perhaps.any(axis=0)
+        low = high = ranks
+        known = np.ptp(ranks, axis=0)[is_in_intervals(ranks, pairs).any(axis=0)]
+    else:
+        # Shares of the selected depend on how bins at the ends of the interval are divided.
+        has_end = ((surely != perhaps) & (weights > 0)).any(axis=0)
+        is_compared = np.ones(len(is_single), dtype=bool)
+        low, high = _bound_selected(weights * surely, weights * perhaps)
+        known = low.max(axis=0) - high.min(axis=0)
+    # A bin matters if groups may differ in it by more than the difference known at some cut.
+    possible = high[:, 1:].max(axis=0) - low[:, :-1].min(axis=0)
+    is_largest = is_compared & (possible > known.max(initial=0.0))
+    return (~is_single & (has_end | is_largest))[::-1]
+
+
+def _selection_bounds(ranks, pairs, is_single):
+    """Whether all samples of every event and bin rank in its interval, and whether some may.
+
+    The samples of a bin rank from what is above it on, and before what is up to it.
+    """
+    first, end = ranks[:, :-1], ranks[:, 1:]
+    surely, perhaps = np.zeros((2, *first.shape), dtype=bool)
+    for event, intervals in enumerate(pairs):
+        for alpha, beta in intervals:
+            beta = beta - _GUARD if beta < 1.0 else np.inf
+            # Surely inside: the whole range of ranks is. Perhaps: it overlaps the interval.
+            begun = first[event] >= alpha - _GUARD
+            surely[event] |= begun & (end[event] <= beta)
+            perhaps[event] |= (end[event] > alpha - _GUARD) & (first[event] < beta)
+    # Equal scores share the rank of the first of them, and are selected all or none.
+    of_one_rank = is_in_intervals(first, pairs)
+    return np.where(is_single, of_one_rank, surely), np.where(is_single, of_one_rank, perhaps)
+
+
+def _bound_selected(surely, perhaps):
+    """Smallest and largest shares of the selected above every cut, two (n_events, n_bins + 1).
+
+    The arguments are the weights of every event and bin that are surely, and perhaps, selected.
+    """
+    low, high = (np.pad(np.cumsum(one, axis=1), ((0, 0), (1, 0))) for one in (surely, perhaps))
+    # The smallest share has no doubtful sample above the cut, and all of them below it.
+    low_rest, high_rest = low[:, -1:] - low, high[:, -1:] - high
+    lowest = np.divide(low, low + high_rest, out=np.zeros_like(low), where=low + high_rest > 0)
+    highest = np.divide(high, high + low_rest, out=np.ones_like(high), where=high + low_rest > 0)
+    return lowest, highest
+
+
+def _divide(cuts, divisible):
+    """More cuts in the divisible bins, with as many floating-point numbers between any two."""
+    # Divide by keys instead of numbers: scores may cluster in tiny ranges far from 0.
+    low, high = _to_keys(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]
+    n_pieces = max(2, _N_BINS // len(low))
+    steps = np.maximum(1, high // n_pieces - low // n_pieces)  # their difference might overflow
+    keys = np.minimum(low + steps * np.arange(1, n_pieces), high)
+    return np.unique(np.append(cuts, _from_keys(keys.ravel())))
+
+
+def _ends(cuts):
+    """Smallest and largest number of every bin, which is above one cut and up to the next."""
+    largest = np.finfo(np.float64).max
+    return np.array((np.nextafter([-np.inf, *cuts], np.inf), [*cuts, largest]))
+
+
+def _to_keys(numbers):
+    """Integers in the order of numbers, such that neighbours differ by one."""
+    # IEEE floats order as their bits do if positive, and in reverse if negative.
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+
+
+def _from_keys(keys):
+    """The numbers with given keys."""
+    return (keys ^ ((keys >> 63) & np.iinfo(np.int64).max)).view(np.float64)
+
+
+# Estimates of the population's gap on an interval of percentiles.
+
+
+_MAX_THRESHOLDS = 2000
+"""Thresholds up to which each distinct score is one."""
+
+
+def estimate_curves(bound, scores):
+    """Shares above thresholds as positions in the interval, and their differences.
+
+    `scores` do not depend on these samples. A class whose members rank in their whole group is
+    refused: its share of the interval is no share of a number that is known beforehand.
+    """
+    ranked = bound.ranked
+    if ranked.ranks_in_groups:
+        raise ValueError(
+            f"{bound.name} ranks samples among their whole group and compares a class of them: no "
+            'limit is known of that. Rank within the class, with rank_within="class".'
+        )
+    thresholds, lag = _compared_thresholds(bound, scores)
+    events = ranked.events
+    shares = np.array(
+        [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
+    )
+    sizes = kish_sizes(events)
+    forms = curve_pairs(ranked.cells.blocks, len(shares), len(thresholds), lag)
+    is_raw = bound.criterion.scale == "raw"
+    # Raw differences count where the rank of either group may lie in its interval.
+    if is_raw and not bound.is_correctable:
+        may_count = _may_be_inside([interval.pairs for interval in ranked.intervals])
+        return Curves(shares, sizes, lambda values: values, may_count), forms
+    units = ranked.widths if is_raw else np.ones(len(shares))
+
+    def map_to_interval(values):
+        of_events = zip(ranked.intervals, units, values, strict=True)
+        return np.array([unit * interval.position_of(share) for interval, unit, share in of_events])
+
+    return Curves(shares, sizes, map_to_interval), forms
+
+
+def _compared_thresholds(bound, scores):
+    """Thresholds of the comparison, descending, and by how many the larger one may lie ahead."""
+    if bound.is_correctable:
+        return np.array([bound.criterion.threshold]), 0
+    distinct = np.append(np.unique(scores)[::-1], -np.inf)
+    if len(distinct) <= _MAX_THRESHOLDS:
+        return distinct, 0
+    # Between two thresholds that are left out, a difference is one of shares one step apart.
+    chosen = np.unique(np.linspace(0, len(distinct) - 1, _MAX_THRESHOLDS).astype(int))
+    return distinct[chosen], 1
+
+
+def _shares_above(rows, shares, scores, thresholds):
+    """Share of an event above descending thresholds."""
+    order = np.argsort(-scores[rows], kind="stable")
+    # Cumulative shares by descending score; scores equal to a threshold are not above it.
+    reached = np.append(0.0, np.cumsum(shares[order]))
+    above = np.searchsorted(-scores[rows][order], -thresholds, side="left")
+    return np.minimum(reached[above], 1.0)
+
+
+def _may_be_inside(intervals):
+    """Function of two limits: whether a share between them may lie in the interval of its event."""
+
+    def may_count(low, high):
+        inside = np.zeros(low.shape, dtype=bool)
+        for event, pairs in enumerate(intervals):
+            for begin, end in pairs:
+                inside[event] |= (low[event] <= end) & (high[event] >= begin)
+        return inside
+
+    return may_count
+
+
+def estimate_areas(bound, scores):
+    """Probabilities that one group scores above another, less 1/2: one per pair, and both signs.
+
+    `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
+    members are inside depends on the sample.
+    """
+    if (bound.ranked.widths < 1.0).any():
+        raise ValueError(
+            f"{bound.name} compares samples that rank in an interval of a sample: a limit is known "
+            "of it for the interval (0, 1) only. Certify partial_statistical_parity instead."
+        )
+    events = bound.events
+    members_of = [rows for rows, _ in map(events.members, range(events.n_events))]
+    # Each pair of groups is a sample of its own, of positives and negatives.
+    pairs = [(a, b) for a in range(len(members_of)) for b in range(a)]
+    sizes = np.array([(len(members_of[a]), len(members_of[b])) for a, b in pairs])
+    positive = np.repeat(np.tile([True, False], len(pairs)), sizes.ravel())
+    rows = np.concatenate([np.concatenate((members_of[a], members_of[b])) for a, b in pairs])
+    ends = np.cumsum(sizes.sum(axis=1))[:-1]
+    members = np.split(np.arange(len(rows)), ends)
+    weights = bound.ranked.samples.weights
+    areas = AUCs(positive, scores[rows], members, weights[rows], center=0.5)
+    each = sparse.eye_array(len(pairs), format="csr")
+    return areas, sparse.vstack((each, -each), format="csr")
+
+
+# Criteria on an interval of percentiles, bound to samples.
+
+
+_N_CURVE = 41
+"""Thresholds at which the shares of groups are compared in the posterior of a gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPartialParity:
+    """The constraint that a criterion on an interval of percentiles is at most a tolerance.
+
+    It is changed by :func:`dataclasses.replace`: of its tolerance, offset or criterion. Its rows
+    suit scores near those where it is linearised: these say on which side of an interval the rates
+    at one threshold lie, and how many of a class rank in the interval of their group.
+
+    Attributes
+    ----------
+    criterion : PartialParity
+        The criterion; enforcement may narrow or refine it.
+    ranked : RankedEvents
+        The samples of each event and their interval.
+    tolerance : float
+        Largest difference allowed.
+    offset : ndarray of shape (n_rows,) or 0.0
+        Added to the rows; it corrects them for the residual of the ramp.
+    uncompared : RankedEvents or None
+        The same of groups that are too small to be compared, for the report alone.
+    """
+
+    criterion: Any
+    ranked: RankedEvents
+    tolerance: float
+    offset: np.ndarray | float = 0.0
+    uncompared: RankedEvents | None = None
+
+    statistic = "ranks"
+    is_ratio = False
+
+    @property
+    def name(self):
+        """Name in messages and reports."""
+        return type(self.criterion).__name__
+
+    @property
+    def events(self):
+        """Events that are compared."""
+        return self.ranked.events
+
+    @property
+    def adds_up(self):
+        """Whether the rows of partitions add up."""
+        return self.criterion.adds_up
+
+    @property
+    def is_correctable(self):
+        """Whether an offset makes the rows count decisions, at one threshold."""
+        return self.criterion.is_correctable
+
+    @cached_property
+    def rows(self):
+        """The rows that solvers see; none for a single group."""
+        if len(self.ranked.samples.groups.names) == 1:
+            return ConstraintSystem(())
+        if self.ranked.ranks_in_groups:
+            self.ranked.check_sizes()
+        rows = self.criterion.rows(self.ranked, self.tolerance)
+        if not self.is_correctable:
+            return rows
+        # Smooth shares plus the offset count decisions; the bounds move the other way.
+        return replace(rows, lower=rows.lower - self.offset, upper=rows.upper - self.offset)
+
+    @cached_property
+    def partition_sums(self):
+        """What partitions contribute to the criterion, as `PartitionSums`."""
+        return PartitionSums(self)
+
+    def gap(self, scores):
+        """The gap by the public metric; nan if no member of a group ranks in its interval."""
+        return self.criterion.difference(self.ranked.samples, self.ranked.percentiles, scores)
+
+    def linearize_at(self, scores):
+        """The same constraint with the rows that suit scores near the given ones."""
+        uncompared = self.uncompared and self.uncompared.linearize_at(scores)
+        ranked = self.ranked.linearize_at(scores)
+        return replace(self, ranked=ranked, offset=0.0, uncompared=uncompared)
+
+    def take(self, rows):
+        """The same constraint on a subset of the samples; one that is too small is refused."""
+        ranked, samples = self.ranked, self.ranked.samples
+        groups = samples.groups.take(rows)
+        if len(groups.names) < len(samples.groups.names):
+            raise ValueError("Every group needs a sample in the subset; draw more.")
+        scores = None if ranked.scores is None else ranked.scores[rows]
+        subset = Samples(samples.target[rows], groups, samples.weights[rows])
+        # Ranks are recomputed among the samples of the subset.
+        taken = RankedEvents.from_criterion(self.criterion, subset, ranked.percentiles, scores)
+        taken.check_sizes()
+        return replace(self, ranked=taken, uncompared=None)
+
+    def subset(self, rows, factors=1.0, target=None):
+        """A partition's share, as in `Events.subset`: rows of partitions add up."""
+        uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
+        ranked = self.ranked.subset(rows, factors, target)
+        return replace(self, ranked=ranked, uncompared=uncompared)
+
+    def report(self, scores=None, moments=None):
+        """One row per event and threshold that is compared, with the columns `REPORT_COLUMNS`.
+
+        The rate is the share of those in the interval that score above the threshold. Criteria at
+        one threshold have that one; others have thresholds midway between the groups' percentiles.
+        Instead of scores, `moments` are gap, thresholds and the sums of `PartitionSums.moments`.
+        """
+        if moments is not None:
+            return report_shares(self, moments)
+        # Intervals of ranks in whole groups depend on the scores.
+        here = self.linearize_at(scores)
+        thresholds = here.criterion.thresholds(here.ranked, here.tolerance, scores)
+        sums = share_moments(here, scores, thresholds)
+        return report_shares(here, (here.gap(scores), thresholds, sums))
+
+    def estimates(self, scores):
+        """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
+        if self.criterion.compares_pairs:
+            return estimate_areas(self, scores)
+        return estimate_curves(self, scores)
+
+    def posterior(self, scores, clusters=None):
+        """Posterior of the population's gap, with ``probability(factor, multiple)``."""
+        if self.criterion.compares_pairs:
+            raise ValueError(
+                f"confidence_level cannot be guaranteed for {self.name}, which compares pairs of "
+                "samples and not rates; pass confidence_level=None, or a criterion on rates."
+            )
+        # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
+        ranked = self.ranked.linearize_at(scores)
+        thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE)
+        above, _ = ranked.moments(scores, thresholds)
+        sizes = kish_sizes(self.events)
+        if clusters is not None:  # the threshold at which clusters matter most
+            effects = [
+                cluster_effects(self.events, (scores > threshold).astype(float), clusters)[0]
+                for threshold in thresholds
+            ]
+            sizes = sizes / np.max(effects, axis=0)
+        units = 1.0 / self.criterion.interval_tolerances(ranked, 1.0)
+        return CurvePosterior(above, sizes, ranked.intervals, units, ranked.blocks, self.tolerance)

@@ -1,0 +1,648 @@
+"""Rows of criteria on percentiles: shares above thresholds, and pairs of samples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints._bound import drawn_events
+from skfair.constraints._convex import Majorant, MeanExcess
+from skfair.constraints._gap import ConstraintValues, ScoreJacobian
+from skfair.groups import Events
+from skfair.utils._arrays import SortedScores, taper_length, top_shares
+
+# Rows that bound shares of events above thresholds between percentiles.
+#
+# .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+#    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+
+_GUARD = 1e-9
+"""Percentiles nearer than this to 0 and 1 bound nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShareRows:
+    r"""Rows :math:`lower \le S(\theta_0 + Z a) - L a \le upper`, one per event and threshold.
+
+    S is the share of an event above a threshold, as a difference of `ConvexMeans`. The auxiliary
+    unknowns a move thresholds (Z), or the levels around which shares are bounded (L): partial
+    statistical parity has free thresholds, criteria at one threshold have a free level.
+
+    Attributes
+    ----------
+    events : Events
+        Samples of each event.
+    width : float
+        Width of the ramp, or of the sigmoid.
+    origin : ndarray of shape (n_thresholds,)
+        :math:`\theta_0`.
+    by_threshold : ndarray of shape (n_thresholds, n_aux)
+        Z.
+    by_level : ndarray of shape (n_events * n_thresholds, n_aux)
+        L, event by event.
+    lower, upper : ndarray of shape (n_events * n_thresholds,)
+        Bounds; infinite where there is none.
+    initial_aux : callable
+        scores -> auxiliary unknowns to start from, (n_aux,).
+    convex_means : type
+        The subclass of `ConvexMeans` whose difference the shares are.
+    rounding : float or None
+        Share of the width over which each corner is rounded; None takes that of `convex_means`.
+    """
+
+    events: Events
+    width: float
+    origin: np.ndarray
+    by_threshold: np.ndarray
+    by_level: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    initial_aux: Callable = field(repr=False)
+    convex_means: type = MeanExcess
+    rounding: float | None = None
+
+    draws_majorant = True
+    """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
+
+    @property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return self.by_threshold.shape[1]
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of `constant_term` by the auxiliary unknowns, (n_rows, n_aux)."""
+        return -self.by_level
+
+    def constant_term(self, aux):
+        """Value of the rows where all shares are 0, (n_rows,)."""
+        return -self.by_level @ aux
+
+    def breakpoints(self, aux):
+        """Where ramps begin, then where they end, (2 * n_thresholds,)."""
+        thresholds = self.origin + self.by_threshold @ aux
+        return np.concatenate((thresholds - self.width / 2, thresholds + self.width / 2))
+
+    def convex_at(self, scores, aux):
+        """The convex functions of which shares are differences, as `ConvexMeans`."""
+        rounding = self.convex_means.rounding if self.rounding is None else self.rounding
+        corner = rounding * self.width
+        return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
+
+    def buckets_at(self, aux):
+        """Buckets of scores without samples, as `MeanExcess`; None for other functions."""
+        if self.convex_means is not MeanExcess:
+            return None
+        corner = (MeanExcess.rounding if self.rounding is None else self.rounding) * self.width
+        return MeanExcess.from_breakpoints(self.breakpoints(aux), corner)
+
+    def bucket_curvatures(self, buckets, v, is_exact):
+        """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
+        weights = v.reshape(self.events.n_events, -1) @ np.subtract(*self.ends)
+        if is_exact:
+            return weights @ buckets.exact().curvatures
+        return np.maximum(0.0, weights) @ buckets.curvatures
+
+    def shares(self, scores, aux):
+        """Shares of the events above the thresholds, (n_events, n_thresholds)."""
+        return self.convex_at(scores, aux).values @ np.subtract(*self.ends).T
+
+    @cached_property
+    def ends(self):
+        """Factors of the convex functions where each ramp begins, and where it ends."""
+        n = len(self.origin)
+        return np.split(np.eye(2 * n) / self.width, [n])
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`.
+
+        Curvatures are those of the convex parts: of the two corners of a ramp, the one that the
+        multiplier makes concave is left out, so that they are never negative. Samples around the
+        other one count too (see `MeanExcess`). The exact ones are those of both corners.
+        """
+        return self.evaluate_convex(self.convex_at(scores, aux), aux)
+
+    def evaluate_convex(self, convex, aux):
+        """The same from `ConvexMeans`."""
+        # Values and slopes: shares are differences of convex functions at both ends of a ramp.
+        difference = np.subtract(*self.ends)
+        # A threshold that rises moves both ends of its ramp, and lowers the share.
+        moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
+        values = ConstraintValues(
+            (convex.values @ difference.T).ravel() - self.by_level @ aux,
+            ScoreJacobian(convex.score_derivative(difference), convex.cells),
+            moved.reshape(self.by_level.shape) - self.by_level,
+            *self.curvatures(convex, difference, minimum=0.0),
+        )
+
+        def exact():
+            curvature, aux_curvature = self.curvatures(convex.exact(), difference)
+            return values._replace(curvature=curvature, aux_curvature=aux_curvature)
+
+        return values._replace(exact=exact)
+
+    def curvatures(self, convex, factors, minimum=-np.inf):
+        """Curvatures by scores and by unknowns of ``v @ rows``, as in `ConstraintValues`.
+
+        `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows
+        of each event. A `minimum` of 0 for their factors in ``v @ rows`` leaves concave parts out.
+        """
+        moves = np.vstack((self.by_threshold, self.by_threshold))  # of breakpoints by unknowns
+
+        def weights(v):
+            # Convexified: negative weights belong to the subtracted functions, whose curvature is
+            # left out.
+            return np.maximum(minimum, v.reshape(self.events.n_events, -1) @ factors)
+
+        def aux_curvature(v):
+            combine, diagonal = convex.breakpoint_derivatives(weights(v))
+            return moves.T @ combine, (moves.T * diagonal) @ moves
+
+        return lambda v: convex.curvature(weights(v)), aux_curvature
+
+    def residual(self, scores):
+        """Shares of decisions at the origin less smooth ones, (n_rows,)."""
+        exact = self.events.means(scores[:, np.newaxis] > self.origin)
+        return (exact - self.shares(scores, np.zeros(self.n_aux))).ravel()
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
+        return ShareMajorant(self, scores, aux)
+
+
+class ShareMajorant(Majorant):
+    r"""Share rows whose concave parts are replaced by tangents ([1]_, (31) and (32)).
+
+    An upper bound has the row :math:`P(\text{begin}) - \bar P(\text{end})` and a lower bound
+    :math:`\bar P(\text{begin}) - P(\text{end})`, each over the width and minus the level, where
+    :math:`\bar P` is the tangent of P at one point. Each event is a block.
+    """
+
+    @property
+    def n_blocks(self):
+        """Number of blocks of rows, one per event."""
+        return self.n_events
+
+    @property
+    def events(self):
+        """Events from each of which samples are drawn."""
+        return self.original.events
+
+    @property
+    def n_events(self):
+        """Number of events."""
+        return self.events.n_events
+
+    def take_drawn(self, positions, start, n_per_event):
+        """The rows on drawn samples, of which those from `start` on come from the events."""
+        events, _ = drawn_events(len(positions), start, self.n_events, n_per_event)
+        original = replace(self.original, events=events)
+        return replace(self, original=original, scores=self.scores[positions])
+
+    @cached_property
+    def _tangent(self):
+        """The convex functions at the point."""
+        return self.original.convex_at(self.scores, self.aux)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        original, tangent = self.original, self._tangent
+        convex = original.convex_at(scores, aux)
+        begin, end = original.ends
+        # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
+        of_convex, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
+        moves = original.breakpoints(aux) - original.breakpoints(self.aux)
+        # Tangents of the concave parts, in scores and breakpoints.
+        lines = tangent.along(scores - self.scores, moves)
+        by_level = self._interleave(original.by_level, original.by_level)
+        above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
+        moved = -above[:, :, np.newaxis] * np.vstack((original.by_threshold,) * 2)
+        combine = np.hstack(
+            (convex.score_derivative(of_convex), tangent.score_derivative(of_tangent))
+        )
+        curvature, convex_aux_curvature = original.curvatures(convex, of_convex, minimum=0.0)
+
+        def aux_curvature(v):
+            # Tangents are linear, so that their cells have no second derivatives.
+            mixed, hessian = convex_aux_curvature(v)
+            return np.pad(mixed, ((0, 0), (0, tangent.cells.shape[0]))), hessian
+
+        return ConstraintValues(
+            (convex.values @ of_convex.T + lines @ of_tangent.T).ravel() - by_level @ aux,
+            ScoreJacobian(combine, sparse.vstack((convex.cells, tangent.cells), format="csr")),
+            moved.reshape(by_level.shape) - by_level,
+            curvature,
+            aux_curvature,
+        )
+
+
+def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
+    """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events ([1]_, (15)).
+
+    `ranked` are the `RankedEvents`, with a tolerance each in units of its interval; `positions`,
+    (n_thresholds,), are those of the percentiles p in the intervals.
+    """
+    # Percentiles of the bounds, and between them those where the thresholds start.
+    events, tolerances, n = ranked.events, tolerances[:, np.newaxis], len(positions)
+    lower = ranked.percentiles_at(positions + 0.0 * tolerances, "left")
+    upper = ranked.percentiles_at(positions + tolerances, "right")
+    middle = ranked.percentiles_at(positions + tolerances / 2, "left")
+    middle = np.clip(middle, 0.0, 1.0)
+
+    def midpoints(scores):
+        if not np.ptp(scores):  # quantiles of equal scores do not say where a ramp must stand
+            return scores[0] - width * convex_means.reach(middle.mean(axis=0))
+        quantiles = [events.quantiles(e, scores, levels) for e, levels in enumerate(middle)]
+        return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
+
+    return ShareRows(
+        events,
+        width,
+        origin=np.zeros(n),
+        by_threshold=np.eye(n),
+        by_level=np.zeros((lower.size, n)),
+        lower=np.where(lower > _GUARD, lower, -np.inf).ravel(),
+        upper=np.where(upper < 1.0 - _GUARD, upper, np.inf).ravel(),
+        initial_aux=midpoints,
+        convex_means=convex_means,
+    )
+
+
+def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
+    """Rows of one case of (21) of [1]_: inside their intervals shares differ by the tolerance.
+
+    Cut off at its interval, a share differs from the others by the tolerance at most in three
+    cases: all lie between a free level and that level plus the tolerance, or all below the
+    beginning of their intervals plus the tolerance, or all above their ends minus the tolerance.
+    Each block has the case for which the fewest samples would have to change sides at the scores of
+    `ranked`: the distance of a share alone does not say what the case costs, if its group is small.
+    """
+    # Shares below the ceiling, or above the floor, are all near one end of their interval.
+    events, scores, widths = ranked.events, ranked.scores, ranked.widths
+    begin = np.array([interval.pairs[0, 0] for interval in ranked.intervals])
+    ceiling = ranked.percentiles_at(tolerances, "right")
+    floor = ranked.percentiles_at(1.0 - tolerances, "left")
+    lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
+    selected = ranked.totals * widths
+
+    def share_positions(scores):
+        """Positions of the shares in their intervals."""
+        breakpoints = threshold + width * np.array([-0.5, 0.5])
+        convex = convex_means(events, scores, breakpoints, convex_means.rounding * width)
+        return (convex.values @ [1.0, -1.0] / width - begin) / widths
+
+    # Choose a case for each block.
+    positions, with_level = share_positions(scores), []
+    for block in np.unique(ranked.blocks):
+        in_block = ranked.blocks == block
+        event = (
+            positions[in_block],
+            tolerances[in_block],
+            begin[in_block],
+            widths[in_block],
+            floor[in_block],
+            ceiling[in_block],
+        )
+        lower[in_block], upper[in_block], has_level = _nearest_case(*event, selected[in_block])
+        if has_level:
+            with_level.append(in_block)
+    # One free level per block of that case, in units of the widths of its intervals.
+    by_level = np.reshape(with_level, (-1, len(begin))).T * widths[:, np.newaxis]
+
+    def initial_levels(scores):
+        # Half-way between the lowest level that the highest share allows, and the lowest share.
+        positions = share_positions(scores)
+        ends = [
+            positions[in_block].min() + positions[in_block].max() - tolerances[in_block].min()
+            for in_block in with_level
+        ]
+        return np.array(ends, dtype=np.float64) / 2
+
+    return ShareRows(
+        events,
+        width,
+        origin=np.array([threshold]),
+        by_threshold=np.zeros((1, len(with_level))),
+        by_level=by_level,
+        lower=lower,
+        upper=upper,
+        initial_aux=initial_levels,
+        convex_means=convex_means,
+    )
+
+
+def _nearest_case(positions, tolerances, begin, widths, floor, ceiling, selected):
+    """Bounds of the case for which the fewest samples change sides; whether it has a free level.
+
+    To move a share across all of its interval, samples of weight `selected` change sides.
+    """
+    # The best level has a share at it, or a tolerance above it.
+    levels = np.concatenate((positions, positions - tolerances))[:, np.newaxis]
+    # Distance of each share from the bounds of the case, 0 inside.
+    off = (
+        np.maximum(levels - positions, positions - levels - tolerances),
+        [positions - (ceiling - begin) / widths],
+        [(floor - begin) / widths - positions],
+    )
+    cases = (
+        (begin, begin + tolerances * widths, True),  # between a level and a tolerance above it
+        (-np.inf, ceiling, False),  # all near the beginning, or below
+        (floor, np.inf, False),  # all near the end, or above
+    )
+    # Samples that change sides, minimised over the levels.
+    moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
+    return cases[int(np.argmin(moved))]
+
+
+# Rows that bound the probability that members of one group score above those of another.
+#
+# A ramp of a difference of two scores is a difference of two positive parts, so a mean ramp over
+# pairs is a difference of mean excesses of one group's scores over those of another.
+#
+# .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+#    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+
+_TAPER = 0.1
+"""Length over which the ends of an interval taper off, relative to its width."""
+
+_REACH = 0.05
+"""Distance to either side over which a density of scores is averaged, in widths of the ramp."""
+
+_NEGLIGIBLE = 1e-12
+"""Smaller shares of a group are rounding."""
+
+
+class WeightedMembers:
+    """Members of a group by ascending score, with weights; those without weight are left out."""
+
+    def __init__(self, samples, scores, weights):
+        has_weight = weights > _NEGLIGIBLE
+        self.samples, self.scores = samples[has_weight], scores[has_weight]
+        self.weights = weights[has_weight]
+
+
+class Ranking:
+    """A group by ascending score, with the weights of those in an interval of ranks.
+
+    Ties are broken, so that weights depend on ranks alone.
+    """
+
+    def __init__(self, pairs, samples, shares, scores):
+        # Weights by rank, which taper off at the ends of each pair.
+        ascending = np.argsort(scores[samples], kind="stable")
+        self.samples = samples[ascending]
+        self.scores = scores[self.samples]
+        width = float(np.diff(pairs).sum())
+        self._all = shares[ascending] * (len(pairs) / width)
+        self._before = []  # up to the beginnings, and up to the ends of the pairs
+        for ranks in pairs.T:
+            top = [
+                top_shares(shares[ascending][::-1], rank, taper_length(rank, _TAPER * width))[::-1]
+                for rank in ranks
+            ]
+            self._before.append(sum(top) / width)
+
+    def select(self):
+        """Members in the interval, with weights that sum to 1."""
+        begin, end = self._before
+        return WeightedMembers(self.samples, self.scores, end - begin)
+
+    def members_before(self, boundary):
+        """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
+        return WeightedMembers(self.samples, self.scores, self._before[boundary])
+
+    def members_after(self, boundary):
+        """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
+        return WeightedMembers(self.samples, self.scores, self._all - self._before[boundary])
+
+
+class PairExcess:
+    r"""The function :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + shift) / width` of the scores.
+
+    `one` and `other` are `WeightedMembers` with the weights a and b.
+    """
+
+    def __init__(self, one, other, shift, width):
+        self.one, self.other = one, other
+        self.shift, self.width = shift, width
+        # Each member of the one group gains on those of the other within the shift.
+        below, excess, _ = SortedScores(other.scores, other.weights).sums_below(one.scores + shift)
+        above, _, _ = SortedScores(-one.scores[::-1], one.weights[::-1]).sums_below(
+            shift - other.scores
+        )
+        self.value = float(one.weights @ excess) / width
+        self.samples = np.concatenate((one.samples, other.samples))
+        self.slopes = np.concatenate((one.weights * below, -other.weights * above)) / width
+
+    def curvatures(self):
+        """Curvatures by the scores of `samples`, which lie above those by differences."""
+        one, other, reach = self.one, self.other, _REACH * self.width
+        of_one = one.weights * _density(one.scores + self.shift, other, reach)
+        of_other = other.weights * _density(other.scores - self.shift, one, reach)
+        return 2.0 * np.concatenate((of_one, of_other)) / self.width
+
+    def line(self, moved):
+        """The tangent after a move of all scores."""
+        return _Line(self.value + float(self.slopes @ moved[self.samples]), self)
+
+
+class _Line:
+    """A tangent at some scores."""
+
+    def __init__(self, value, function):
+        self.value = value
+        self.samples, self.slopes = function.samples, function.slopes
+
+
+def split_ramp(one, other, width):
+    """Convex functions that are added, and subtracted, to make the mean ramp of two rankings."""
+    added, subtracted = [], []
+    for end, after_end, corner in product((0, 1), repeat=3):
+        # The interval is what ranks before its end but not before its beginning; or the other way
+        # round what ranks after. A ramp rises where it begins and ceases to where it ends.
+        is_added = (end == 1) == ((after_end == 0) == (corner == 0))
+        firsts, lasts = one.members_before(end), other.members_after(after_end)
+        if len(firsts.samples) and len(lasts.samples):
+            shift = (0.5 - corner) * width
+            (added if is_added else subtracted).append(PairExcess(firsts, lasts, shift, width))
+    return added, subtracted
+
+
+def _density(points, members, reach):
+    """Weight of members around given points, per unit of score."""
+    below = np.concatenate(([0.0], np.cumsum(members.weights)))
+    first, last = (np.searchsorted(members.scores, points + step) for step in (-reach, reach))
+    return (below[last] - below[first]) / (2 * reach)
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    r"""Rows :math:`|AUC_{kk'} - \tfrac12| \le tolerance`, one per pair of groups.
+
+    .. math::
+
+        AUC_{kk'} = \sum_{i \in k} \sum_{j \in k'} \omega_i \omega_j \, ramp((h_i - h_j) / width)
+
+    over members that rank in the interval of their group, with weights that sum to 1 for each
+    group: problem (49) of [1]_. The mean over pairs smooths the ramp, so its corners need no
+    rounding. Weights taper off where the interval begins and ends, so that members that change
+    places there change the rows by little.
+
+    Attributes
+    ----------
+    events : Events
+        Samples of each group.
+    percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+        The interval.
+    width : float
+        Width of the ramp.
+    tolerance : float
+        Largest distance from 1/2.
+    """
+
+    events: Events
+    percentiles: list
+    width: float
+    tolerance: float
+
+    n_aux = 0
+
+    draws_majorant = False
+    """Whether the majorant is a mean over samples; it is one over pairs."""
+
+    @property
+    def pairs(self):
+        """Pairs of groups, one per row."""
+        return list(combinations(range(self.events.n_events), 2))
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return np.full(len(self.pairs), 0.5 - self.tolerance)
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return np.full(len(self.pairs), 0.5 + self.tolerance)
+
+    def initial_aux(self, scores):
+        """No unknowns."""
+        return np.empty(0)
+
+    def _rankings(self, scores):
+        """Every group in the order of its scores."""
+        return [
+            Ranking(pairs, *self.events.members(group), scores)
+            for group, pairs in enumerate(self.percentiles)
+        ]
+
+    def __call__(self, scores, aux):
+        r"""Rows and their derivatives, as `ConstraintValues`.
+
+        Of the curvature only that of the ramp's convex corner is taken. It is one of differences of
+        two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
+        """
+        rankings, half = self._rankings(scores), self.width / 2
+        selected = [ranking.select() for ranking in rankings]
+        corners = [
+            [PairExcess(selected[k], selected[j], shift, self.width) for shift in (half, -half)]
+            for k, j in self.pairs
+        ]
+
+        def curvature(v):
+            # The ramp's convex corner is where it begins, or where it ends if it counts negatively.
+            convex = [
+                (abs(weight), [begin_and_end[int(weight < 0)]])
+                for weight, begin_and_end in zip(v, corners, strict=True)
+            ]
+            return _sum_curvatures(convex, scores)
+
+        return _rows([([begin], [end]) for begin, end in corners], len(scores), curvature)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
+        return PairMajorant(self, scores, aux)
+
+    def convex_parts(self, scores):
+        r"""Two lists of convex functions of the scores for each row, which is their difference.
+
+        The weight of a member is a difference of weights of all who rank first, up to the ends and
+        up to the beginnings of the interval, or of weights of all who rank last. A mean excess
+        :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + c)` is convex if a falls from the first to the
+        last and b rises, for these weights make it as large as any order of theirs; and a row is
+        made of eight of them. [1]_ (Example D.7) shows such functions for the sigmoid, which are as
+        many times as steep as a group has members; these are not.
+        """
+        rankings = self._rankings(scores)
+        return [split_ramp(rankings[k], rankings[j], self.width) for k, j in self.pairs]
+
+
+class PairMajorant(Majorant):
+    """Rows of pairs of groups whose concave parts are replaced by tangents."""
+
+    @cached_property
+    def _parts_at_point(self):
+        """The convex parts at the point."""
+        return self.original.convex_parts(self.scores)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        parts, moved = self.original.convex_parts(scores), scores - self.scores
+        lines = [
+            tuple([one.line(moved) for one in functions] for functions in row)
+            for row in self._parts_at_point
+        ]
+        pairs = list(zip(parts, lines, strict=True))
+        # Upper bounds keep what is added, lower bounds what is subtracted.
+        upper = [(added, line) for (added, _), (_, line) in pairs]
+        lower = [(line, subtracted) for (_, subtracted), (line, _) in pairs]
+
+        def curvature(v):
+            of_upper, of_lower = np.reshape(v, (2, -1))
+            active = [(weight, up) for weight, (up, _) in zip(of_upper, upper, strict=True)]
+            active += [(-weight, down) for weight, (_, down) in zip(of_lower, lower, strict=True)]
+            return _sum_curvatures(active, scores)
+
+        return _rows(upper + lower, len(scores), curvature)
+
+
+def _rows(functions, n_samples, curvature):
+    """Rows that are sums of functions less sums of others, as `ConstraintValues`."""
+    # Added functions count positively, subtracted ones negatively.
+    signed = [
+        (row, sign, one)
+        for row, halves in enumerate(functions)
+        for sign, half in zip((1.0, -1.0), halves, strict=True)
+        for one in half
+    ]
+    values = np.zeros(len(functions))
+    for row, sign, one in signed:
+        values[row] += sign * one.value
+    rows = np.repeat([row for row, _, _ in signed], [len(one.samples) for _, _, one in signed])
+    none = np.empty(0)
+    columns = np.concatenate([none.astype(int), *(one.samples for _, _, one in signed)])
+    slopes = np.concatenate([none, *(sign * one.slopes for _, sign, one in signed)])
+    shape = len(functions), n_samples
+    return ConstraintValues(
+        values,
+        ScoreJacobian(
+            sparse.eye_array(len(functions), format="csr"),
+            sparse.csr_array((slopes, (rows, columns)), shape=shape),
+        ),
+        np.empty((len(functions), 0)),
+        curvature,
+    )
+
+
+def _sum_curvatures(weighted, scores):
+    """Curvature by each score of functions with weights, of which negative ones are left out."""
+    curvature = np.zeros(len(scores))
+    for weight, functions in weighted:
+        for one in functions if weight > 0.0 else ():
+            np.add.at(curvature, one.samples, weight * one.curvatures())
+    return curvature

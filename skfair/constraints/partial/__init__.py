@@ -1,1 +1,0 @@
-"""Partial parity: criteria on an interval of percentiles of the scores."""

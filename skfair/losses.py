@@ -1,0 +1,621 @@
+"""Losses of scores, the objectives of training.
+
+Those of `LOSSES` are functions of one score and its target. :class:`AUCLoss` compares pairs of
+samples, so it depends on their order alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import ChainMap
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+
+from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE
+from skfair.utils._arrays import SortedScores, taper_length, top_shares
+from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+
+# Losses of a score: value, slope and curvature per sample.
+#
+# Targets are -1 and +1 for two classes, or real numbers. Losses do not depend on X: models map
+# slopes to gradients.
+
+
+_BLOCK = 1 << 16
+"""Scores evaluated at a time, so that intermediate arrays stay in the cache."""
+
+
+class Pointwise(NamedTuple):
+    """A function of one score per sample, and its first two derivatives.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_samples,)
+        The function.
+    slope : ndarray of shape (n_samples,)
+        Its derivative by the score.
+    curvature : ndarray of shape (n_samples,)
+        Its second derivative, defined almost everywhere for a piecewise function.
+
+    Examples
+    --------
+    >>> from skfair.losses import SquaredLoss
+    >>> SquaredLoss()([1.0, 3.0], [0.0, 0.0]).slope
+    array([1., 3.])
+    """
+
+    value: np.ndarray
+    slope: np.ndarray
+    curvature: np.ndarray
+
+
+class ScoreFunction(BaseEstimator):
+    """A function of one score per sample, with its first two derivatives: a loss or a surrogate.
+
+    One of one's own has one method, ``_evaluate``, which takes and returns arrays. Parameters of
+    its constructor are positive numbers, such as the width of a corner; searches can vary them, as
+    in ``{"loss__width": [0.1, 0.5]}``.
+
+    Examples
+    --------
+    A loss of one's own:
+
+    >>> import numpy as np
+    >>> from skfair.losses import Pointwise, ScoreFunction
+    >>> class ExponentialLoss(ScoreFunction):
+    ...     def _evaluate(self, scores, target):
+    ...         decay = np.exp(-target * scores)
+    ...         return Pointwise(decay, -target * decay, decay)
+    >>> ExponentialLoss()([0.0], [1.0]).slope
+    array([-1.])
+    """
+
+    _uses_blocks = True
+    """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
+
+    _code: Any = None
+    """Number by which kernels know the function, of this class alone and not of subclasses."""
+
+    def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
+        """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ValueError(
+                    f"{name} must be positive, but it is {value!r}; choose a larger one."
+                )
+        columns = [np.asarray(column) for column in (scores, *target)]
+        if self._uses_blocks and columns[0].size > _BLOCK:
+            return _evaluate_in_blocks(self._evaluate, columns)
+        return self._evaluate(*columns)
+
+    @abstractmethod
+    def _evaluate(self, scores, *target):
+        """Value, slope and curvature at arrays of scores and, for losses, targets."""
+
+
+def _evaluate_in_blocks(evaluate, columns):
+    """Evaluate a pointwise function block by block."""
+    n_samples = columns[0].size
+    if any(column.shape != (n_samples,) for column in columns):
+        return evaluate(*columns)
+    full = Pointwise(*np.empty((3, n_samples)))
+    for start in range(0, n_samples, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        result = evaluate(*(column[block] for column in columns))
+        if [np.shape(values) for values in result] != [full.value[block].shape] * 3:
+            return evaluate(*columns)  # not pointwise: `as_pointwise` raises the error
+        for all_values, values in zip(full, result, strict=True):
+            all_values[block] = values
+    return full
+
+
+def kernel_code(function):
+    """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
+    code = vars(type(function)).get("_code")
+    if code is None:
+        return None
+    width = next(iter(vars(function).values()), 1.0)
+    return (code, float(width)) if width > 0 else None
+
+
+def as_pointwise(result, n_samples, of):
+    """The result of a function of scores, named ``of``, as a `Pointwise`, if it has its shape."""
+    requirement = (
+        f"{of} must return one value, slope and curvature per sample, as in "
+        "skfair.losses.Pointwise(value, slope, curvature)"
+    )
+    if not isinstance(result, tuple) or len(result) != 3:
+        raise ValueError(
+            f"{requirement}, but it returned an object of type {type(result).__name__}."
+        )
+    if np.shape(result[0]) != (n_samples,):
+        raise ValueError(
+            f"{requirement}, but for {n_samples} samples it returned values of shape "
+            f"{np.shape(result[0])}; do not average them."
+        )
+    return Pointwise(*result)
+
+
+class LogisticLoss(ScoreFunction):
+    r"""Logistic loss :math:`\log(1 + e^{-ys})`.
+
+    Examples
+    --------
+    >>> from skfair.losses import LogisticLoss
+    >>> LogisticLoss()([0.0], [1.0]).slope
+    array([-0.5])
+    """
+
+    _code = LOGISTIC
+
+    def _evaluate(self, scores, target):
+        margins = target * scores
+        # One exponential of a non-positive number serves all three.
+        decay = np.exp(-np.abs(margins))
+        value = np.log1p(decay) + np.maximum(0.0, -margins)
+        # Probability of the other class.
+        p_other = np.where(margins > 0, decay, 1.0) / (1.0 + decay)
+        return Pointwise(value, -target * p_other, p_other * (1.0 - p_other))
+
+
+class SquaredHingeLoss(ScoreFunction):
+    r"""Squared hinge loss :math:`\tfrac12 \max(0, 1 - ys)^2`.
+
+    Examples
+    --------
+    >>> from skfair.losses import SquaredHingeLoss
+    >>> SquaredHingeLoss()([0.0, 2.0], [1.0, 1.0]).value
+    array([0.5, 0. ])
+    """
+
+    _code = SQUARED_HINGE
+
+    def _evaluate(self, scores, target):
+        shortfall = np.maximum(0.0, 1.0 - target * scores)
+        return Pointwise(shortfall**2 / 2, -target * shortfall, (shortfall > 0).astype(np.float64))
+
+
+class HingeLoss(ScoreFunction):
+    r"""Hinge loss :math:`\max(0, 1 - ys)`, rounded near margin 1 over a short interval.
+
+    Between margins 1 - width and 1 it is the parabola :math:`(1 - ys)^2 / (2\,width)`, so that
+    Newton's method applies; it is at most width / 2 below the hinge.
+
+    Parameters
+    ----------
+    width : float, default=0.1
+        Length of the rounded interval of margins, positive.
+
+    Examples
+    --------
+    >>> from skfair.losses import HingeLoss
+    >>> HingeLoss()([0.0, 2.0], [1.0, 1.0]).value
+    array([0.95, 0.  ])
+    """
+
+    _code = HINGE
+
+    def __init__(self, width: float = 0.1):
+        self.width = width
+
+    def _evaluate(self, scores, target):
+        shortfall = np.maximum(0.0, 1.0 - target * scores)
+        # A parabola within a width of the margin, then a line of the same slope.
+        rounded = np.minimum(shortfall, self.width)
+        value = rounded**2 / (2 * self.width) + (shortfall - rounded)
+        is_rounded = (shortfall > 0) & (shortfall < self.width)
+        return Pointwise(value, -target * rounded / self.width, is_rounded / self.width)
+
+
+class SquaredLoss(ScoreFunction):
+    r"""Squared loss :math:`\tfrac12 (s - y)^2`.
+
+    Examples
+    --------
+    >>> from skfair.losses import SquaredLoss
+    >>> SquaredLoss()([1.0, 3.0], [0.0, 0.0]).value
+    array([0.5, 4.5])
+    """
+
+    _code = SQUARED
+
+    def _evaluate(self, scores, target):
+        residual = scores - target
+        return Pointwise(residual**2 / 2, residual, np.ones_like(residual))
+
+
+class AbsoluteLoss(ScoreFunction):
+    r"""Absolute loss :math:`|s - y|`, rounded near 0 as by Huber.
+
+    Parameters
+    ----------
+    width : float, default=0.1
+        Positive; residuals below it in absolute value cost :math:`r^2 / (2\,width) + width / 2`.
+
+    Examples
+    --------
+    >>> from skfair.losses import AbsoluteLoss
+    >>> AbsoluteLoss()([2.0, 0.0], [0.0, 0.0]).value
+    array([2.  , 0.05])
+    """
+
+    _code = ABSOLUTE
+
+    def __init__(self, width: float = 0.1):
+        self.width = width
+
+    def _evaluate(self, scores, target):
+        residual = scores - target
+        # Quadratic within the width; the constant makes both pieces meet.
+        size, inside = np.abs(residual), np.abs(residual) < self.width
+        rounded = residual**2 / (2 * self.width) + self.width / 2
+        return Pointwise(
+            np.where(inside, rounded, size),
+            np.clip(residual / self.width, -1.0, 1.0),
+            inside / self.width,
+        )
+
+
+LOSSES = {
+    "logistic": LogisticLoss,
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+    "squared": SquaredLoss,
+    "absolute": AbsoluteLoss,
+}
+"""Classes of losses by name."""
+
+
+# Losses of pairs of a positive and a negative: the area under the ROC curve, full or partial.
+
+
+_ROUNDING_WIDTH = 0.1
+"""Length over which the hinge is rounded."""
+
+_HINGES = {
+    "squared_hinge": ((1.0, 1.0),),
+    "hinge": ((1.0 / _ROUNDING_WIDTH, 1.0), (-1.0 / _ROUNDING_WIDTH, 1.0 - _ROUNDING_WIDTH)),
+}
+r"""Losses of a difference d as sums of :math:`factor \max(0, margin - d)^2 / 2`."""
+
+_UNSORTED = ("squared", "logistic")
+"""Losses that are not such sums."""
+
+_PAIRS = 1 << 20
+"""Pairs whose logistic losses are in memory at a time."""
+
+
+def over_pairs(loss):
+    """Whether a loss compares samples; it then also takes their weights in the mean."""
+    return getattr(loss, "compares_pairs", False)
+
+
+class AUCLoss(BaseEstimator):
+    r"""Loss of pairs of a positive and a negative, a surrogate of 1 minus the area under the ROC.
+
+    With the loss :math:`\ell` of a difference of scores, and negatives [j] in descending order,
+    it is ([1]_, (81) and (83))
+
+    .. math::
+
+        \frac{1}{n_+ (n_-^\beta - n_-^\alpha)} \sum_{i=1}^{n_+} \sum_{j=n_-^\alpha + 1}^{n_-^\beta}
+        \ell(s_i^+ - s_{[j]}^-), \qquad n_-^\alpha = \alpha n_-, \; n_-^\beta = \beta n_-,
+
+    the mean over positives and those negatives whose rank among the negatives, a false positive
+    rate, is in an interval. As :math:`\ell` decreases, the sums over the first
+    :math:`n_-^\beta` and over the first :math:`n_-^\alpha` are convex in the scores, and the loss
+    is their difference; :class:`skfair.solvers.IDCA` linearises the second one. Both take
+    :math:`O(n \log n)` by sorting, except for the logistic loss.
+
+    It depends on the order of samples and has no threshold: adding a constant to all scores changes
+    nothing. So it can be minimised under criteria on ranks, but not under those on decisions. If
+    for any model the best negatives of an interval score above the average positive, equal scores
+    are optimal.
+
+    Parameters
+    ----------
+    interval : pair of floats, default=(0.0, 1.0)
+        False positive rates :math:`(\alpha, \beta)` between which the area is taken. (0.0, 0.1) is
+        the tenth of the negatives with the highest scores.
+    loss : {"squared_hinge", "hinge", "squared", "logistic"}, default="squared_hinge"
+        :math:`\ell(d) = \tfrac12 \max(0, 1 - d)^2`; :math:`\max(0, 1 - d)`, rounded as by
+        :class:`HingeLoss`; :math:`\tfrac12 (1 - d)^2`, which increases beyond 1 and is therefore
+        refused on a proper interval, where it is not a difference of convex functions unless scores
+        are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with the number of pairs.
+    taper : float in [0, 1], default=0.1
+        Length over which the weights of negatives decrease to 0 at the ends of the interval,
+        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83) as
+        printed, which is not differentiable there.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, Example D.2.
+
+    Examples
+    --------
+    One of the two pairs has difference 2, the other -1:
+
+    >>> import numpy as np
+    >>> from skfair.losses import AUCLoss
+    >>> scores, target, weights = np.array([0.0, 1.0, -2.0]), np.array([1, -1, -1]), np.ones(3) / 3
+    >>> round(float(weights @ AUCLoss()(scores, target, weights).value), 6)
+    1.0
+
+    The half of the negatives with the higher scores is ranked wrongly:
+
+    >>> worst = AUCLoss((0.0, 0.5), taper=0.0)
+    >>> round(float(weights @ worst(scores, target, weights).value), 6)
+    2.0
+    """
+
+    compares_pairs = True
+
+    _parameter_constraints = {
+        "interval": ["array-like"],
+        "loss": [StrOptions({*_HINGES, *_UNSORTED})],
+        "taper": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        interval: tuple[float, float] = (0.0, 1.0),
+        loss: str = "squared_hinge",
+        taper: float = 0.1,
+    ):
+        self.interval = interval
+        self.loss = loss
+        self.taper = taper
+
+    def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Any:
+        r"""Losses of samples with classes -1 and +1 and weights in the mean, as `Pointwise`.
+
+        Their mean is the loss of pairs, and likewise the derivatives: the loss of a pair is
+        assigned to its negative. Curvatures are by single scores; by
+        :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they bound those of differences, and are never negative.
+        A parameter that is out of range raises a ValueError.
+        """
+        convex, concave = self.parts(scores, target, weights)
+        # The difference of two convex functions is not convex: negative curvatures are cut off.
+        value, slope, curvature = (up - down for up, down in zip(convex, concave, strict=True))
+        return Pointwise(value, slope, np.maximum(0.0, curvature))
+
+    def parts(
+        self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray
+    ) -> tuple[Pointwise, ...]:
+        """Two functions, convex in the scores, whose difference is the loss.
+
+        Parameters
+        ----------
+        scores, target, weights : ndarray of shape (n_samples,)
+            As in `__call__`.
+
+        Returns
+        -------
+        convex, concave : Pointwise
+            Of the negatives up to the end of the interval, and up to its beginning.
+        """
+        begin, end = self._check_interval()
+        # Negatives up to the end of the interval, less those up to its beginning.
+        sides, width = _ClassScores(scores, target, weights), end - begin
+        length = self.taper * width
+        return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
+
+    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Callable:
+        """A convex majorant of the loss, equal at the scores passed.
+
+        Parameters
+        ----------
+        scores, target, weights : ndarray of shape (n_samples,)
+            As in `__call__`.
+
+        Returns
+        -------
+        loss : callable
+            With the arguments of this loss.
+        """
+        _, concave = self.parts(scores, target, weights)
+        return _Majorant(self, scores, concave)
+
+    def _check_interval(self):
+        """Both ends of the interval, validated."""
+        parameters = self.get_params(deep=False)
+        validate_parameter_constraints(self._parameter_constraints, parameters, "AUCLoss")
+        interval = np.asarray(self.interval, dtype=np.float64)
+        if interval.shape != (2,) or not 0.0 <= interval[0] < interval[1] <= 1.0:
+            raise ValueError(
+                "interval must be a pair 0 <= alpha < beta <= 1 of false positive rates, such as "
+                f"(0.0, 0.1); got {self.interval!r}."
+            )
+        if self.loss == "squared" and interval.tolist() != [0.0, 1.0]:
+            raise ValueError(
+                "loss='squared' increases for differences above 1, so that on an interval it is no "
+                f"difference of convex functions; got interval={self.interval!r}. Use "
+                "loss='squared_hinge', or interval=(0.0, 1.0)."
+            )
+        return interval.tolist()
+
+
+class _Majorant:
+    """An `AUCLoss` with its concave part replaced by the tangent."""
+
+    compares_pairs = True
+
+    def __init__(self, loss, scores, concave):
+        self.loss = loss
+        self.scores = scores
+        self.concave = concave
+
+    def __call__(self, scores, target, weights):
+        convex, _ = self.loss.parts(scores, target, weights)
+        value, slope, _ = self.concave
+        line = value + slope * (scores - self.scores)
+        return Pointwise(convex.value - line, convex.slope - slope, convex.curvature)
+
+
+class _ClassScores:
+    """Positives by ascending and negatives by descending score."""
+
+    def __init__(self, scores, target, weights):
+        # Samples of weight 0 are left out, as in a mini-batch.
+        positive = np.flatnonzero((target > 0) & (weights > 0))
+        negative = np.flatnonzero((target <= 0) & (weights > 0))
+        self.n_samples = len(scores)
+        self.positives = positive[np.argsort(scores[positive], kind="stable")]
+        self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
+        self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
+        self.weights = weights[self.positives].sum(), weights[self.negatives].sum()
+        # Shares within the class; a class without samples has none.
+        self.positive_shares, self.negative_shares = (
+            weights[members] / max(weight, np.finfo(float).tiny)
+            for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
+        )
+
+    def first_negatives(self, rank, length, loss, width):
+        """The loss of all positives and the negatives up to a rank, as `Pointwise`."""
+        derivatives, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
+        if not (len(self.positives) and len(self.negatives)):  # possible in a mini-batch
+            return Pointwise(*derivatives)
+        # Weights of the negatives, sums over pairs, and the mean per sample.
+        counts = self._average_ties(top_shares(self.negative_shares, rank, length)) / width
+        positive_weight, negative_weight = self.weights
+        charge, pull = self._pair_sums(loss, counts)
+        derivatives[1:, self.positives] = pull / positive_weight
+        derivatives[:, self.negatives] = charge * counts / self.negative_shares / negative_weight
+        # Curvature of the weights at the end of the interval, where ranks may swap.
+        tapering, spread = self._taper(rank, length)
+        if spread > 0.0:
+            curvature = 2.0 * charge[1, tapering] / (width * spread * negative_weight)
+            derivatives[2, self.negatives[tapering]] += curvature
+        return Pointwise(*derivatives)
+
+    def _pair_sums(self, loss, counts):
+        """Loss, slope and 2 curvature (3, n_negatives) and slope and 2 curvature (2, n_positives).
+
+        The first are means over the positives, the second sums over the weighted negatives.
+        """
+        if loss == "squared":
+            return self._squared_sums(counts)
+        if loss == "logistic":
+            return self._logistic_sums(counts)
+        positives = SortedScores(self.positive_scores, self.positive_shares)
+        negatives = SortedScores(-self.negative_scores, counts)
+        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        # By one search of each side in the other: sums over the pairs closer than the margin.
+        for factor, margin in _HINGES[loss]:
+            near, excess, square = positives.sums_below(self.negative_scores + margin)
+            charge += factor * np.array([square, excess, 2.0 * near])
+            near, excess, _ = negatives.sums_below(margin - self.positive_scores)
+            pull += factor * np.array([-excess, 2.0 * near])
+        return charge, pull
+
+    def _squared_sums(self, counts):
+        """`_pair_sums` of (1 - d)^2 / 2, from the mean and the variance of the positives."""
+        mean = self.positive_shares @ self.positive_scores
+        variance = self.positive_shares @ (self.positive_scores - mean) ** 2
+        # The mean over positives of (1 - d)^2 is the squared mean plus the variance.
+        short = 1.0 - mean + self.negative_scores
+        charge = np.array([(short**2 + variance) / 2.0, short, np.full(len(short), 2.0)])
+        total = counts.sum()
+        slopes = -total * (1.0 - self.positive_scores) - counts @ self.negative_scores
+        return charge, np.array([slopes, np.full(len(slopes), 2.0 * total)])
+
+    def _logistic_sums(self, counts):
+        """`_pair_sums` of log(1 + exp(-d)), in blocks of negatives with all positives."""
+        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        length = max(1, _PAIRS // len(self.positives))
+        for start in range(0, np.count_nonzero(counts), length):
+            # Only the first negatives have a weight.
+            block = slice(start, start + length)
+            differences = self.positive_scores[:, np.newaxis] - self.negative_scores[block]
+            wrong = expit(-differences)
+            curvature = 2.0 * wrong * (1.0 - wrong)
+            terms = np.logaddexp(0.0, -differences), wrong, curvature
+            charge[:, block] = [self.positive_shares @ term for term in terms]
+            pull += [-wrong @ counts[block], curvature @ counts[block]]
+        return charge, pull
+
+    def _average_ties(self, counts):
+        """Counts averaged over negatives of equal score, in proportion to their shares."""
+        # The order of equal scores is arbitrary, so each of them has the same count per weight.
+        _, ties = np.unique(self.negative_scores, return_inverse=True)
+        tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
+        return self.negative_shares * (tie_counts / shares)[ties]
+
+    def _taper(self, rank, length):
+        """Negatives whose weights decrease around a rank, and the range of their scores.
+
+        Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
+        """
+        # Each negative ranks at the middle of its weight.
+        ranks = np.cumsum(self.negative_shares) - self.negative_shares / 2.0
+        ends = np.searchsorted(ranks, [rank - length / 2.0, rank + length / 2.0])
+        tapering = slice(*ends)
+        return tapering, float(np.ptp(self.negative_scores[tapering])) if np.ptp(ends) else 0.0
+
+
+# Rates: pointwise functions of scores and target whose means constraints compare.
+
+
+SELECTED = (1.0, 1.0, 0.0, 0.0)
+"""Table of the selection rate: what a true positive, a false positive, a false negative and a true
+negative count."""
+
+WRONG = (0.0, 1.0, 1.0, 0.0)
+"""Table of the error rate."""
+
+
+def count_decisions(table, surrogate, scores, target):
+    """What a table of four numbers counts, with a surrogate in place of the decision."""
+    if table == SELECTED:
+        return surrogate(scores)
+    true_positive, false_positive, false_negative, true_negative = table
+    is_positive = target > 0
+    # What a sample counts if its decision is negative, and what a positive decision adds.
+    negative = np.where(is_positive, false_negative, true_negative)
+    step = np.where(is_positive, true_positive, false_positive) - negative
+    value, slope, curvature = surrogate(scores)
+    return Pointwise(negative + step * value, step * slope, step * curvature)
+
+
+def mean_score(scores, target):
+    """The score of each sample."""
+    return Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
+
+
+def kernel_rate(rate):
+    """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
+    if rate is mean_score:
+        return SCORE, 1.0, False
+    if getattr(rate, "func", None) is not count_decisions:
+        code, table = kernel_code(rate), None
+    else:  # of a table and a surrogate, by `functools.partial`
+        table, surrogate = rate.args
+        code = kernel_code(surrogate) if table in (SELECTED, WRONG) else None
+    return None if code is None else (*code, table == WRONG)
+
+
+# Losses of scores, the objectives of training.
+#
+# Those of `LOSSES` are functions of one score and its target. :class:`AUCLoss` compares pairs of
+# samples, so it depends on their order alone.
+
+
+__all__ = [
+    "LOSSES",
+    "AUCLoss",
+    "AbsoluteLoss",
+    "HingeLoss",
+    "LogisticLoss",
+    "Pointwise",
+    "SquaredHingeLoss",
+    "SquaredLoss",
+]
+
+OBJECTIVES = ChainMap(LOSSES, {"auc": AUCLoss})
+"""Classes of objectives by name: the entries of `LOSSES`, and the loss on pairs."""

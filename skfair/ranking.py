@@ -1,0 +1,388 @@
+"""Rankers whose orders are fair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.random import sample_without_replacement
+
+from skfair.constraints import RankingParity, report_small_groups
+from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
+from skfair.losses import LOSSES
+from skfair.surrogates import SURROGATES
+from skfair.training import ConstrainedLinearModel, Training, document
+from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._checks import resolve_name, warn
+from skfair.utils._fit import restore_on_failure
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
+
+
+# A linear ranker trained on pairs under fairness constraints that its orders keep.
+
+
+_BY_NAME = {"ranking_parity": RankingParity}
+
+
+@document
+class ConstrainedRanker(ConstrainedLinearModel):
+    r"""Linear ranker trained under ranking parity between groups of documents.
+
+    With h(x) = w . x, minimises over pairs of documents i, j of one query of which i is more
+    relevant
+
+    .. math::
+
+        \min_w \; \operatorname{mean}_{ij} \ell(h(x_i) - h(x_j)) + \frac{\alpha}{2} |w|^2
+        \quad \text{s.t.} \quad |r_{ab} - r_{ba}| \le tolerance,
+
+    where :math:`r_{ab}` is the share of pairs with i in group a and j in group b whose order is
+    right ([1]_). With the logistic loss this is RankNet, with the hinge loss a ranking SVM, with a
+    bound. The gap is counted on orders, not on a smooth surrogate. Predictions need no groups.
+
+    Parameters
+    ----------
+    constraint : "ranking_parity", RankingParity, list of these, or None, default="ranking_parity"
+        What must be fair: over all queries together, or within each by
+        ``RankingParity(per_query=True)``. None is the plain ranker.
+    tolerance : float, default=0.05
+        Largest gap allowed, for constraints that have no tolerance of their own.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer documents (of positive weight) are not compared, and a warning names them.
+        "auto": fewer than 30 documents that are also less than 1 % of all; 1 compares all groups.
+    enforcement : {"auto", "correction", "sweep", "path"} or None, default="auto"
+        How the orders of the training pairs are made to keep the bound, see
+        :mod:`skfair.enforcement`. None: the smooth problem as the solver leaves it.
+    loss : str or callable, default="logistic"
+        Loss of a difference of scores, with target +1: "logistic", "hinge" or "squared_hinge", or
+        another of :mod:`skfair.losses`.
+    alpha : float, default=1e-4
+        Strength of the l2 penalty on ``coef_``, relative to a mean loss.
+    max_pairs : int, default=200_000
+        Maximum number of pairs to train on; of more, a random sample is drawn, and the tolerance is
+        kept on this sample.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth surrogate of an order, see :mod:`skfair.surrogates`.
+    {solver}
+        Solvers on mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
+    {warm_start}
+    random_state : int, RandomState instance or None, default=None
+        Seed of the pairs drawn and of stochastic solvers.
+    {verbose}
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the columns of X.
+    intercept_ : float
+        0: orders do not depend on it.
+    n_pairs_ : int
+        Number of pairs trained on.
+    {multipliers_}
+    objective_ : float
+        Mean loss of the pairs and penalty.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance on the pairs trained on; nan if groups were to be
+        compared, but there are no two.
+    constraint_report_ : DataFrame
+        One row per rate that is compared; its group is (query, group of the more relevant, group of
+        the less relevant), where the query is "all" for rates over all queries.
+    {uncertified}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As of :class:`skfair.classification.ConstrainedERMClassifier`.
+    {n_iter_}
+    groups_ : GroupSummary
+        Labels of the groups of documents, and their counts.
+    {n_features_in_, feature_names_in_}
+
+    See Also
+    --------
+    skfair.metrics.ranking_parity_difference : The gap that is bounded.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+    .. [2] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of
+       fairness constraints", under review.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_ranking
+    >>> from skfair.metrics import ranking_parity_difference
+    >>> from skfair.ranking import ConstrainedRanker
+    >>> X, y, query, group = make_ranking(50, random_state=0)
+    >>> def gap(ranker):
+    ...     return ranking_parity_difference(
+    ...         y, ranker.predict(X), sensitive_features=group, query_id=query
+    ...     )
+    >>> plain = ConstrainedRanker(constraint=None).fit(X, y, query_id=query)
+    >>> fair = ConstrainedRanker(tolerance=0.05).fit(
+    ...     X, y, query_id=query, sensitive_features=group
+    ... )
+    >>> bool(gap(plain) > 0.1), bool(gap(fair) <= 0.05)
+    (True, True)
+    """
+
+    __metadata_request__fit = {"sensitive_features": True, "query_id": True}
+    __metadata_request__score = {"query_id": True}
+
+    _parameter_constraints = {
+        **{
+            name: allowed
+            for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
+            if name not in ("fit_intercept", "group_interactions")
+        },
+        "constraint": [StrOptions(_BY_NAME), RankingParity, list, tuple, None],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
+        "loss": [StrOptions(LOSSES), callable],
+        "max_pairs": [Interval(Integral, 1, None, closed="left")],
+        "surrogate": [StrOptions(SURROGATES), callable],
+    }
+
+    fit_intercept = group_interactions = False
+
+    def __init__(
+        self,
+        constraint: Literal["ranking_parity"] | RankingParity | list | None = "ranking_parity",
+        *,
+        tolerance: float = 0.05,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        loss: str | Callable = "logistic",
+        alpha: float = 1e-4,
+        max_pairs: int = 200_000,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "sqp",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ):
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.min_group_size = min_group_size
+        self.enforcement = enforcement
+        self.loss = loss
+        self.alpha = alpha
+        self.max_pairs = max_pairs
+        self.surrogate = surrogate
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @restore_on_failure(one_blas_thread=True)
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train the ranker.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features.
+        y : array-like of shape (n_documents,)
+            How relevant a document is to its query, as a number.
+        query_id : array-like of shape (n_documents,), default=None
+            Query of each document, in any order. None puts all documents in one query, with a
+            warning.
+        sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
+                default=None
+            Group of each document; with several attributes, groups are the combinations that
+            occur. None puts all documents in one group, with a warning.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weights of documents; a pair weighs as much as the product of its two.
+
+        Returns
+        -------
+        self : ConstrainedRanker
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, no query has documents of different relevance, or
+            no two groups can be compared; the message says what must hold.
+        """
+        validate_params(self)
+        # One constraint or several, as objects or by name.
+        constraints = [] if self.constraint is None else self.constraint
+        constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
+        constraints = [
+            resolve_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
+        ]
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        X_, y_, query, documents = _check_documents(
+            self, X, y, query_id, metadata, request if constraints else None
+        )
+        # A pair of documents is a sample: the difference of features, of target +1.
+        training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
+        if constraints:
+            _warn_of_small_groups(documents)
+        # Fit the linear model to the pairs, under constraints on pairs of groups.
+        lacks_groups = bool(constraints) and sensitive_features is None
+        self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
+        self.n_pairs_, self.groups_ = len(training.samples.target), documents.groups.summary
+        # Coefficients of 0 satisfy every parity, and rank nothing.
+        if not np.any(self.coef_):
+            warn(
+                "All documents have the same score: no other order was found that keeps the "
+                "tolerance. Raise it, or raise min_pairs of the constraint."
+            )
+        return self
+
+    def _draw_pairs(self, n_pairs):
+        """Positions of the pairs to train on, ascending."""
+        if n_pairs <= self.max_pairs:
+            return np.arange(n_pairs)
+        random_state = check_random_state(self.random_state)
+        # Drawn without replacement, in the order in which all pairs are numbered.
+        pairs = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
+        return np.sort(pairs)
+
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+        """Score of each document: the higher, the earlier it ranks within its query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features.
+        sensitive_features : array-like, default=None
+            Not used: documents are ranked by X alone.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        return self._scores(X, None)
+
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of pairs of documents of one query that are ordered correctly.
+
+        Parameters
+        ----------
+        X, y, query_id, sample_weight : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        score : float
+        """
+        scores, y = self.predict(X), np.asarray(y)
+        pairs = _make_pairs(y, _encode_queries(query_id, len(y)))
+        better, worse = pairs[np.arange(len(pairs))].T
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        return float(
+            np.average(scores[better] > scores[worse], weights=weights[better] * weights[worse])
+        )
+
+
+def _check_documents(ranker, X, y, query_id, metadata, request):
+    """Features, relevance, queries, and groups and weights of documents of positive weight."""
+    # Metadata are aligned with X as it was passed: an index is lost by the conversion.
+    by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    missing = request and (
+        f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
+        "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
+    )
+    documents, rows = check_samples(**metadata, missing=missing, **by_row)
+    documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
+    return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
+
+
+def _make_training_pairs(X, y, query, documents, draw):
+    """Differences of documents, the more minus the less relevant, as samples of target +1."""
+    pairs = _make_pairs(y, query)
+    better, worse = pairs[draw(len(pairs))].T
+    groups = _pair_groups(documents.groups, query, better, worse)
+    # Pairs with a document of a small group count in the loss, but are not compared.
+    is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
+    large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
+    groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
+    weights = documents.weights[better] * documents.weights[worse]
+    return Training(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
+
+
+def _warn_of_small_groups(documents):
+    """Warn of groups that have too few documents to be compared."""
+    groups = documents.groups
+    is_large = documents.check_group_sizes(groups)
+    sizes = zip(groups.names, groups.counts, is_large, strict=True)
+    small = {name: size for name, size, compared in sizes if not compared}
+    report_small_groups(documents.min_group_size, small, is_large.sum() == 1)
+
+
+def _encode_queries(query_id, n_documents):
+    """The queries, encoded as groups of documents."""
+    if query_id is None:  # not an error: scikit-learn's estimator checks pass none
+        warn(
+            f"Got no query_id: all {n_documents} documents are put in one query, so that "
+            "documents of different queries are compared. Pass query_id=..., one value per "
+            "document; in pipelines and searches call "
+            "sklearn.set_config(enable_metadata_routing=True). If there is one query, pass "
+            "query_id=np.zeros(len(y))."
+        )
+        return Groups.single(n_documents)
+    try:
+        return check_groups(query_id, n_documents)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
+
+
+def _make_pairs(y, query):
+    """Pairs of documents, refused where there are none."""
+    pairs = DocumentPairs(y, query.codes)
+    if not len(pairs):
+        raise ValueError(
+            "No query has documents of different relevance, so that there are no pairs to order "
+            f"(n_samples = {len(y)}); y must hold at least 2 values within one query_id."
+        )
+    return pairs
+
+
+def _pair_groups(groups, query, better, worse):
+    """Query, and the groups of the more and of the less relevant document."""
+    shape = len(query.names), len(groups.names), len(groups.names)
+    # Number the combinations that occur among all that could.
+    codes = np.ravel_multi_index(
+        (query.codes[better], groups.codes[better], groups.codes[worse]), shape
+    )
+    present, codes = np.unique(codes, return_inverse=True)
+    queries, first, second = np.unravel_index(present, shape)
+    labels = np.empty((len(present), 3), dtype=object)
+    for row, q, a, b in zip(labels, queries, first, second, strict=True):
+        row[:] = [query.names[q], groups.names[a], groups.names[b]]
+    ranks = np.ravel_multi_index((queries, groups.ranks[first], groups.ranks[second]), shape)
+    return Groups.disjoint(codes, labels, ranks=ranks)
+
+
+# Rankers whose orders are fair.
+
+
+__all__ = ["ConstrainedRanker"]

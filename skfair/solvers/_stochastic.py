@@ -1,0 +1,406 @@
+"""Solvers on mini-batches: their base, stochastic gradient descent, and Adam."""
+
+from abc import abstractmethod
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair.problems import Evaluation
+from skfair.solvers._solver import Iterate, Solver
+from skfair.solvers._sqp import OneSided
+from skfair.utils._checks import warn
+from skfair.utils._sklearn import Interval
+
+# Base of solvers on mini-batches: epochs, batches, and detection of divergence.
+
+
+class StochasticSolver(Solver):
+    """Base of solvers on mini-batches, which implement one generator of steps.
+
+    An iteration of the driver is an epoch of n_samples / batch_size steps. All samples are only
+    evaluated after an epoch, to choose the best iterate and for callbacks.
+
+    Parameters
+    ----------
+    max_iter : int
+        Epochs.
+    tol : float
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops, which mini-batch methods rarely reach.
+    batch_size : int
+        Samples per batch: for the loss, and about as many for the constraint, split equally among
+        its events. If it is at least n_samples, all samples are used and nothing is drawn.
+
+    Examples
+    --------
+    Stochastic gradient descent on the loss:
+
+    >>> import numpy as np
+    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.losses import SquaredLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.solvers import StochasticSolver
+    >>> class Descent(StochasticSolver):
+    ...     def __init__(self, max_iter=100, tol=1e-2, batch_size=1):
+    ...         self.max_iter = max_iter
+    ...         self.tol = tol
+    ...         self.batch_size = batch_size
+    ...
+    ...     def _steps(self, problem, x, random_state):
+    ...         while True:
+    ...             x = x - 0.1 * self._batch(problem, random_state).evaluate(x).grad
+    ...             yield x, np.zeros(len(problem.lower))
+    >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
+    >>> model = LinearModel.from_features(X, weights)
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
+    >>> Descent().solve(problem, random_state=0).x.round(1)
+    array([1., 0.])
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    requires = ("batches",)
+
+    advice = "Raise max_iter or batch_size, or take shorter steps."
+
+    check_every = 10
+
+    projects = True
+
+    takes_last = False
+    """Whether the answer is the last epoch's iterate instead of the best."""
+
+    @abstractmethod
+    def _steps(self, problem, x, random_state):
+        """Yield unknowns and multipliers after every step; receive an epoch's evaluation."""
+
+    def _iterate(self, problem, x, random_state):
+        yield Iterate(self._evaluate(problem, x), np.zeros(len(problem.lower)))
+        n_steps, n_taken, here = self._steps_per_epoch(problem), 0, None
+        steps = self._steps(problem, x, random_state)
+        while True:
+            # An epoch: as many steps as batches cover the samples once.
+            for _ in range(n_steps):
+                x, multipliers = steps.send(here)
+                n_taken, here = n_taken + 1, None
+                if not np.isfinite(x @ x):
+                    warn(
+                        f"{type(self).__name__} diverged at step {n_taken}: its unknowns are not "
+                        "finite. The best earlier iterate is returned. Use shorter steps or larger "
+                        "batches, or standardise the columns of X.",
+                        ConvergenceWarning,
+                    )
+                    return
+            # The evaluation of all samples is sent to the steps, which may use it.
+            here = self._evaluate(problem, x)
+            yield Iterate(here, multipliers, True if self.takes_last else None)
+
+    def _evaluate(self, problem, x):
+        """All samples at x, with auxiliary unknowns set to fit them."""
+        return settle_auxiliary(problem.evaluate(x))
+
+    def _steps_per_epoch(self, problem):
+        return -(-len(problem.target) // self.batch_size)
+
+    def _batch(self, problem, random_state):
+        """The problem on separate samples for the loss and for the constraint."""
+        return self._draw(problem, self.batch_size, self._n_per_event(problem), random_state)
+
+    def _loss_batch(self, problem, random_state):
+        """The problem on samples for the loss only."""
+        return self._draw(problem, self.batch_size, 0, random_state)
+
+    def _constraint_batch(self, problem, random_state):
+        """The problem on samples for the constraint only."""
+        return self._draw(problem, 0, self._n_per_event(problem), random_state)
+
+    def _draw(self, problem, n_samples, n_per_event, random_state):
+        if self.batch_size >= len(problem.target):
+            return problem.full_batch  # a batch has all samples
+        return problem.sample(n_samples, n_per_event, random_state)
+
+    def _n_per_event(self, problem):
+        """Samples per event of a batch for the constraint."""
+        rows = getattr(problem.rows, "components", (problem.rows,))
+        n_events = sum(one.n_events for one in rows if len(one.lower))
+        return -(-self.batch_size // max(1, n_events))
+
+
+def settle_auxiliary(evaluation):
+    """The same point, with auxiliary unknowns that make the rows hold if possible.
+
+    Mini-batch steps leave noise in all unknowns, which costs nothing to remove in these.
+    """
+    problem, point = evaluation.problem, evaluation.point
+    if not problem.rows.n_aux:
+        return evaluation
+    aux = problem.rows.initial_aux(point.scores)
+    # The scores do not depend on auxiliary unknowns, so the point is reused.
+    evaluation = Evaluation(problem, np.concatenate((evaluation.parameters, aux)))
+    evaluation.point = point
+    return evaluation
+
+
+# Step directions of Adam.
+
+
+_DECAYS = 0.9, 0.999
+"""Decay rates of the running means of gradients and of their squares."""
+_TINY = 1e-8
+
+
+class Adam:
+    """Step directions: running means of gradients over the roots of those of their squares."""
+
+    def __init__(self, n_unknowns):
+        self._mean, self._square = np.zeros(n_unknowns), np.zeros(n_unknowns)
+        self._remaining = np.ones(2)
+
+    def __call__(self, gradient):
+        """The direction after one more gradient, (n_unknowns,)."""
+        mean_decay, square_decay = _DECAYS
+        self._mean += (1.0 - mean_decay) * (gradient - self._mean)
+        self._square += (1.0 - square_decay) * (gradient * gradient - self._square)
+        self._remaining *= _DECAYS  # bias of the means towards their start at 0
+        mean_weight, square_weight = 1.0 - self._remaining
+        return self._mean / (mean_weight * (np.sqrt(self._square / square_weight) + _TINY))
+
+
+# Stochastic gradient descent on the loss, alone or with a fairness penalty.
+
+
+class SGD(StochasticSolver):
+    r"""Stochastic gradient descent on the objective, alone or with a fairness penalty.
+
+    With the rows written as :math:`G \le 0`, each step on new mini-batches is
+
+    .. math::
+
+        x_{k+1} = \mathrm{proj}\Bigl(x_k - \eta \bigl(\nabla f(x_k, \xi_k)
+        + \rho\, \nabla \textstyle\sum_r [G_r(x_k, \zeta_k)]_+\bigr)\Bigr).
+
+    It is the baseline of constrained methods: without penalty it ignores the constraint, and with
+    one the violation at a given :math:`\rho` is not controlled. With a tolerance of 0 the penalty
+    is a norm of the gaps, as in [1]_. The answer is the last iterate.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Maximum violation and maximum residual of the optimality conditions at the answer.
+    learning_rate : float, default=0.05
+        :math:`\eta`.
+    batch_size : int, default=32
+        Samples per batch.
+    penalty : float, default=0.0
+        :math:`\rho`; with 0 no batches are drawn for the constraint.
+
+    References
+    ----------
+    .. [1] M. Buyl, M. Defrance and T. De Bie, "fairret: a framework for differentiable fairness
+       regularization terms", ICLR 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import SGD
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(constraint=None, alpha=0.1, solver=SGD(tol=0.1))
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).score(X, X[:, 0] > 0) > 0.9
+    True
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+    }
+
+    takes_last = True
+
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        learning_rate: float = 0.05,
+        batch_size: int = 32,
+        penalty: float = 0.0,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.penalty = penalty
+
+    @classmethod
+    def from_benchmark(cls, **changes: Any) -> Self:
+        """Batches of 8 [1]_; the paper prints no learning rate.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : SGD
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 and Table 3 (SGD).
+        """
+        return cls(**({"batch_size": 8, "learning_rate": 0.01} | changes))
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        multipliers = np.zeros(len(problem.lower))
+        while True:
+            slope = self._loss_batch(problem, random_state).evaluate(x).grad
+            # Penalty: subgradient of the sum of violations, on a batch of its own.
+            if self.penalty > 0:
+                rows = self._constraint_batch(problem, random_state).evaluate(x)
+                is_broken = one_sided.values(rows.values) > 0
+                multipliers = one_sided.multipliers(self.penalty * is_broken)
+                slope = slope + rows.pull_back(multipliers)
+            x = problem.project(x - self.learning_rate * slope)
+            yield x, multipliers
+
+
+# Primal-dual training with Adam, with multipliers that follow decisions.
+
+
+class AdamPrimalDual(StochasticSolver):
+    r"""Adam steps on the Lagrangian, with multipliers updated by the gaps of all decisions.
+
+    With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
+    mini-batch, with smooth rates,
+
+    .. math::
+
+        g_k = \nabla f(x_k, \xi_k) + \lambda^T \nabla G(x_k, \zeta_k), \qquad
+        x_{k+1} = \mathrm{proj}\bigl(x_k - \eta_k\, \mathrm{Adam}(g_0, \dots, g_k)\bigr),
+
+    with :math:`\eta_k` decreasing linearly to 0 at the last step [1]_. A few times per epoch the
+    decisions of all samples are counted,
+    :math:`\lambda \leftarrow [\lambda + \sigma\, G(x)]_+`: the proxy-Lagrangian of [2]_ with exact
+    multipliers. It is the default for networks.
+
+    Parameters
+    ----------
+    max_iter : int, default=8
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    learning_rate : float, default=2e-3
+        Initial step length :math:`\eta_0`.
+    dual_step : float, default=0.5
+        Dual step :math:`\sigma`.
+    dual_updates : int, default=2
+        Updates of the multipliers per epoch.
+    batch_size : int, default=128
+        Samples per batch, for the loss and for the constraint each.
+    count_decisions : bool, default=True
+        Whether the multipliers follow the gaps of decisions, which the constraint must be able to
+        count; otherwise those of the smooth rates.
+
+    References
+    ----------
+    .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    .. [2] A. Cotter et al., "Optimization with non-differentiable constraints with applications to
+       fairness, recall, churn, and other goals", JMLR 20(172), 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import AdamPrimalDual
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = AdamPrimalDual(max_iter=100, tol=0.1, learning_rate=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "dual_step": [Interval(Real, 0, None, closed="left")],
+        "dual_updates": [Interval(Integral, 1, None, closed="left")],
+        "count_decisions": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 8,
+        tol: float = 1e-3,
+        learning_rate: float = 2e-3,
+        dual_step: float = 0.5,
+        dual_updates: int = 2,
+        batch_size: int = 128,
+        count_decisions: bool = True,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_rate = learning_rate
+        self.dual_step = dual_step
+        self.dual_updates = dual_updates
+        self.batch_size = batch_size
+        self.count_decisions = count_decisions
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Mini-batches, and a constraint that counts decisions with ``count_decisions``."""
+        return ("batches", "decisions") if self.count_decisions else ("batches",)
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        n_steps = self._steps_per_epoch(problem)
+        n_total, here = self.max_iter * n_steps, None
+        duals = np.zeros(len(one_sided.rows))
+        multipliers, adam = one_sided.multipliers(duals), Adam(len(x))
+        for k in count():
+            # Dual step on all samples.
+            if self._is_due(k, n_steps) and len(duals):
+                here = here or self._evaluate(problem, x)
+                G, x = one_sided.values(here.values), here.x
+                duals = np.maximum(0.0, duals + self.dual_step * G)
+                multipliers = _balance_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
+                # Balancing may have changed the multipliers, so the duals follow.
+                duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
+            # Adam step on a mini-batch.
+            slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
+            slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
+            # The step decreases linearly to 0 at the last one.
+            eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
+            x = problem.project(x - eta * adam(slope))
+            here = yield x, multipliers
+
+    def _is_due(self, k, n_steps):
+        """Whether multipliers are updated before step k: evenly spread, and after every epoch."""
+        return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
+
+    def _evaluate(self, problem, x):
+        return settle_auxiliary(
+            problem.evaluate_decisions(x) if self.count_decisions else problem.evaluate(x)
+        )
+
+
+def _balance_multipliers(multipliers, aux_jacobian):
+    """The nearest multipliers of a Lagrangian that is constant in the auxiliary unknowns."""
+    if not aux_jacobian.shape[1]:
+        return multipliers
+    # Project onto multipliers with aux_jacobian' m = 0, by least squares.
+    return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]

@@ -1,0 +1,840 @@
+"""Published methods on mini-batches: SSL-ALM, ghost, switching subgradient, IDCA, PLADA."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from skfair.problems import original_multipliers
+from skfair.solvers._sqp import OneSided
+from skfair.solvers._stochastic import StochasticSolver
+from skfair.solvers.literature._descent import GeometricDecay
+from skfair.utils._sklearn import Interval, StrOptions
+
+# The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
+
+
+class SSLALM(StochasticSolver):
+    r"""Stochastic smoothed and linearised augmented Lagrangian method (SSL-ALM).
+
+    With the rows written as :math:`c(x) = G(\theta) + u = 0` with slack :math:`u \ge 0` and
+    :math:`x = (\theta, u)`, Algorithm 2 of [1]_ draws :math:`\xi, \zeta_1, \zeta_2` independently
+    and repeats
+
+    .. math::
+
+        y_{k+1} &= y_k + \eta\, c(x_k, \zeta_1), \quad y_{k+1} = 0
+        \text{ if } \|y_{k+1}\| \ge M_y, \\
+        x_{k+1} &= \mathrm{proj}\bigl(x_k - \tau \bigl[\nabla f(x_k, \xi)
+        + \nabla c(x_k, \zeta_1)^T (y_{k+1} + \rho\, c(x_k, \zeta_2))
+        + \mu (x_k - z_k)\bigr]\bigr), \\
+        z_{k+1} &= z_k + \beta (x_k - z_k).
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    mu : float, default=2.0
+        Weight :math:`\mu` of the distance from the smoothed iterate; 0 is the plain augmented
+        Lagrangian method (ALM).
+    rho : float, default=1.0
+        Penalty :math:`\rho`.
+    tau : float, default=0.01
+        Primal step :math:`\tau`.
+    eta : float, default=0.05
+        Dual step :math:`\eta`.
+    beta : float, default=0.5
+        Step :math:`\beta` of the smoothed iterate.
+    y_max : float, default=10.0
+        :math:`M_y`.
+    beyond : {"clip", "reset"}, default="clip"
+        Multipliers above that norm are scaled down to it, or all set to 0 as in the paper.
+    batch_size : int, default=32
+        Samples of each of the three batches.
+
+    References
+    ----------
+    .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training of
+       deep neural networks", Algorithm 2.
+    .. [2] R. Huang, J. Zhang and A. Alacaoglu, "Stochastic smoothed primal-dual algorithms for
+       nonconvex optimization with linear inequality constraints", 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import SSLALM
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = SSLALM(max_iter=200, tol=0.1, tau=0.05)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "mu": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="left")],
+        "tau": [Interval(Real, 0, None, closed="neither")],
+        "eta": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 0, 1, closed="both")],
+        "y_max": [Interval(Real, 0, None, closed="neither")],
+        "beyond": [StrOptions({"clip", "reset"})],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        mu: float = 2.0,
+        rho: float = 1.0,
+        tau: float = 0.01,
+        eta: float = 0.05,
+        beta: float = 0.5,
+        y_max: float = 10.0,
+        beyond: Literal["clip", "reset"] = "clip",
+        batch_size: int = 32,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.mu = mu
+        self.rho = rho
+        self.tau = tau
+        self.eta = eta
+        self.beta = beta
+        self.y_max = y_max
+        self.beyond = beyond
+        self.batch_size = batch_size
+
+    @classmethod
+    def from_benchmark(cls, **changes: Any) -> Self:
+        """The settings of the paper [1]_, with batches of 8; ``mu=0.0`` is its ALM.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : SSLALM
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 and Table 3 (SSL-ALM and ALM).
+        """
+        return cls(**({"beyond": "reset", "batch_size": 8} | changes))
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        # Start: slack u makes G + u = 0 where that is possible.
+        G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
+        u, y = np.maximum(0.0, -G), np.zeros(len(G))
+        smooth_x, smooth_u = x, u
+        while True:
+            # y: dual step. x, u: gradient step on the augmented Lagrangian. z: smoothing.
+            first = self._batch(problem, random_state).evaluate(x)
+            second = self._constraint_batch(problem, random_state).evaluate(x)
+            y = self._bound_norm(y + self.eta * (one_sided.values(first.values) + u))
+            duals = y + self.rho * (one_sided.values(second.values) + u)
+            slope = first.lagrangian_gradient(one_sided.multipliers(duals))
+            next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth_x)))
+            next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth_u)))
+            smooth_x = smooth_x + self.beta * (x - smooth_x)
+            smooth_u = smooth_u + self.beta * (u - smooth_u)
+            x, u = next_x, next_u
+            yield x, one_sided.multipliers(np.maximum(0.0, y))
+
+    def _bound_norm(self, y):
+        """Multipliers of bounded norm."""
+        length = np.sqrt(y @ y)
+        if length < self.y_max:
+            return y
+        # The paper resets multipliers that grow too large; clipping keeps their direction.
+        return np.zeros_like(y) if self.beyond == "reset" else y * (self.y_max / length)
+
+
+def alm(**settings):
+    """The stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
+    return SSLALM(**({"mu": 0.0} | settings))
+
+
+# The direction of the ghost method, a quadratic program solved in the dual.
+
+
+_MAX_ROUNDS = 200
+_ACCURACY = 1e-10
+
+
+def direction(gradient, G, jacobian, settings):
+    r"""Minimise :math:`g^T d + \tau |d|^2 / 2` subject to :math:`G + J d \le \kappa`, in a box."""
+    # Relaxation kappa, the dual without the box, and the box if it is active.
+    tau, beta, weight = settings.tau, settings.beta, settings.lambda_
+    worst = max(0.0, G.max(initial=0.0))
+    kappa = (1.0 - weight) * worst + weight * reachable_violation(G, jacobian, settings.rho)
+    duals = _duals_without_box(jacobian @ jacobian.T / tau, G - kappa - jacobian @ gradient / tau)
+    free = -(gradient + duals @ jacobian) / tau
+    if np.abs(free).max(initial=0.0) <= beta:
+        return free
+    return _solve_in_box(gradient, G - kappa, jacobian, duals, settings)
+
+
+def reachable_violation(G, jacobian, rho):
+    """The maximum violation after the steepest descent of the worst row in a box of radius rho.
+
+    For a single row, one-sided or two-sided, this is the minimum in the box, for several rows an
+    upper bound on it.
+    """
+    if G.max(initial=0.0) <= 0.0:
+        return 0.0
+    line = int(G.argmax())
+    # Rows along the steepest descent of the worst one, and 0, are lines in the step length.
+    heights = np.append(G, 0.0)  # violations are at least 0
+    changes = np.append(-rho * jacobian @ np.sign(jacobian[line]), 0.0)
+    length = 0.0
+    # Maximum of several lines: follow it until a line of larger slope crosses it.
+    while changes[line] < 0.0:
+        steeper = changes > changes[line]
+        crossings = (heights[line] - heights[steeper]) / (changes[steeper] - changes[line])
+        # The next line that becomes the maximum; none before length 1 ends the search.
+        first = int(crossings.argmin())
+        if crossings[first] >= 1.0:
+            length = 1.0
+            break
+        length, line = crossings[first], int(np.flatnonzero(steeper)[first])
+    return max(0.0, heights[line] + length * changes[line])
+
+
+def _duals_without_box(gram, linear):
+    """Maximise ``linear @ w - w @ gram @ w / 2`` over w >= 0 by coordinate ascent."""
+    duals = np.zeros(len(linear))
+    if len(linear) == 0 or linear.max() <= 0.0:
+        return duals
+    for _ in range(_MAX_ROUNDS):
+        largest = 0.0
+        for i in np.flatnonzero(gram.diagonal() > 0.0):
+            # Exact minimum over one dual, kept non-negative.
+            step = max(-duals[i], (linear[i] - gram[i] @ duals) / gram[i, i])
+            duals[i] += step
+            largest = max(largest, abs(step))
+        if largest <= _ACCURACY * (1.0 + duals.max()):
+            break
+    return duals
+
+
+def _solve_in_box(gradient, G, jacobian, duals, settings):
+    """The direction within the box, by accelerated gradient ascent in the multipliers."""
+    tau, beta = settings.tau, settings.beta
+
+    def primal(duals):
+        # The Lagrangian is separable in d, so the box clips its minimiser.
+        return np.clip(-(gradient + duals @ jacobian) / tau, -beta, beta)
+
+    step = tau / max(np.linalg.norm(jacobian) ** 2, 1e-100)
+    extrapolated, weight = duals, 1.0
+    for _ in range(_MAX_ROUNDS):
+        new_duals = np.maximum(0.0, extrapolated + step * (G + jacobian @ primal(extrapolated)))
+        if np.abs(new_duals - duals).max(initial=0.0) <= _ACCURACY:
+            break
+        # Nesterov's extrapolation.
+        next_weight = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
+        extrapolated = new_duals + (weight - 1.0) / next_weight * (new_duals - duals)
+        duals, weight = new_duals, next_weight
+    return primal(duals)
+
+
+# The stochastic ghost method.
+
+
+_MAX_DOUBLINGS = 10
+"""Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0 only.
+So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of 1000 steps are
+cut off."""
+
+
+class StochasticGhost(StochasticSolver):
+    r"""Stochastic ghost method (StGh).
+
+    With the rows written as :math:`G \le 0`, :math:`d(x; X^J)` is the direction on a mini-batch of
+    J samples (and as many of every event of the constraint),
+
+    .. math::
+
+        d = \arg\min_d \nabla f^T d + \tfrac{\tau}{2} \|d\|^2 \quad \text{s.t.} \quad
+        G + \nabla G^T d \le \kappa e, \quad \|d\|_\infty \le \beta,
+
+    where :math:`\kappa = (1 - \lambda) \max_i [G_i]_+ + \lambda \min_{\|d\|_\infty \le \rho}
+    \max_i [G_i + \nabla G_i^T d]_+` makes it feasible [2]_. Directions of mini-batches are biased.
+    With a number of doublings N from the geometric distribution,
+
+    .. math::
+
+        d(x) = \frac{d(x; X^{2^{N+1}}) - \frac{1}{2} \bigl(d(x; \mathrm{odd})
+        + d(x; \mathrm{even})\bigr)}{(1 - p_0)^N p_0} + d(x; X^1)
+
+    is unbiased, where odd and even are the halves of :math:`X^{2^{N+1}}`. The step is
+    :math:`x_{k+1} = \mathrm{proj}(x_k + \alpha_k d(x_k))` with
+    :math:`\alpha_k = \alpha_{k-1} (1 - \hat\alpha \alpha_{k-1})`. It has no multipliers; they are
+    estimated at the answer.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    p0 : float, default=0.4
+        :math:`p_0`; N is at most 10.
+    alpha0 : float, default=0.05
+        Initial step :math:`\alpha_0`.
+    alpha_hat : float, default=0.05
+        :math:`\hat\alpha`, the decay of the steps.
+    rho : float, default=0.8
+        :math:`\rho`.
+    tau : float, default=1.0
+        :math:`\tau`.
+    beta : float, default=10.0
+        :math:`\beta`.
+    lambda_ : float, default=0.5
+        :math:`\lambda`.
+    batch_size : int, default=8
+        An epoch has n_samples / batch_size steps; the batches have random sizes.
+
+    References
+    ----------
+    .. [1] F. Facchinei and V. Kungurtsev, "Stochastic approximation for expectation objective and
+       expectation inequality-constrained nonconvex optimization", 2023; the defaults are those of
+       "Benchmarking stochastic approximation algorithms for fairness-constrained training of deep
+       neural networks", section 4.2.
+    .. [2] F. Facchinei, V. Kungurtsev, L. Lampariello and G. Scutari, "Ghost penalties in nonconvex
+       constrained optimization: diminishing stepsizes and iteration complexity", Mathematics of
+       Operations Research 46, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import StochasticGhost
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = StochasticGhost(max_iter=20, tol=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "p0": [Interval(Real, 0, 1, closed="neither")],
+        "alpha0": [Interval(Real, 0, None, closed="neither")],
+        "alpha_hat": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "tau": [Interval(Real, 0, None, closed="neither")],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "lambda_": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        p0: float = 0.4,
+        alpha0: float = 0.05,
+        alpha_hat: float = 0.05,
+        rho: float = 0.8,
+        tau: float = 1.0,
+        beta: float = 10.0,
+        lambda_: float = 0.5,
+        batch_size: int = 8,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.p0 = p0
+        self.alpha0 = alpha0
+        self.alpha_hat = alpha_hat
+        self.rho = rho
+        self.tau = tau
+        self.beta = beta
+        self.lambda_ = lambda_
+        self.batch_size = batch_size
+
+    def _steps(self, problem, x, random_state):
+        alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
+        one_sided = OneSided(problem.lower, problem.upper)
+
+        def linearise(size):
+            return _linearise(problem.sample(size, size, random_state).evaluate(x), one_sided)
+
+        while True:
+            # Unbiased direction, decreasing step.
+            d = self._direction(linearise, random_state)
+            alpha *= 1.0 - self.alpha_hat * alpha
+            x = problem.project(x + alpha * d)
+            yield x, multipliers
+
+    def _direction(self, linearise, random_state):
+        """An unbiased estimate of the direction on all samples, from batches of several sizes."""
+        # N doublings: the halves of a batch of 2^(N + 1), and the batch as their average.
+        n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
+        odd, even = (linearise(2**n) for _ in range(2))
+        both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
+        # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
+        correction = self._solve(both) - (self._solve(odd) + self._solve(even)) / 2
+        single = self._solve(linearise(1))
+        return correction / ((1.0 - self.p0) ** n * self.p0) + single
+
+    def _solve(self, subproblem):
+        """The direction for the subproblem of a mini-batch."""
+        return direction(*subproblem, self)
+
+
+def _linearise(evaluation, one_sided):
+    """Gradient of the objective, rows and their Jacobian."""
+    values = evaluation.values
+    # One backward pass per row: cheaper than a sparse Jacobian for few rows.
+    jacobian = np.array([evaluation.pull_back(row) for row in np.eye(len(values))])
+    jacobian = jacobian.reshape(len(values), len(evaluation.x))  # also without rows
+    return evaluation.grad, one_sided.values(values), one_sided.jacobian(jacobian)
+
+
+# The switching subgradient method on mini-batches.
+
+
+class StochasticSwitching(StochasticSolver):
+    r"""Switching subgradient method on mini-batches (SSw).
+
+    With :math:`\bar G` the maximum of the rows, written as :math:`G \le 0`, on a mini-batch,
+    Algorithm 3 of [1]_ repeats, with new samples for each,
+
+    .. math::
+
+        x_{k+1} = \mathrm{proj}\bigl(x_k - \eta^f\, \nabla f(x_k, \xi)\bigr)
+        \;\text{ if } \bar G(x_k) \le \epsilon_k, \qquad
+        x_{k+1} = \mathrm{proj}\bigl(x_k - \eta^c\, \partial G(x_k, \zeta)\bigr)
+        \;\text{ else.}
+
+    It has no multipliers; they are estimated at the answer.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    epsilon : float or callable, default=1e-4
+        :math:`\epsilon`, or a function of the epoch that returns it.
+    objective_step : float, default=0.05
+        :math:`\eta^f`.
+    constraint_step : float, default=0.05
+        :math:`\eta^c`.
+    output : {"best", "drawn"}, default="best"
+        The answer: the feasible iterate of minimum objective among those at the end of an epoch, or
+        a random one of all iterates from `first_recorded` on, in proportion to the steps.
+    first_recorded : int, default=0
+        :math:`k_0`, the first step whose iterate may be drawn.
+    batch_size : int, default=32
+        Samples per batch.
+
+    References
+    ----------
+    .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training of
+       deep neural networks", Algorithm 3.
+    .. [2] Y. Huang and Q. Lin, "Oracle complexity of single-loop switching subgradient methods for
+       non-smooth weakly convex functional constrained optimization", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import StochasticSwitching
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = StochasticSwitching(max_iter=200, tol=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left"), callable],
+        "objective_step": [Interval(Real, 0, None, closed="neither")],
+        "constraint_step": [Interval(Real, 0, None, closed="neither")],
+        "output": [StrOptions({"best", "drawn"})],
+        "first_recorded": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        epsilon: float | Callable = 1e-4,
+        objective_step: float = 0.05,
+        constraint_step: float = 0.05,
+        output: Literal["best", "drawn"] = "best",
+        first_recorded: int = 0,
+        batch_size: int = 32,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.epsilon = epsilon
+        self.objective_step = objective_step
+        self.constraint_step = constraint_step
+        self.output = output
+        self.first_recorded = first_recorded
+        self.batch_size = batch_size
+
+    @classmethod
+    def from_benchmark(cls, **changes: Any) -> Self:
+        """The settings of the paper, with batches of 8 and a drawn iterate [1]_.
+
+        Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticSwitching
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 and Table 3 (SSw).
+        """
+        settings = {
+            "epsilon": GeometricDecay(1e-4, 0.97, hold=500),
+            "objective_step": 0.5,
+            "constraint_step": 0.05,
+            "output": "drawn",
+            "batch_size": 8,
+        }
+        return cls(**(settings | changes))
+
+    @property
+    def takes_last(self) -> bool:
+        """Whether the answer is a drawn iterate."""
+        return self.output == "drawn"
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        multipliers, n_steps = np.zeros(len(problem.lower)), self._steps_per_epoch(problem)
+        drawn, total = x, 0.0
+        for k in count():
+            # Estimate the rows on one batch, step on another one.
+            G = self._rows(problem, one_sided, x, random_state)[1]
+            if G.max(initial=-np.inf) <= self._epsilon(k // n_steps):
+                step = self.objective_step
+                slope = self._loss_batch(problem, random_state).evaluate(x).grad
+            else:
+                step = self.constraint_step
+                evaluation, G = self._rows(problem, one_sided, x, random_state)
+                worst = np.arange(len(G)) == G.argmax()
+                slope = evaluation.pull_back(one_sided.multipliers(worst))
+            if k >= self.first_recorded:
+                total += step
+                # Reservoir sampling: the iterate drawn has probability proportional to its step.
+                drawn = x if random_state.uniform() * total < step else drawn
+            x = problem.project(x - step * slope)
+            yield (drawn if self.output == "drawn" else x), multipliers
+
+    def _rows(self, problem, one_sided, x, random_state):
+        """The rows on a new batch, and their values."""
+        evaluation = self._constraint_batch(problem, random_state).evaluate(x)
+        return evaluation, one_sided.values(evaluation.values)
+
+    def _epsilon(self, epoch):
+        return self.epsilon(epoch) if callable(self.epsilon) else self.epsilon
+
+
+# The inexact difference-of-convex algorithm on mini-batches.
+
+
+class StochasticIDCA(StochasticSolver):
+    r"""Solve a sequence of convex problems by primal-dual steps on mini-batches.
+
+    As :class:`IDCA` does, rows that are differences of convex functions are majorised at an
+    iterate, by g. The problem with these rows is solved by T steps of [2]_ on mini-batches instead
+    of passes over all samples, with multipliers Q (deep learning in [1]_, section G.9),
+
+    .. math::
+
+        v_{t+1} &= \mathrm{proj}\Bigl(v_t - \tfrac{s}{2T} \bigl[\sqrt{T}\, \nabla f(v_t, \xi_t)
+        + \nabla g(v_t, \xi_t)^T Q_t\bigr]\Bigr), \\
+        Q_{t+1} &= \max\bigl(0,\; Q_t + g(v_{t+1}, \xi_t)\bigr),
+
+    and their mean is the next iterate. [2]_ linearises :math:`g(v_{t+1}, \xi_t)`, for which a
+    network would need one pass per row, and starts multipliers at 0; here they continue from the
+    previous convex problem. Rows are majorised in the scores. In the parameters of networks they
+    remain non-convex, so this is a local model.
+
+    Parameters
+    ----------
+    max_iter : int, default=30
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    inner_epochs : int, default=3
+        Epochs per convex problem; T is the number of their batches.
+    step : float, default=3.0
+        Factor s of the steps.
+    batch_size : int, default=64
+        Samples per batch, for the loss and for the constraint each.
+
+    See Also
+    --------
+    IDCA : On all samples at once.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    .. [2] H. Yu, M. J. Neely and X. Wei, "Online convex optimization with stochastic constraints",
+       NeurIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedMLPClassifier
+    >>> from skfair.constraints import PartialStatisticalParity
+    >>> from skfair.solvers import StochasticIDCA
+    >>> groups = np.tile(["a", "b"], 200)
+    >>> X = (np.linspace(-1, 1, 400) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedMLPClassifier(
+    ...     PartialStatisticalParity((0.2, 0.6), tolerance=0.1),
+    ...     solver=StochasticIDCA(max_iter=6),
+    ...     random_state=0,
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "inner_epochs": [Interval(Integral, 1, None, closed="left")],
+        "step": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    requires = ("majorant", "drawn majorant")
+
+    def __init__(
+        self,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        inner_epochs: int = 3,
+        step: float = 3.0,
+        batch_size: int = 64,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.inner_epochs = inner_epochs
+        self.step = step
+        self.batch_size = batch_size
+
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        """Batches of 64 [1]_; the paper prints neither steps nor their number.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticIDCA
+
+        References
+        ----------
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, section G.9.
+        """
+        return cls(**({"batch_size": 64} | changes))
+
+    def _steps(self, problem, x, random_state):
+        here, Q = self._evaluate(problem, x), 0.0
+        while True:
+            # Majorise at the iterate and solve the convex problem.
+            convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
+            here, Q = yield from self._inner(convex, here.x, Q, random_state)
+
+    def _evaluate(self, problem, x):
+        """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
+        return problem.evaluate(x)
+
+    def _inner(self, problem, x, Q, random_state):
+        """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
+        one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
+        n_steps = self.inner_epochs * self._steps_per_epoch(problem)
+        # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
+        weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
+        mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
+        for t in range(n_steps):
+            # Primal step on the batch, then Q grows by the rows at the new point, on the same
+            # batch.
+            batch = self._batch(problem, random_state)
+            multipliers = one_sided.multipliers(Q / weight)
+            slope = weight * batch.evaluate(x).lagrangian_gradient(multipliers)
+            x = problem.project(x - length * slope)
+            Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
+            # The answer of the convex problem is the running mean of its iterates.
+            mean = mean + (x - mean) / (t + 1)
+            here = yield mean, original_multipliers(rows, one_sided.multipliers(Q / weight))
+        return here, Q
+
+
+# PLADA on mini-batches.
+
+
+class StochasticPLADA(StochasticSolver):
+    r"""Alternating directions on the proximal-perturbed Lagrangian, on mini-batches.
+
+    The updates are those of :class:`PLADA` with G linearised,
+
+    .. math::
+
+        \theta_{k+1} &= \mathrm{proj}\bigl(\theta_k - \eta\, [\nabla F(\theta_k, \xi)
+        + \nabla G(\theta_k, \zeta_1)^T \lambda_k]\bigr), \\
+        u_{k+1} &= \mathrm{clip}(u_k - \tau \lambda_k,\, 0,\, u_{max}), \\
+        \mu_{k+1} &= \mu_k + \gamma_k (\lambda_k - \mu_k) / \rho, \qquad
+        \lambda_{k+1} = \mu_{k+1} + \rho\,(G(\theta_{k+1}, \zeta_2) + u_{k+1}),
+
+    with samples :math:`\zeta_2` independent of the next gradient, so that :math:`\lambda_{k+1}` is
+    an unbiased factor of it.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    alpha : float, default=2.0
+        Penalty :math:`\alpha` of the perturbation; :math:`\rho = \alpha / (1 + \alpha\beta)`.
+    beta : float, default=0.5
+        Proximal parameter :math:`\beta` of the multipliers.
+    eta : float, default=0.05
+        Step :math:`\eta`.
+    tau : float, default=0.01
+        Step :math:`\tau` of the slack.
+    gamma0 : float, default=0.1
+        Maximum step of the auxiliary multiplier.
+    kappa : float, default=1000.0
+        The larger, the slower these steps decay, see :class:`PLADA`.
+    u_max : float, default=inf
+        Maximum slack.
+    batch_size : int, default=32
+        Samples of each of the three batches.
+
+    References
+    ----------
+    .. [1] "A Modified Proximal-Perturbed Lagrangian for Non-Convex Non-Smooth Representatives of
+       Fairness Constraints", Algorithm 1 and appendix D.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import StochasticPLADA
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = StochasticPLADA(max_iter=200, tol=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "eta": [Interval(Real, 0, None, closed="neither")],
+        "tau": [Interval(Real, 0, None, closed="neither")],
+        "gamma0": [Interval(Real, 0, None, closed="neither")],
+        "kappa": [Interval(Real, 0, None, closed="neither")],
+        "u_max": [Interval(Real, 0, None, closed="right")],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        alpha: float = 2.0,
+        beta: float = 0.5,
+        eta: float = 0.05,
+        tau: float = 0.01,
+        gamma0: float = 0.1,
+        kappa: float = 1000.0,
+        u_max: float = math.inf,
+        batch_size: int = 32,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.alpha = alpha
+        self.beta = beta
+        self.eta = eta
+        self.tau = tau
+        self.gamma0 = gamma0
+        self.kappa = kappa
+        self.u_max = u_max
+        self.batch_size = batch_size
+
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        r"""The settings of the paper for networks [1]_; it prints neither batch nor kappa.
+
+        Its hinge losses (18) are unbounded, and so is the slack.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticPLADA
+
+        References
+        ----------
+        .. [1] "A Modified Proximal-Perturbed Lagrangian for Non-Convex Non-Smooth Representatives
+           of Fairness Constraints", Table 2, last row.
+        """
+        settings = {"alpha": 10.0, "beta": 0.5, "eta": 0.1, "tau": 0.01, "gamma0": 0.1}
+        return cls(**(settings | changes))
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        rho = self.alpha / (1.0 + self.alpha * self.beta)
+
+        def G(x):
+            # theta: gradient step on the Lagrangian, on a batch.
+            batch = self._constraint_batch(problem, random_state)
+            return one_sided.values(batch.evaluate(x).values)
+
+        u = np.clip(-G(x), 0.0, self.u_max)
+        lam = mu = np.zeros_like(u)
+        for k in count():
+            batch = self._batch(problem, random_state)
+            slope = batch.evaluate(x).lagrangian_gradient(one_sided.multipliers(lam))
+            x = problem.project(x - self.eta * slope)
+            # u: slack. mu, lambda: auxiliary multiplier and multiplier, by G on another batch.
+            u = np.clip(u - self.tau * lam, 0.0, self.u_max)
+            apart = lam - mu
+            delta = self.kappa / (k + 1)
+            mu = mu + min(self.gamma0, rho * delta / (apart @ apart + 1.0)) * apart / rho
+            lam = mu + rho * (G(x) + u)
+            yield x, one_sided.multipliers(np.maximum(0.0, mu))

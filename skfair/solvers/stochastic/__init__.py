@@ -1,1 +1,0 @@
-"""Methods on mini-batches; :mod:`skfair.solvers` exports their names."""

@@ -1,0 +1,168 @@
+"""Sums that several subpackages share: of clusters, of graphs, and over sorted scores."""
+
+import numpy as np
+
+# Balance of a clustering, from its table of weighted counts per cluster and group.
+
+
+def count_table(labels, codes, weights, n_clusters, n_groups):
+    """Weight of every group in every cluster, (n_clusters, n_groups) of float64.
+
+    Labels and codes are in [0, n_clusters) and [0, n_groups). Without weights every sample counts
+    once. The sum runs over the samples in order, so equal input gives the same bits on every
+    machine and for any number of threads.
+    """
+    # In a small integer type of labels the flat index would overflow.
+    cells = np.asarray(labels, dtype=np.intp) * n_groups + codes
+    counts = np.bincount(cells, weights, minlength=n_clusters * n_groups)
+    return counts.reshape(n_clusters, n_groups).astype(np.float64, copy=False)
+
+
+def cluster_balances(counts):
+    """Balance of each cluster: smallest over largest group, ``min_j n_kj / max_j n_kj``.
+
+    It is in [0, 1]: 0 where a group is missing or the cluster is empty, 1 where all groups have
+    equal weight.
+    """
+    largest = counts.max(axis=1)
+    return np.divide(counts.min(axis=1), largest, out=np.zeros(len(counts)), where=largest > 0)
+
+
+def balance(counts):
+    """Balance of a clustering: the minimum of its clusters' balances, as a float."""
+    return float(cluster_balances(counts).min())
+
+
+def data_balance(counts_per_group):
+    """Balance of the data as one cluster: smallest over largest group, as a float.
+
+    No clustering of all data has a higher balance.
+    """
+    return float(np.min(counts_per_group) / np.max(counts_per_group))
+
+
+def smallest_balances(tables):
+    """Minimum over attributes of the balance of each cluster, and that of the data as one cluster.
+
+    Balances of several attributes are comparable only relative to those of the data: then these
+    ratios are taken, and that of the data is 1. `tables` has a table of counts per attribute.
+    """
+    data_balances = [data_balance(table.sum(axis=0)) for table in tables]
+    balances = [cluster_balances(table) for table in tables]
+    if len(tables) == 1:
+        return balances[0], data_balances[0]
+    # Balances of different attributes compare as shares of what the data itself has.
+    ratios = [
+        of_clusters / of_data for of_clusters, of_data in zip(balances, data_balances, strict=True)
+    ]
+    return np.min(ratios, axis=0), 1.0
+
+
+def smallest_share_ratios(tables):
+    """Minimum over attributes of the smallest ratio of two groups' shares in each cluster."""
+    return np.min([cluster_balances(table / table.sum(axis=0)) for table in tables], axis=0)
+
+
+# Degrees, links to clusters and the group constraint of a graph or kernel matrix.
+
+
+def node_degrees(affinity):
+    """Row sums (n_nodes,), and a mask of the nodes without edges, whose degree is the median.
+
+    Any other constant would give these nodes a share in the group constraint that depends on the
+    scale of the affinities. A graph without edges has degrees of 1.
+    """
+    return degrees_from_sums(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
+
+
+def degrees_from_sums(sums):
+    """As `node_degrees`, from row sums."""
+    sums = sums.astype(np.float64, copy=False)
+    isolated = sums <= 0
+    typical = 1.0 if isolated.all() else np.median(sums[~isolated])
+    return np.where(isolated, typical, sums), isolated
+
+
+def cluster_links(affinity, codes, n_clusters):
+    """Sums of affinities of every node to every cluster, within clusters, and volumes.
+
+    The links are of shape (n_nodes, n_clusters). Sums within a cluster count both directions and
+    the diagonal; the volume is the sum of the degrees in a cluster.
+    """
+    nodes = np.arange(len(codes))
+    membership = np.zeros((len(codes), n_clusters))
+    membership[nodes, codes] = 1.0
+    links = np.ascontiguousarray(affinity @ membership)
+    within = np.bincount(codes, links[nodes, codes], minlength=n_clusters)
+    volumes = np.bincount(codes, links.sum(axis=1), minlength=n_clusters)
+    return links, within, volumes
+
+
+def group_constraint(codes, n_groups, degrees):
+    r"""Orthonormal basis C of the columns of F; embeddings with :math:`C'H = 0` are group-fair.
+
+    :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups. Its
+    columns span :math:`\{D^{-1/2} G b : z'b = 0\}`. The columns of :math:`D^{-1/2} G` are
+    orthogonal, so that a Householder reflection in the space of the groups gives the basis without
+    any decision about a rank, however different the degrees are.
+    """
+    # Leave out empty groups.
+    sizes = np.bincount(codes, minlength=n_groups)
+    present = np.flatnonzero(sizes)
+    codes, sizes = np.searchsorted(present, codes), sizes[present]
+    # E = D^-1/2 G with columns of length 1, computed in the scale of each column.
+    roots, largest = 1 / np.sqrt(degrees), np.zeros(len(sizes))
+    np.maximum.at(largest, codes, roots)
+    scaled = roots / largest[codes]
+    lengths = np.sqrt(np.bincount(codes, scaled**2))
+    # E c is in the span if c is orthogonal to the normal z_j / (length of column j of D^-1/2 G).
+    normal = sizes / lengths * (largest.min() / largest)
+    normal /= np.linalg.norm(normal)
+    # The reflection that swaps the normal and the first axis (up to sign) maps the others to c's.
+    normal[0] += 1.0
+    reflection = np.eye(len(normal)) - np.outer(normal, normal) / normal[0]
+    return (scaled / lengths[codes])[:, None] * reflection[codes, 1:]
+
+
+# Sums over sorted scores: ramps around a rank, and excesses over a point.
+
+
+def taper_length(end, length):
+    """Length of a ramp around a rank that does not reach beyond ranks 0 and 1."""
+    return min(length, 2.0 * end, 2.0 * (1.0 - end))
+
+
+def top_shares(shares, end, length):
+    r"""Share of each sample that counts with a ramp around rank `end`, not more than its share.
+
+    With a ramp w of this length that falls from 1 to 0 around `end`, a sample whose share covers
+    the ranks from a to b counts :math:`\int_a^b w`. Together they count `end`. Shares are in the
+    order of the ranks and sum to 1; the ramp lies within [0, 1], see `taper_length`.
+    """
+    ranks = np.concatenate(([0.0], np.minimum(np.cumsum(shares), 1.0)))
+    # Without a ramp each sample counts up to the rank where the interval ends.
+    if not length:
+        return np.diff(np.minimum(ranks, end))
+    # Integrate the ramp over the ranks of each sample.
+    past = np.maximum(0.0, ranks - (end - length / 2.0))
+    beyond = np.maximum(0.0, past - length)
+    return np.diff(ranks - (past**2 - beyond**2) / (2.0 * length))
+
+
+class SortedScores:
+    """Sums over the samples below a point, from prefix sums over ascending scores and shares."""
+
+    def __init__(self, scores, shares):
+        self.scores = scores
+        # Prefix sums of moments; those about the median keep more digits.
+        self._middle = float(scores[len(scores) // 2]) if len(scores) else 0.0
+        centered = scores - self._middle
+        powers = shares * np.array([np.ones_like(centered), centered, centered**2])
+        self._moments = np.pad(np.cumsum(powers, axis=1), ((0, 0), (1, 0)))
+
+    def sums_below(self, points):
+        r"""Sums of the shares, of :math:`x - s` and :math:`(x - s)^2 / 2` over scores s < x."""
+        # Expand (x - s) and (x - s)^2 / 2 in the prefix sums of moments.
+        count, first, second = self._moments[:, np.searchsorted(self.scores, points)]
+        x = points - self._middle
+        return count, x * count - first, (x**2 * count - 2.0 * x * first + second) / 2.0

@@ -1,0 +1,586 @@
+"""Checks of arguments and data, and messages to users."""
+
+import inspect
+import warnings
+from contextlib import contextmanager
+from difflib import get_close_matches
+from numbers import Real
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils import assert_all_finite
+
+# Messages to users: warnings at their line, lists of names, and look-up of names.
+
+
+_LIBRARIES = ("skfair", "sklearn", "joblib")
+"""Packages whose frames are skipped to find the user's line."""
+
+
+def warn(message, category=UserWarning):
+    """Warn at the user's line, however deep below it the warning arises."""
+    frame, level = inspect.currentframe(), 1
+    # Skip frames of the libraries, whose warnings would point at lines the user did not write.
+    while frame.f_back is not None and _is_library_frame(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_library_frame(frame):
+    return frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES
+
+
+def join_names(names, limit=10):
+    """Names for a message, as in "a, b and 3 more"; pass ``map(repr, labels)`` for labels."""
+    names = list(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+class Registry(dict):
+    """Objects by name, with a function that says what an unknown name may mean.
+
+    ``hint(name, registry)`` returns a sentence to end an error with, or an empty string.
+    """
+
+    def __init__(self, objects, hint):
+        super().__init__(objects)
+        self.hint = hint
+
+
+def spelling_hint(name, known):
+    """A question such as " Did you mean 'sqp'?" to end an error with; empty if no name is close.
+
+    A `Registry` knows what other names mean.
+    """
+    return (
+        known.hint(name, known) if isinstance(known, Registry) else closest_name_hint(name, known)
+    )
+
+
+def closest_name_hint(name, known, cutoff=0.6):
+    """The question for the name of closest spelling, if it is as similar as the cutoff."""
+    close = get_close_matches(name, known, n=1, cutoff=cutoff) if isinstance(name, str) else []
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def resolve_name(registry, what, parameter, kind=object):
+    """The object of a name in a registry, or the object passed if it is an instance of `kind`.
+
+    A class in the registry stands for an instance with default parameters. `parameter` is what
+    users call the argument.
+    """
+    if not isinstance(what, str) and isinstance(what, kind):
+        return what
+    if not isinstance(what, str) or what not in registry:
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        of_kind = "" if kind is object else f" of {' or '.join(one.__name__ for one in kinds)}"
+        raise ValueError(
+            f"{parameter} must be one of {sorted(registry)} or an instance{of_kind}; got {what!r}."
+            + spelling_hint(what, registry)
+        )
+    entry = registry[what]
+    # Registries hold classes and instances.
+    return entry() if isinstance(entry, type) else entry
+
+
+# Checks of numbers beyond those of scikit-learn.
+
+
+@contextmanager
+def explain_conversion(X, estimator):
+    """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        advice = _advise_conversion(X, estimator)
+        if not advice:
+            raise
+        raise type(error)(f"{error} {advice}") from error
+
+
+def _advise_conversion(X, estimator):
+    """What to pass in place of an X that does not consist of numbers; empty if it does."""
+    if type(X).__module__.split(".")[0] == "networkx":
+        return (
+            "X is a graph of networkx: pass its adjacency matrix, as in "
+            "networkx.to_scipy_sparse_array(graph), with affinity='precomputed', and the groups in "
+            "the order of graph.nodes."
+        )
+    columns = _text_columns(X)
+    if not columns:
+        return ""
+    any_model = (
+        " ConstrainedClassifierCV passes X as it is to classifiers and pipelines that take text."
+    )
+    return (
+        f"X has text in {len(columns)} column(s): {join_names(map(repr, columns))}. Encode them, "
+        f"as in make_pipeline(make_column_transformer((OneHotEncoder(), {columns!r}), "
+        f"remainder='passthrough'), {type(estimator).__name__}())."
+        f"{any_model if is_classifier(estimator) else ''} Leave a sensitive feature out of X "
+        "unless decisions may depend on it."
+    )
+
+
+def _text_columns(X):
+    """Names, or positions, of the columns that are no numbers."""
+    import pandas as pd
+
+    if not hasattr(X, "columns"):
+        X = np.asarray(X, dtype=object)
+        if X.ndim != 2:
+            return []
+        X = pd.DataFrame(X)
+    numbers = (pd.to_numeric(pd.Series(list(X[name])), errors="coerce") for name in X.columns)
+    missing = (pd.isna(pd.Series(list(X[name]))) for name in X.columns)
+    columns = zip(X.columns, numbers, missing, strict=True)
+    return [name for name, values, absent in columns if (values.isna() & ~absent).any()]
+
+
+def check_finite_squares(values, name, estimator=None):
+    """Refuse numbers that are not finite, or whose squares sum to infinity, as variances would be.
+
+    Squares of float32 are added in float64, which holds them: those must be finite already. `name`
+    is what users call the numbers; the error names the place of the largest one, or `estimator`.
+    """
+    stored = values.data if sparse.issparse(values) else values
+    if stored.dtype != np.float64 or not stored.size:
+        return
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(np.vdot(stored, stored))
+    if is_finite:
+        return
+    assert_all_finite(values, estimator_name=type(estimator).__name__, input_name=name)
+    # Find the largest number, for the message.
+    if sparse.issparse(values):
+        values = values.tocoo()
+        entry = abs(values.data).argmax()
+        largest, place = values.data[entry], (values.row[entry], values.col[entry])
+    else:
+        place = np.unravel_index(abs(values).argmax(), values.shape)
+        largest = values[place]
+    where = " of column ".join(map(str, place))
+    raise ValueError(
+        f"The squares of {name} must add up to a finite number, but it holds {largest:g} in row "
+        f"{where}. Divide it by a constant, or leave the row out."
+    )
+
+
+# TypeErrors of constructors that say where an argument goes.
+
+
+_OF_CONSTRAINT = (
+    "is a parameter of the constraint: pass constraint=DemographicParity({}), an object of "
+    "skfair.constraints"
+)
+
+_PLACES = {
+    "ratio": _OF_CONSTRAINT.format("ratio=0.8"),
+    "attributes": _OF_CONSTRAINT.format("attributes='each'"),
+    "reference": _OF_CONSTRAINT.format("reference='overall'"),
+    "aggregate": _OF_CONSTRAINT.format("aggregate='sum'"),
+    "strata": (
+        "is a parameter of a constraint: pass constraint=ConditionalDemographicParity(strata=...), "
+        "an object of skfair.constraints"
+    ),
+    "upper_bound": (
+        "is a parameter of a constraint: pass constraint=BoundedGroupLoss(upper_bound), an object "
+        "of skfair.constraints"
+    ),
+    "constraints": "is called constraint here; it may be a list",
+    "difference_bound": (
+        "bounds the difference from all samples in fairlearn; here tolerance bounds that between "
+        "groups, so pass twice the number as tolerance"
+    ),
+    "eps": "is called tolerance here",
+    "ratio_bound": "is called ratio here, a parameter of constraints such as DemographicParity",
+    "base_estimator": "is called estimator here, a parameter of ConstrainedClassifierCV",
+    "estimator": "is a parameter of ConstrainedClassifierCV; this estimator has a model of its own",
+    "prefit": "is cv='prefit' here, a parameter of ConstrainedClassifierCV",
+    "sensitive_features": "is passed to fit, as in fit(X, y, sensitive_features=...)",
+    "sensitive_feature_names": (
+        "is not needed: pass the columns to fit, as in fit(X, y, sensitive_features=X[names])"
+    ),
+    "tolerance": "is a parameter of the estimator, and of constraints on differences",
+}
+"""Where an argument goes that a constructor does not have: a half sentence."""
+
+
+def explain_arguments(cls, arguments):
+    """Raise a TypeError that says where an argument goes that the constructor does not have."""
+    for name in _PLACES.keys() & arguments.keys():
+        if name not in cls._get_param_names():
+            raise TypeError(
+                f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
+                f"{_PLACES[name]}."
+            )
+
+
+# The check of tolerances, for fits, audits, plans and monitors.
+
+
+def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", of=None):
+    """Check that a tolerance is a number from 0 to the largest possible gap, and make it a float.
+
+    `largest` is 1 for rates, whose tolerances are fractions, and infinity for gaps without a bound,
+    such as those of losses. `closed` says which ends are allowed, as in `pandas.Interval`: "both",
+    "left", "right" or "neither". `name` is what users call the argument, and `of`, for the message,
+    the constraint or metric that has this largest gap. Anything else raises a ValueError.
+    """
+    is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool | np.bool_)
+    if is_number and tolerance > largest:
+        whose = "" if of is None else f" for {of}"
+        raise ValueError(
+            f"{name}={tolerance!r} is more than any gap between rates can be, which is "
+            f"{largest:g}{whose}. Rates are fractions: {name}=0.05 is five percentage points."
+        )
+    is_inside = is_number and 0.0 <= tolerance < np.inf
+    is_left_out = is_inside and (
+        (tolerance == 0.0 and closed not in ("both", "left"))
+        or (tolerance == largest and closed not in ("both", "right"))
+    )
+    if not is_inside or is_left_out:
+        low = "at least 0" if closed in ("both", "left") else "positive"
+        high = "at most" if closed in ("both", "right") else "less than"
+        bound = "" if largest == np.inf else f" and {high} {largest:g}"
+        raise ValueError(f"{name} must be a finite number, {low}{bound}; got {tolerance!r}.")
+    return float(tolerance)
+
+
+# The positive one of two classes.
+
+
+_CONVENTIONAL = ({0, 1}, {-1, 1})
+"""Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
+
+
+def positive_class(labels, pos_label):
+    """The label that means success: pos_label, or 1 if the labels are 0 and 1 or -1 and 1.
+
+    `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.
+    """
+    listed = f"[{join_names(sorted(map(repr, labels)))}]"
+    if pos_label is not None:
+        if len(labels) == 2 and pos_label not in labels:
+            raise ValueError(f"pos_label must be one of {listed}; got {pos_label!r}.")
+        return pos_label
+    if any(labels <= pair for pair in _CONVENTIONAL):
+        return 1
+    if len(labels) == 1:
+        raise ValueError(
+            f"Only the label {listed[1:-1]} occurs, so it is unknown whether it is the positive "
+            "class; pass pos_label."
+        )
+    raise ValueError(
+        "Rates of groups are those of the positive class, but it is unknown which one of "
+        f"{listed} that is. Pass pos_label=..., one of these labels, or encode the classes as 0 "
+        "and 1."
+    )
+
+
+# Checks for leakage: training rows that are used again as held-out or test rows.
+
+
+def refuse_training_data(X, X_fit):
+    """Refuse an X of which most rows are training rows, and warn if some are.
+
+    Rows are equal if their values are: numbers count as numbers, whatever their dtype and
+    container, and at the lower of both precisions. Frames are compared by the names of their
+    columns, if both have the same ones. None for `X_fit` compares nothing. With few distinct
+    values, equal rows may be different samples.
+    """
+    if X_fit is None:
+        return
+    rows, fitted = _hash_rows(_columns(X), _columns(X_fit))
+    n_reused = int(np.isin(rows, fitted).sum())
+    if n_reused > len(rows) / 2:
+        raise ValueError(
+            f"X must be held-out data, but {n_reused} of the {len(rows)} rows of X are in X_fit: "
+            "the model was fitted to them and treats them better than others. Pass data that was "
+            "not used for the fit, such as a test set."
+        )
+    if n_reused:
+        warn(
+            f"{n_reused} of the {len(rows)} rows of X are in X_fit too. If these are the same "
+            "samples, leave them out: a model treats its training data better than others."
+        )
+
+
+def share_of_rows(rows, table):
+    """Share of the rows that are rows of a table too, compared as in `refuse_training_data`."""
+    hashes, known = _hash_rows(_columns(rows), _columns(table))
+    return float(np.isin(hashes, known).mean())
+
+
+def check_disjoint_folds(folds):
+    """Refuse folds, as (train, test) positions, whose training rows contain test rows."""
+    for number, (train, test) in enumerate(folds):
+        n_reused = int(np.isin(test, train).sum())
+        if n_reused:
+            raise ValueError(
+                "Each sample must be scored by a model that was not fitted to it, but "
+                f"{n_reused} of the {len(test)} test rows of fold {number} of cv are among its "
+                "training rows. Pass an int, or a splitter such as StratifiedKFold; an iterable "
+                "must yield disjoint train and test rows."
+            )
+
+
+def _columns(X):
+    """Columns as arrays by name; by position where they have no names."""
+    if sparse.issparse(X):
+        X = X.toarray()
+    if hasattr(X, "columns"):  # pandas, polars
+        return {name: X[name].to_numpy() for name in X.columns}
+    # A list of rows becomes an array of objects, so that text does not turn numbers into text.
+    array = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    array = np.asarray(array)
+    return dict(enumerate(array.reshape(len(array), -1).T))
+
+
+def _hash_rows(columns, fitted):
+    """Hashes of the rows of both tables."""
+    if len(columns) != len(fitted):
+        raise ValueError(
+            f"X and X_fit must have the same columns, but they have {len(columns)} and "
+            f"{len(fitted)}; pass the features of the fit as X_fit."
+        )
+    # Match columns by name if both have the same ones, else by position.
+    if set(columns) == set(fitted):
+        fitted = {name: fitted[name] for name in columns}
+    pairs = map(_align_dtypes, columns.values(), fitted.values())
+    tables = (pd.DataFrame(dict(enumerate(table))) for table in zip(*pairs, strict=True))
+    return [pd.util.hash_pandas_object(table, index=False).to_numpy() for table in tables]
+
+
+def _align_dtypes(column, fitted):
+    """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
+    numbers = _numbers(column), _numbers(fitted)
+    if any(one is None for one in numbers):
+        return tuple(pd.Series(one, dtype=object).map(str).to_numpy() for one in (column, fitted))
+    dtype = min(map(_precision, (column, fitted), numbers), key=np.dtype.itemsize.__get__)
+    # Numbers that overflow in the lower precision are infinite in both. Adding 0 turns -0 into 0.
+    with np.errstate(over="ignore"):
+        return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
+
+
+def _numbers(column):
+    """A column as float64, nan where a value is missing; None if it is not numeric."""
+    if getattr(column.dtype, "kind", "O") in "mM":
+        return None
+    try:
+        numbers = pd.to_numeric(pd.Series(column), errors="raise")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return None
+
+
+def _precision(column, numbers):
+    """The precision of a column: that of its dtype, or the lowest that holds all values."""
+    if column.dtype.kind == "f" and column.dtype.itemsize < 8:
+        return column.dtype
+    with np.errstate(over="ignore"):
+        is_single = np.array_equal(numbers.astype(np.float32), numbers, equal_nan=True)
+    return np.dtype(np.float32 if is_single else np.float64)
+
+
+# Signs that samples belong together, as members of a household or visits of a person do.
+#
+# There are two. Consecutive samples are similar in most columns, and samples twenty positions apart
+# are not. Or, in any order, many samples have a near copy: another sample that differs in one or
+# two columns, where so many equal values are no chance.
+
+
+_MAX_COLUMNS = 100
+"""Columns that are examined, at equal distances, if there are more."""
+
+_N_EXAMINED = 1000
+"""Samples that are compared with their neighbours, or for which near copies are sought."""
+
+_LAG = 20
+"""Distance of samples that are taken to belong to different households."""
+
+_MIN_CORRELATION = 0.1
+"""Correlation of consecutive samples, in excess of that of distant ones and of noise, up to which
+standard errors are hardly affected."""
+
+_MIN_COLUMNS = 3
+"""Columns below which nothing is said: one or two columns may be sorted, or have few values."""
+
+_MAX_DIFFERENCES = 2
+"""Columns in which members of a household differ; two columns of two values count as one."""
+
+_MIN_SHARE = 0.05
+"""Share of samples with a near copy up to which standard errors are hardly affected."""
+
+_MIN_CERTAIN = 0.5
+"""Of the samples that equal another one in a third of the columns, at least this share must have a
+near copy. Otherwise samples are equal by chance, because the columns depend on one another."""
+
+_PRIME = 65521
+"""Divisor of remainders that distinguish most combinations of columns."""
+
+_BLOCK = 1 << 16
+"""Samples that are converted to numbers at a time."""
+
+
+def warn_of_clustered_samples(X, advice):
+    """Warn, with advice, where samples seem to belong together."""
+    clause = describe_clustered_samples(X)
+    if clause is not None:
+        warn(f"Samples seem to belong together, such as members of a household: {clause}. {advice}")
+
+
+def describe_clustered_samples(X):
+    """How samples seem to belong together, as a clause; None where there is no sign of it.
+
+    X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
+    """
+    X = _as_table(X)
+    if X is None or X.shape[0] < 2 * _LAG or X.shape[1] < _MIN_COLUMNS:
+        return None
+    columns = slice(None)
+    if X.shape[1] > _MAX_COLUMNS:
+        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
+    examined = _draw_positions(X.shape[0])
+    values = _to_numbers(X, examined, columns)
+    information, n_values = _describe_columns(values)
+    if np.count_nonzero(information) < _MIN_COLUMNS:
+        return None
+    if _are_neighbours_similar(X, columns, information):
+        return "consecutive samples are similar in most columns, and distant ones are not"
+    # A column of two values may be one of several that code a label.
+    weights = np.where(n_values == 2, 0.5, 1.0)
+    share = _share_of_near_copies(X, columns, examined, information, weights * (information > 0))
+    if share > _MIN_SHARE:
+        return f"{share:.0%} of the samples equal another one in all but one or two columns"
+    return None
+
+
+def _as_table(X):
+    """X with two axes, from which both can be selected; None for what is no table."""
+    import pandas as pd
+
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    if isinstance(X, pd.DataFrame):
+        return X
+    if not isinstance(X, np.ndarray) or X.ndim < 2:
+        return None
+    X = X.reshape(len(X), np.prod(X.shape[1:], dtype=np.intp))
+    return X if X.dtype.kind in "biuf" else pd.DataFrame(X)
+
+
+def _to_numbers(X, positions, columns):
+    """Selected samples and columns as finite numbers; labels are hashed to numbers below 1."""
+    import pandas as pd
+
+    if sparse.issparse(X):
+        numbers = X[positions][:, columns].toarray()
+    elif isinstance(X, np.ndarray):
+        numbers = X[positions][:, columns]
+    else:
+        table = X.iloc[positions, columns]
+        numbers = np.empty(table.shape)
+        for place, (_, column) in enumerate(table.items()):
+            if pd.api.types.is_numeric_dtype(column.dtype):
+                numbers[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                numbers[:, place] = pd.util.hash_pandas_object(column, index=False) / 2.0**64
+    numbers = numbers.astype(np.float64, copy=False)
+    # A number that hardly occurs stands for missing and infinite values.
+    is_finite = np.isfinite(numbers)
+    return numbers if is_finite.all() else np.where(is_finite, numbers, -np.pi)
+
+
+def _draw_positions(n_samples):
+    """Positions of all samples, or of a random subsample."""
+    if n_samples <= _N_EXAMINED:
+        return np.arange(n_samples)
+    return np.random.default_rng(0).choice(n_samples, _N_EXAMINED, replace=False)
+
+
+def _describe_columns(values):
+    """Information of each column, and its number of distinct values.
+
+    The information is minus the logarithm of the probability that two samples are equal.
+    """
+    values = np.sort(values, axis=0).T
+    is_first = np.ones(values.shape, dtype=bool)
+    is_first[:, 1:] = values[:, 1:] != values[:, :-1]
+    # Numbers of equal values, column by column.
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(starts, append=values.size).astype(np.float64)
+    n_equal = np.bincount(starts // values.shape[1], counts * (counts - 1.0), len(values))
+    n_pairs = values.shape[1] * (values.shape[1] - 1.0)
+    # One pair is added: where no two values are equal, the probability is not 0.
+    information = np.maximum(0.0, -np.log((n_equal + 2.0) / (n_pairs + 2.0)))
+    return information, is_first.sum(axis=1)
+
+
+def _are_neighbours_similar(X, columns, information):
+    """Whether consecutive samples are correlated in half of the columns, and distant ones less.
+
+    A sorted column correlates distant samples, too, so that it shows nothing. Columns count by
+    their information, 1 at most: those that code one label together count about as much as another.
+    """
+    first = _draw_positions(X.shape[0] - _LAG)
+    values = _to_numbers(X, np.concatenate((first, first + 1, first + _LAG)), columns)
+    # Few outliers would decide about correlations.
+    values = values.clip(*np.quantile(values[: len(first)], [0.01, 0.99], axis=0))
+    values = (values - values.mean(axis=0)).reshape(3, len(first), -1)
+    limit = _MIN_CORRELATION + 2.5 / np.sqrt(len(first))
+    excess = (values[0] * (values[1] - values[2])).mean(axis=0)
+    is_similar = excess > limit * (values**2).mean(axis=(0, 1))
+    weights = np.minimum(information, 1.0)
+    return weights @ is_similar > 0.5 * weights.sum()
+
+
+def _share_of_near_copies(X, columns, examined, information, weights):
+    """Share of samples that have a near copy, where chance cannot explain it; else 0."""
+    shares = [0.0]
+    for first, second in _find_partners(X, columns, examined, information):
+        if len(first) <= _MIN_SHARE * len(examined):
+            continue
+        equal = _to_numbers(X, first, columns) == _to_numbers(X, second, columns)
+        # No two of n independent samples are equal by chance in columns of so much information.
+        is_certain = equal @ information > 2.0 * np.log(X.shape[0])
+        is_near = np.ceil(~equal @ weights) <= _MAX_DIFFERENCES
+        n_copies = np.count_nonzero(is_certain & is_near)
+        if n_copies >= _MIN_CERTAIN * len(first):
+            shares.append(n_copies / len(examined))
+    return max(shares)
+
+
+def _find_partners(X, columns, examined, information):
+    """Examined samples and another one that equals each in a block of columns, for three blocks.
+
+    Samples that differ in two columns are equal in one of the blocks at least.
+    """
+    # Neighbouring columns, which may code one label, are in the same block.
+    middle = np.cumsum(information) - information / 2
+    block = (3 * middle / information.sum()).astype(np.intp)
+    factors = np.random.default_rng(0).standard_normal(len(block))
+    factors = np.where(block[:, np.newaxis] == np.arange(3), factors[:, np.newaxis], 0.0)
+    # Samples that are equal in a block have equal combinations of its columns.
+    slices = [slice(start, start + _BLOCK) for start in range(0, X.shape[0], _BLOCK)]
+    combinations = np.concatenate([_to_numbers(X, one, columns) @ factors for one in slices])
+    for combination in np.ascontiguousarray(combinations.T + 0.0):
+        # All that are sought pass this comparison of remainders, and few others.
+        remainders = combination.view(np.uint64) % _PRIME
+        is_sought = np.zeros(_PRIME, dtype=bool)
+        is_sought[remainders[examined]] = True
+        passed = np.flatnonzero(is_sought[remainders])
+        # Of each combination sought, the first examined sample and any other sample.
+        sought, first, inverse = np.unique(
+            combination[examined], return_index=True, return_inverse=True
+        )
+        place = np.searchsorted(sought, combination[passed]).clip(max=len(sought) - 1)
+        is_other = (sought[place] == combination[passed]) & (examined[first[place]] != passed)
+        other = np.full(len(sought), -1)
+        other[place[is_other]] = passed[is_other]
+        # No sample is its own partner.
+        partner = other[inverse]
+        partner = np.where(partner == examined, examined[first[inverse]], partner)
+        yield examined[partner >= 0], partner[partner >= 0]

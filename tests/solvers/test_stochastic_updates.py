@@ -1,0 +1,221 @@
+"""The first steps of each method, written out again by the formulas of its paper."""
+
+import numpy as np
+import pytest
+from sklearn.utils import check_random_state
+
+from skfair.models import MLPModel
+from skfair.solvers import (
+    SGD,
+    SOLVERS,
+    SSLALM,
+    AdamPrimalDual,
+    GeometricDecay,
+    MultiplierModel,
+    StochasticGhost,
+    StochasticPLADA,
+    StochasticSwitching,
+)
+from skfair.solvers._stochastic_constrained import direction
+
+
+@pytest.fixture
+def problem(problems):
+    return problems.fair(n=64, tolerance=0.02)
+
+
+def unknowns_after(solver, problem, n_steps, seed=3):
+    """Unknowns after some steps."""
+    start = problem.initial_point()
+    steps = solver._steps(problem, start, check_random_state(seed))
+    return [next(steps)[0] for _ in range(n_steps)][-1]
+
+
+def two_sided(evaluation):
+    """The row as G <= 0, and its derivative."""
+    value, slope = evaluation.values[0], evaluation.jacobian[0]
+    return np.array([value - 0.02, -value - 0.02]), np.array([slope, -slope])
+
+
+def test_sgd(problem):
+    rng, x = check_random_state(3), problem.initial_point()
+    for _ in range(3):
+        x = x - 0.1 * problem.sample(8, 0, rng).evaluate(x).grad
+    np.testing.assert_allclose(unknowns_after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
+
+
+def test_sgd_with_a_penalty(problem):
+    rng, x = check_random_state(3), problem.initial_point() + 0.5
+    solver = SGD(learning_rate=0.1, batch_size=8, penalty=0.7)
+    steps = solver._steps(problem, x, check_random_state(3))
+    for _ in range(5):
+        slope = problem.sample(8, 0, rng).evaluate(x).grad
+        G, J = two_sided(problem.sample(0, 4, rng).evaluate(x))
+        x = x - 0.1 * (slope + 0.7 * (G > 0) @ J)
+        np.testing.assert_allclose(next(steps)[0], x, atol=1e-12)
+
+
+def test_a_larger_penalty_leaves_a_smaller_gap(problems):
+    problem = problems.fair(n=240, tolerance=0.0)
+    gaps = [
+        SGD(max_iter=60, penalty=penalty).solve(problem, random_state=0).violation
+        for penalty in (0.0, 1.0, 3.0)
+    ]
+    assert gaps[0] > 1.2 * gaps[1] > 2.4 * gaps[2]
+
+
+@pytest.mark.parametrize("mu", [2.0, 0.0])
+def test_ssl_alm(mu, problem):
+    solver = SSLALM(mu=mu, rho=1.5, tau=0.1, eta=0.3, beta=0.5, batch_size=8)
+    rng, theta = check_random_state(3), problem.initial_point()
+    G, _ = two_sided(problem.sample(0, 4, rng).evaluate(theta))
+    u, y = np.maximum(0, -G), np.zeros(2)
+    z = theta, u
+    for _ in range(4):
+        first = problem.sample(8, 4, rng).evaluate(theta)
+        second = problem.sample(0, 4, rng).evaluate(theta)
+        G, J = two_sided(first)
+        y = y + 0.3 * (G + u)
+        push = y + 1.5 * (two_sided(second)[0] + u)
+        ahead = (
+            theta - 0.1 * (first.grad + push @ J + mu * (theta - z[0])),
+            np.maximum(0, u - 0.1 * (push + mu * (u - z[1]))),
+        )
+        z = z[0] + 0.5 * (theta - z[0]), z[1] + 0.5 * (u - z[1])
+        theta, u = ahead
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), theta, atol=1e-12)
+
+
+def test_multipliers_of_ssl_alm_stay_bounded():
+    y = np.array([30.0, 40.0])
+    np.testing.assert_allclose(SSLALM(y_max=10.0)._bound_norm(y), [6.0, 8.0])
+    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._bound_norm(y), [0.0, 0.0])
+    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._bound_norm(y), y)
+
+
+def test_switching(problem):
+    solver = StochasticSwitching(
+        epsilon=0.01, objective_step=0.5, constraint_step=0.1, batch_size=8
+    )
+    rng, x, kinds = check_random_state(3), problem.initial_point(), set()
+    total = 0.0
+    for _ in range(12):
+        G, _ = two_sided(problem.sample(0, 4, rng).evaluate(x))
+        kinds.add(bool(G.max() <= 0.01))
+        if G.max() <= 0.01:
+            step, slope = 0.5, problem.sample(8, 0, rng).evaluate(x).grad
+        else:
+            G, J = two_sided(problem.sample(0, 4, rng).evaluate(x))
+            step, slope = 0.1, J[G.argmax()]
+        total += step
+        rng.uniform()  # for the iterate that may be drawn
+        x = x - step * slope
+    assert kinds == {True, False}
+    np.testing.assert_allclose(unknowns_after(solver, problem, 12), x, atol=1e-12)
+
+
+def test_switching_draws_its_answer_from_the_recorded_iterates(problem):
+    settings = {"output": "drawn", "first_recorded": 2, "batch_size": 8, "objective_step": 0.3}
+    every = [unknowns_after(StochasticSwitching(**settings | {"output": "best"}), problem, k + 1)
+             for k in range(6)]  # fmt: skip
+    answer = unknowns_after(StochasticSwitching(**settings), problem, 6)
+    assert any((answer == x).all() for x in every[1:5])  # x_2, ..., x_5
+    result = StochasticSwitching(**settings, max_iter=3).solve(problem, random_state=0)
+    assert np.isfinite(result.x).all()
+
+
+def test_plada(problem):
+    solver = StochasticPLADA(alpha=2.0, beta=0.5, eta=0.2, tau=0.1, gamma0=0.3, batch_size=8)
+    rng, x, rho = check_random_state(3), problem.initial_point(), 1.0
+    u = np.maximum(0, -two_sided(problem.sample(0, 4, rng).evaluate(x))[0])
+    lam = mu = np.zeros(2)
+    for k in range(4):
+        batch = problem.sample(8, 4, rng).evaluate(x)
+        x = x - 0.2 * (batch.grad + lam @ two_sided(batch)[1])
+        u = np.maximum(0, u - 0.1 * lam)
+        gamma = min(0.3, rho * (1000.0 / (k + 1)) / (((lam - mu) ** 2).sum() + 1))
+        mu = mu + gamma * (lam - mu) / rho
+        lam = mu + rho * (two_sided(problem.sample(0, 4, rng).evaluate(x))[0] + u)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)
+
+
+def test_ghost(problem):
+    solver = StochasticGhost()
+    rng, x, alpha = check_random_state(3), problem.initial_point(), 0.05
+    for _ in range(4):
+        n = rng.geometric(0.4) - 1
+        odd, even = (problem.sample(2**n, 2**n, rng).evaluate(x) for _ in range(2))
+        one = problem.sample(1, 1, rng).evaluate(x)
+        parts = [(batch.grad, *two_sided(batch)) for batch in (odd, even, one)]
+        both = [(a + b) / 2 for a, b in zip(*parts[:2], strict=True)]
+        d_odd, d_even, d_one, d_both = (direction(*part, solver) for part in [*parts, both])
+        alpha = alpha * (1 - 0.05 * alpha)
+        x = x + alpha * ((d_both - (d_odd + d_even) / 2) / (0.6**n * 0.4) + d_one)
+    np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)
+
+
+def test_adam_steps_fall_to_zero_and_the_first_has_the_length_of_the_rate(problem):
+    solver = AdamPrimalDual(max_iter=2, learning_rate=0.1, batch_size=8)
+    start = problem.initial_point()
+    np.testing.assert_allclose(np.abs(unknowns_after(solver, problem, 1) - start), 0.1, rtol=1e-4)
+    last, further = (unknowns_after(solver, problem, n) for n in (16, 20))  # 2 epochs of 8 steps
+    np.testing.assert_array_equal(last, further)
+
+
+def test_multipliers_of_adam_count_decisions(problem):
+    solver = AdamPrimalDual(max_iter=9, batch_size=8, dual_step=3.0, dual_updates=1)
+    x = np.array([1.0, 0.5, -0.5, 0.2])
+    steps = solver._steps(problem, x, check_random_state(0))
+    for _ in range(8):
+        x, multipliers = next(steps)
+        assert not multipliers.any()
+    expected = 3.0 * np.maximum(0.0, np.abs(problem.evaluate_decisions(x).values) - 0.02)
+    np.testing.assert_allclose(np.abs(next(steps)[1]), expected)
+
+
+def test_presets_are_the_published_settings():
+    alm = SSLALM.from_benchmark()
+    assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.y_max) == (2, 1, 0.01, 0.05, 0.5, 10)
+    assert alm.beyond == "reset"
+    assert SOLVERS["alm"](tau=0.5).get_params()["mu"] == 0.0
+    switching = StochasticSwitching.from_benchmark()
+    assert (switching.objective_step, switching.constraint_step) == (0.5, 0.05)
+    assert isinstance(switching.epsilon, GeometricDecay)
+    assert switching.output == "drawn"
+    ghost = StochasticGhost()
+    assert (ghost.p0, ghost.alpha0, ghost.alpha_hat, ghost.rho) == (0.4, 0.05, 0.05, 0.8)
+    assert (ghost.tau, ghost.beta, ghost.lambda_) == (1.0, 10.0, 0.5)
+    plada = StochasticPLADA.from_paper()
+    assert (plada.eta, plada.tau, plada.alpha, plada.beta) == (0.1, 0.01, 10.0, 0.5)
+
+
+def test_multiplier_model(problem):
+    """The first steps of Adam are signs, for the unknowns and for the network."""
+    solver = MultiplierModel(learning_rate=0.1, multiplier_rate=0.01, batch_size=8)
+    rng, x = check_random_state(3), problem.initial_point()
+    network = MLPModel(np.eye(2), (64, 64, 64))
+    phi = network.initial(rng)
+    outputs = network.evaluate(phi).scores - 3.0
+    multipliers = np.log1p(np.exp(outputs)) / 2
+    batch = problem.sample(8, 4, rng).evaluate(x)
+    G, J = two_sided(batch)
+    steps = solver._steps(problem, x, check_random_state(3))
+    moved, multiplier_estimate = next(steps)
+    np.testing.assert_allclose(multiplier_estimate, [multipliers[0] - multipliers[1]])
+    slope = batch.grad + multipliers @ J
+    np.testing.assert_allclose(moved, x - 0.1 * slope / (np.abs(slope) + 1e-8))
+    rise = network.evaluate(phi).pull_back(G / (1.0 + np.exp(-outputs)) / 2)
+    raised = network.evaluate(phi + 0.01 * rise / (np.abs(rise) + 1e-8)).scores - 3.0
+    raised = np.log1p(np.exp(raised)) / 2
+    np.testing.assert_allclose(next(steps)[1], [raised[0] - raised[1]])
+
+
+def test_rows_with_equal_descriptions_have_equal_multipliers(problems):
+    problem = problems.fair(n_groups=3)
+    described = MultiplierModel(descriptions=np.ones((3, 1)), batch_size=8)
+    steps = described._steps(problem, problem.initial_point(), check_random_state(0))
+    for _ in range(5):
+        multipliers = next(steps)[1]
+    np.testing.assert_allclose(multipliers, multipliers[0])
+    with pytest.raises(ValueError, match="one row for each of the 3 rows"):
+        MultiplierModel(descriptions=np.ones((2, 1))).solve(problem)
