@@ -8,13 +8,13 @@ from skfair.losses import Pointwise, ScoreFunction
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
 
 
-class Step(ScoreFunction):
+class StepFunction(ScoreFunction):
     r"""The decision :math:`1[s > 0]` that metrics count.
 
     Examples
     --------
-    >>> from skfair.surrogates import Step
-    >>> Step()([-1.0, 0.0, 2.0]).value
+    >>> from skfair.surrogates import StepFunction
+    >>> StepFunction()([-1.0, 0.0, 2.0]).value
     array([0., 0., 1.])
     """
 

@@ -144,7 +144,7 @@ def test_solvers_read_what_a_problem_declares(constraint):
 
 def test_a_partitioned_problem_is_all_that_sqp_needs():
     problem = make_problem(DemographicParity())
-    partitions = make_partitions([problem.subset(rows) for rows in blocks(300, size=100)])
+    partitions = make_partitions([problem.contribution(rows) for rows in blocks(300, size=100)])
     partitioned = PartitionedProblem.from_problem(problem, partitions)
     with record_members(PartitionedProblem, by="solvers") as used, warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from skfair.surrogates import SURROGATES, Ramp, Sigmoid, Step
+from skfair.surrogates import SURROGATES, Ramp, Sigmoid, StepFunction
 
 CHOICES = {
     **{name: make() for name, make in SURROGATES.items()},
-    "step": Step(),
+    "step": StepFunction(),
     "steep sigmoid": Sigmoid(temperature=0.1),
     "wide ramp": Ramp(width=3.0),
 }
@@ -15,8 +15,8 @@ surrogates = pytest.mark.parametrize("surrogate", CHOICES.values(), ids=CHOICES.
 @pytest.mark.parametrize(
     "surrogate, score, expected",
     [
-        (Step(), 0.0, (0, 0, 0)),
-        (Step(), 1e-300, (1, 0, 0)),
+        (StepFunction(), 0.0, (0, 0, 0)),
+        (StepFunction(), 1e-300, (1, 0, 0)),
         (Sigmoid(), 0.0, (0.5, 0.25, 0)),
         (Sigmoid(temperature=0.5), np.log(3) / 2, (0.75, 0.375, -0.375)),
         (Ramp(width=2.0), 0.5, (0.75, 0.5, 0)),

@@ -761,11 +761,11 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
-def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _count_operations(X, masses, weights, codes, clustering, rows, distances, limits, path):
     return distances.size + path.samples.size * QUEUE_SIZE * X.shape[1]
 
 
-@interpret_at_first(_count_steps)
+@interpret_at_first(_count_operations)
 def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
     (labels, _, sizes, counts, members), samples = clustering, (masses, weights, codes)
     n_clusters = sizes.size

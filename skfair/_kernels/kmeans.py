@@ -502,11 +502,11 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
     return n
 
 
-def _count_steps(X, weights, codes, clustering, candidates, limits):
+def _count_operations(X, weights, codes, clustering, candidates, limits):
     return candidates.lowest.size + 10 * candidates.samples.size * X.shape[1]
 
 
-@interpret_at_first(_count_steps)
+@interpret_at_first(_count_operations)
 def _exchange_pass(X, weights, codes, clustering, candidates, limits):
     n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
     lowest = candidates.lowest

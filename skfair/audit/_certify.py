@@ -42,7 +42,7 @@ from skfair.losses import (
     over_pairs,
 )
 from skfair.metrics import METRICS, PREDICTIONS, Metric, find_positive
-from skfair.surrogates import Step
+from skfair.surrogates import StepFunction
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import (
     check_tolerance,
@@ -730,7 +730,7 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
     samples = samples._replace(target=target, X=X)
-    return constraint.bind(samples, Step(), LogisticLoss(), tolerance=1.0), scores
+    return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores
 
 
 def _is_exact(estimates, contrasts):

@@ -204,7 +204,7 @@ class MetricConstraint(Protocol):
     def take(self, rows):
         """The same constraint on a subset of the samples; a ValueError if that is too small."""
 
-    def subset(self, rows, factors=1.0, target=None):
+    def contribution(self, rows, factors=1.0, target=None):
         """The contribution of a block of samples: rows without offset add up over blocks."""
 
     def report(self, scores=None, moments=None):
@@ -666,12 +666,12 @@ class BoundConstraint:
         target = self.target[rows]
         return replace(self, events=events, target=target, counts=counts, uncompared=None)
 
-    def subset(self, rows, factors=1.0, target=None):
-        """A partition's contribution, as in `Events.subset`; sums without offset add up."""
+    def contribution(self, rows, factors=1.0, target=None):
+        """A partition's contribution, as in `Events.contribution`; sums without offset add up."""
         # The offset is added once, to the sums of all samples, so a partition has none.
-        uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
+        uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
         target = self.target[rows] if target is None else target
-        events = self.events.subset(rows, factors)
+        events = self.events.contribution(rows, factors)
         return replace(self, events=events, target=target, offset=0.0, uncompared=uncompared)
 
 
@@ -855,9 +855,9 @@ class ConstraintSystem(tuple):
         """The same constraints on a subset of the samples."""
         return ConstraintSystem([one.take(rows) for one in self])
 
-    def subset(self, rows, factors=1.0, target=None):
-        """A partition's contribution to the constraints, as in `BoundConstraint.subset`."""
-        return ConstraintSystem([one.subset(rows, factors, target) for one in self])
+    def contribution(self, rows, factors=1.0, target=None):
+        """A partition's contribution to the constraints, as in `BoundConstraint.contribution`."""
+        return ConstraintSystem([one.contribution(rows, factors, target) for one in self])
 
 
 def draw_rows(rows, n_per_event, random_state=None, first=()):

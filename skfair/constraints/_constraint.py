@@ -17,7 +17,7 @@ from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import count_decisions
 from skfair.metrics import compares_ratio, find_criterion
-from skfair.surrogates import Step
+from skfair.surrogates import StepFunction
 from skfair.utils._api import shared_docs
 from skfair.utils._checks import (
     check_tolerance,
@@ -490,7 +490,7 @@ class Constraint(BaseEstimator):
             Targets, groups and weights.
         surrogate : callable
             scores -> Pointwise: the smooth stand-in for decisions that solvers see. The public
-            metric counts decisions themselves (`skfair.surrogates.Step`).
+            metric counts decisions themselves (`skfair.surrogates.StepFunction`).
         loss : callable
             (scores, target) -> Pointwise: the loss of the model being trained.
         tolerance : float
@@ -544,7 +544,7 @@ class Constraint(BaseEstimator):
             events.counts,
             samples.target,
             smooth=as_terms(self.rate(surrogate, loss)),
-            exact=as_terms(self.rate(Step(), loss)),
+            exact=as_terms(self.rate(StepFunction(), loss)),
             aggregate=gap,
             tolerance=tolerance,
             statistic="decisions" if self.counts_decisions else "values",

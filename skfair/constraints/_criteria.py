@@ -786,7 +786,7 @@ def _check_blocks(constraint, bound, scores):
     halves = [slice(0, half), slice(half, len(scores))]
     for of in ("smooth_sums", "exact_sums"):
         total = getattr(bound, of)(scores)
-        blocks = sum(getattr(bound.subset(rows), of)(scores[rows]) for rows in halves)
+        blocks = sum(getattr(bound.contribution(rows), of)(scores[rows]) for rows in halves)
         wrong = np.abs(total - blocks)
         if not wrong.max(initial=0.0) <= 1e-9 * (1.0 + np.abs(total).max(initial=0.0)):
             raise ValueError(

@@ -170,12 +170,12 @@ class RankedEvents:
         """The same events linearised at other scores."""
         return replace(self, scores=scores)
 
-    def subset(self, rows, factors=1.0, target=None):
-        """A partition's share of the events, as in `Events.subset`."""
+    def contribution(self, rows, factors=1.0, target=None):
+        """A partition's share of the events, as in `Events.contribution`."""
         samples = self.samples
         target = samples.target[rows] if target is None else target
         subset = Samples(target, samples.groups.subset(rows), samples.weights[rows] * factors)
-        return replace(self, samples=subset, events=self.events.subset(rows, factors))
+        return replace(self, samples=subset, events=self.events.contribution(rows, factors))
 
     def check_sizes(self):
         """Refuse events with too few samples in their intervals."""
@@ -589,10 +589,10 @@ class BoundPartialParity:
         taken.check_sizes()
         return replace(self, ranked=taken, uncompared=None)
 
-    def subset(self, rows, factors=1.0, target=None):
-        """A partition's share, as in `Events.subset`: rows of partitions add up."""
-        uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
-        ranked = self.ranked.subset(rows, factors, target)
+    def contribution(self, rows, factors=1.0, target=None):
+        """A partition's share, as in `Events.contribution`: rows of partitions add up."""
+        uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
+        ranked = self.ranked.contribution(rows, factors, target)
         return replace(self, ranked=ranked, uncompared=uncompared)
 
     def report(self, scores=None, moments=None):

@@ -377,7 +377,7 @@ _NEGLIGIBLE = 1e-12
 """Smaller shares of a group are rounding."""
 
 
-class WeightedMembers:
+class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
     def __init__(self, samples, scores, weights):
@@ -410,21 +410,21 @@ class Ranking:
     def select(self):
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
-        return WeightedMembers(self.samples, self.scores, end - begin)
+        return RankedMembers(self.samples, self.scores, end - begin)
 
     def members_before(self, boundary):
         """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
-        return WeightedMembers(self.samples, self.scores, self._before[boundary])
+        return RankedMembers(self.samples, self.scores, self._before[boundary])
 
     def members_after(self, boundary):
         """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
-        return WeightedMembers(self.samples, self.scores, self._all - self._before[boundary])
+        return RankedMembers(self.samples, self.scores, self._all - self._before[boundary])
 
 
 class PairExcess:
     r"""The function :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + shift) / width` of the scores.
 
-    `one` and `other` are `WeightedMembers` with the weights a and b.
+    `one` and `other` are `RankedMembers` with the weights a and b.
     """
 
     def __init__(self, one, other, shift, width):

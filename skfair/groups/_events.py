@@ -126,7 +126,7 @@ class Events:
         mean_weights = mean_weights / np.append(totals, 1.0)[codes]
         return Events(self.n_events, len(codes), (codes, mean_weights))
 
-    def subset(self, rows, factors=1.0):
+    def contribution(self, rows, factors=1.0):
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
         `factors` multiply the weights.

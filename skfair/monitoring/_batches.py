@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from skfair.groups import Groups, Samples, check_columns, check_equal_label_types, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import find_positive
-from skfair.surrogates import Step
+from skfair.surrogates import StepFunction
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -403,7 +403,7 @@ def evaluate(constraint, samples, scores):
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."
         )
-    rate = constraint.rate(Step(), LogisticLoss())(scores, samples.target)
+    rate = constraint.rate(StepFunction(), LogisticLoss())(scores, samples.target)
     return cells, np.broadcast_to(np.asarray(rate.value, dtype=np.float64), scores.shape)
 
 

@@ -48,7 +48,7 @@ from skfair.monitoring._state import (
     step,
 )
 from skfair.partitions import load_rows
-from skfair.surrogates import Step
+from skfair.surrogates import StepFunction
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, explain_arguments, join_names, resolve_name
 
@@ -180,7 +180,7 @@ def _check_constraint(constraint):
         and resolved.reference == "groups"
         and resolved.aggregate == "max"
         and resolved.ratio is None
-        and not isinstance(resolved.rate(Step(), LogisticLoss()), tuple)  # a quotient
+        and not isinstance(resolved.rate(StepFunction(), LogisticLoss()), tuple)  # a quotient
     )
     if not is_supported:
         raise ValueError(

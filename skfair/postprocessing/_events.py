@@ -29,7 +29,7 @@ from skfair.partitions import is_partitioned
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
-from skfair.surrogates import Sigmoid, Step
+from skfair.surrogates import Sigmoid, StepFunction
 from skfair.training import check_training, warn_of_group_in_features
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
@@ -119,7 +119,7 @@ def group_codes(groups):
 
 def _decision_effects(constraint, cell, target):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
-    rate = constraint.rate(Step(), LogisticLoss())
+    rate = constraint.rate(StepFunction(), LogisticLoss())
     if rate is None:  # it compares ranks
         return [[(cell, 1.0)]]
     terms = rate if isinstance(rate, tuple) else (rate,)

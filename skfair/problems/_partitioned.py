@@ -39,7 +39,7 @@ class PartitionedProblem(Problem):
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
-    >>> partitions = make_partitions([problem.subset(rows) for rows in blocks(2, size=1)])
+    >>> partitions = make_partitions([problem.contribution(rows) for rows in blocks(2, size=1)])
     >>> PartitionedProblem.from_problem(problem, partitions).evaluate(np.zeros(2)).grad
     array([-1.,  0.])
     """
@@ -309,7 +309,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> parity = PartialStatisticalParity().bind(samples, None, loss, tolerance=0.1)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
-    >>> partitions = make_partitions([problem.subset(rows) for rows in blocks(80, size=50)])
+    >>> partitions = make_partitions([problem.contribution(rows) for rows in blocks(80, size=50)])
     >>> problem = PartitionedRankProblem.from_problem(problem, partitions)
     >>> constraint, scores = problem.condense(0, np.array([1.0, 0.0]))
     >>> constraint.gap(scores)

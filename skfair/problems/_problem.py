@@ -372,7 +372,7 @@ class ConstrainedProblem(Problem):
         except ValueError:
             return self
 
-    def subset(self, rows: slice) -> ConstrainedProblem:
+    def contribution(self, rows: slice) -> ConstrainedProblem:
         """The contribution of a block of samples to the problem, without the penalty.
 
         Objectives, rows and derivatives of all blocks add up to those of the problem, with
@@ -394,7 +394,7 @@ class ConstrainedProblem(Problem):
             target=self.target[rows],
             weights=self.weights[rows],
             alpha=0.0,
-            constraint=self.constraint.subset(rows),
+            constraint=self.constraint.contribution(rows),
             total=float(self.weights.sum()) if self.total is None else self.total,
         )
 

@@ -415,7 +415,7 @@ def divide(problem, solver, n_jobs):
     subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
         return problem
-    partitions = make_partitions(blocks(len(problem.target)), n_jobs).map(problem.subset)
+    partitions = make_partitions(blocks(len(problem.target)), n_jobs).map(problem.contribution)
     return make_partitioned(problem, partitions, subsample)
 
 

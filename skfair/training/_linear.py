@@ -29,7 +29,7 @@ from skfair.losses import OBJECTIVES, LogisticLoss, over_pairs
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP, Solver
-from skfair.surrogates import Step
+from skfair.surrogates import StepFunction
 from skfair.training._input import (
     Training,
     Unit,
@@ -444,7 +444,9 @@ def _check_is_sum(estimator, constraints, solver, columns):
 
 def _is_by_group_and_class(constraint):
     """Whether a constraint is on rates whose cells depend on groups and classes alone."""
-    return constraint.rate(Step(), LogisticLoss()) is not None and not constraint.uses_features
+    return (
+        constraint.rate(StepFunction(), LogisticLoss()) is not None and not constraint.uses_features
+    )
 
 
 def _problem_of_representatives(estimator, constraints, training, summary):
@@ -481,7 +483,7 @@ def _share_of(frame, training, X, target, codes, weights):
         target=target,
         weights=frame.weights[codes] * factors,
         alpha=0.0,
-        constraint=frame.constraint.subset(codes, factors, target),
+        constraint=frame.constraint.contribution(codes, factors, target),
     )
 
 

@@ -162,7 +162,7 @@ def test_second_derivatives_are_those_of_differences(kind):
 @pytest.mark.parametrize("kind", SCORES)
 def test_blocks_add_up_to_the_samples_in_memory(kind):
     problem = make_problem(kind)
-    partitions = make_partitions([problem.subset(rows) for rows in blocks(600, size=170)])
+    partitions = make_partitions([problem.contribution(rows) for rows in blocks(600, size=170)])
     partitioned = PartitionedProblem.from_problem(problem, partitions)
     rng = np.random.default_rng(3)
     x, multipliers = rng.normal(size=problem.n_unknowns), rng.normal(size=len(problem.lower))

@@ -174,7 +174,9 @@ def test_counts_of_partitions_are_those_in_memory(spec):
         make_fitter(*draw_few(3, n_samples=300), [spec]).problem,
         np.random.default_rng(0),
     )
-    partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitions = make_partitions(
+        [problem.contribution(rows) for rows in blocks(len(problem.target), 50)]
+    )
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
     counters = [make_counter(one) for one in (problem, partitioned)]
@@ -188,7 +190,9 @@ def test_counts_of_partitions_are_those_in_memory(spec):
 
 def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     problem = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
-    partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitions = make_partitions(
+        [problem.contribution(rows) for rows in blocks(len(problem.target), 50)]
+    )
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
     scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]

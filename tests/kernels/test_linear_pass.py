@@ -22,7 +22,7 @@ from skfair.losses import (
     kernel_code,
 )
 from skfair.models import LinearModel
-from skfair.surrogates import Ramp, Sigmoid, Step
+from skfair.surrogates import Ramp, Sigmoid, StepFunction
 
 N_SAMPLES, N_COLUMNS, N_EVENTS = 300, 5, 3  # two chunks and a rest
 RNG = np.random.default_rng(0)
@@ -32,7 +32,7 @@ SHARE = RNG.uniform(0.5, 2.0, N_SAMPLES) / N_SAMPLES
 CODES = RNG.integers(N_EVENTS + 1, size=N_SAMPLES)  # the last is no event
 SHARES = np.where(CODES < N_EVENTS, RNG.uniform(size=N_SAMPLES), 0.0)
 LOSSES = [LogisticLoss(), SquaredHingeLoss(), HingeLoss(0.7), SquaredLoss(), AbsoluteLoss(0.5)]
-SURROGATES = [Sigmoid(), Sigmoid(0.3), Ramp(2.0), Step()]
+SURROGATES = [Sigmoid(), Sigmoid(0.3), Ramp(2.0), StepFunction()]
 close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-14)
 
 
@@ -146,7 +146,9 @@ def test_extreme_scores_give_what_numpy_gives(loss):
 def test_counts_are_those_of_decisions(is_error):
     coef, intercept, loss = RNG.normal(size=N_COLUMNS), 0.3, LogisticLoss()
     scores = X @ coef + intercept
-    totals, moments = count_block(X, (coef, intercept), losses(loss), events((Step(), is_error)))
+    totals, moments = count_block(
+        X, (coef, intercept), losses(loss), events((StepFunction(), is_error))
+    )
     wrong = (scores > 0) != (TARGET > 0)
     expected = [SHARE @ loss(scores, TARGET).value, SHARE @ wrong, np.count_nonzero(scores > 0)]
     close(totals, expected)
@@ -167,7 +169,7 @@ def test_lines_are_counted_between_flips(is_error):
         (1e-9, lengths),
         n_bins,
         losses(LogisticLoss()),
-        events((Step(), is_error)),
+        events((StepFunction(), is_error)),
     )
     scores, slopes = X @ coef + intercept, steps[:, :-1] @ X.T + steps[:, -1:]
     position = np.linspace(-1.0, 1.0, n_bins + 1)[1:-1]  # flips may lie beyond the outermost bins

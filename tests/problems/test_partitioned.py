@@ -21,7 +21,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "none
 
 
 def divide(full, size=7):
-    partitions = [full.subset(rows) for rows in blocks(N_SAMPLES, size)]
+    partitions = [full.contribution(rows) for rows in blocks(N_SAMPLES, size)]
     return PartitionedProblem.from_problem(full, make_partitions(partitions))
 
 
@@ -84,7 +84,7 @@ def test_a_solver_and_its_driver_share_one_pass(monkeypatch):
 
     full = make_problem("parity")
     partitioned = PartitionedProblem.from_problem(
-        full, make_partitions([full.subset(rows) for rows in blocks(N_SAMPLES, 7)])
+        full, make_partitions([full.contribution(rows) for rows in blocks(N_SAMPLES, 7)])
     )
     monkeypatch.setattr(Partitions, "reduce", count_and_reduce)
     x, multipliers = np.zeros(full.n_unknowns), np.ones(len(full.lower))
@@ -159,5 +159,7 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
 
 def test_partitions_have_their_share_of_the_weight():
     full = make_problem("none")
-    weights = np.concatenate([full.subset(rows).mean_weights for rows in blocks(N_SAMPLES, 7)])
+    weights = np.concatenate(
+        [full.contribution(rows).mean_weights for rows in blocks(N_SAMPLES, 7)]
+    )
     np.testing.assert_allclose(weights, WEIGHTS / WEIGHTS.sum())

@@ -35,7 +35,7 @@ def draw(seed, is_tied, weighted, **criterion):
     model = LinearModel.from_features(X, weights)
     constraint = ConstraintSystem((bound,))
     full = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
-    partitioned = make_partitions([full.subset(rows) for rows in blocks(n_samples, size=130)])
+    partitioned = make_partitions([full.contribution(rows) for rows in blocks(n_samples, size=130)])
     return (
         full,
         PartitionedRankProblem.from_problem(full, partitioned, full if seed % 2 else None),

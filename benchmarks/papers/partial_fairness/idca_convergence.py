@@ -22,7 +22,7 @@ from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel
 from skfair.plotting._display import COLORS
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import IDCA, Harmonic, SwitchingSubgradient
+from skfair.solvers import IDCA, HarmonicDecay, SwitchingSubgradient
 
 N_PERCENTILES = 10
 PROBLEMS = {  # (15) as in the comparison of speed; (21) with the second smallest kappa of G.2.1
@@ -34,7 +34,7 @@ N_QUICK = 2000  # --quick
 N_SELECTION = 10_000  # calls after which the tolerance of the direct method is chosen
 IDCA_NAME, DIRECT = "IDCA", "SSG, best epsilon"
 CANDIDATES = {f"SSG, epsilon {epsilon:g}": epsilon for epsilon in (1e-4, 2e-4, 5e-4, 1e-3)} | {
-    f"SSG, epsilon {c:g} / (t + 1)": Harmonic(c) for c in (0.2, 0.5, 1.0, 2.0)
+    f"SSG, epsilon {c:g} / (t + 1)": HarmonicDecay(c) for c in (0.2, 0.5, 1.0, 2.0)
 }
 """Candidate tolerances of the direct method in the paper (appendix H)."""
 

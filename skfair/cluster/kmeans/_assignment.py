@@ -233,7 +233,7 @@ def _send(problem, centers, labels, rows, surplus):
     for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
         members = rows[problem.codes[rows] == code]
         if excess.any() and len(members):
-            costs = problem.subset(members).costs_by_cluster(centers).T
+            costs = problem.take(members).costs_by_cluster(centers).T
             transport(np.ascontiguousarray(costs), members, labels, excess)
             surplus[:, code] = excess
 

@@ -42,7 +42,7 @@ from skfair.utils._sklearn import Interval, validate_params
 
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._assignment import Runs
-    from skfair.cluster.kmeans._problem import ClusteringProblem, PartitionedClustering
+    from skfair.cluster.kmeans._problem import ClusteringProblem, PartitionedClusteringProblem
 
 
 # Integer repair of a fair assignment, and a local search that keeps the limits.
@@ -253,7 +253,7 @@ def change(samples, clustering, limits, exchange):
     rows = _positions(movers)
     n_changes = 0
     if len(rows):
-        moving, moved = samples.subset(rows), clustering._replace(labels=clustering.labels[rows])
+        moving, moved = samples.take(rows), clustering._replace(labels=clustering.labels[rows])
         X, weights, codes = moving.X, moving.weights, moving.codes
         distances_now = squared_distances(X, moved.centers)
         n_changes = hartigan_pass(X, distances_now, moving.masses, weights, codes, moved, limits)
@@ -392,7 +392,7 @@ class Homotopy(BaseEstimator):
 
     def solve(
         self,
-        problem: ClusteringProblem | PartitionedClustering,
+        problem: ClusteringProblem | PartitionedClusteringProblem,
         runs: Runs,
         random_state: np.random.RandomState,
         watch: Callable,
@@ -401,7 +401,7 @@ class Homotopy(BaseEstimator):
 
         Parameters
         ----------
-        problem : ClusteringProblem or PartitionedClustering
+        problem : ClusteringProblem or PartitionedClusteringProblem
         runs : Runs
         random_state : RandomState
         watch : callable
@@ -585,7 +585,7 @@ class Homotopy(BaseEstimator):
 
     def _climb(self, samples, ratio, tol, point):
         """The end of the homotopy from a point to a balance, level by level."""
-        for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
+        for level in rising_levels(min(point.balance, ratio), ratio, self.n_levels):
             point, _, _ = advance(samples, point, level, 1, tol)
         return point
 
@@ -660,7 +660,7 @@ def advance_sized(samples, centers, max_iter, tol):
     return advance(samples, start, 0.0, max_iter, tol)[0]
 
 
-def levels_between(low, high, n_levels):
+def rising_levels(low, high, n_levels):
     """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
     return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
 
@@ -675,7 +675,7 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with a dual of zeros
     if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
-        rising = levels_between(lowest.balance, top, n_levels)
+        rising = rising_levels(lowest.balance, top, n_levels)
         upward = follow(samples, lowest, rising, tol)
         summits = [upward[-1]] + [advance(samples, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))

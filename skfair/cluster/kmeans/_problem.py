@@ -171,7 +171,7 @@ class ClusteringProblem(BaseClusteringProblem):
         if len(self.weights) <= BLOCK:
             return make_partitions([self])
         return make_partitions(
-            [self.subset(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)], self.n_jobs
+            [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)], self.n_jobs
         )
 
     def split(self, values):
@@ -181,7 +181,7 @@ class ClusteringProblem(BaseClusteringProblem):
         rows_of_blocks = blocks(len(values), BLOCK_ROWS)
         return make_partitions([values[rows] for rows in rows_of_blocks], self.n_jobs)
 
-    def subset(self, rows):
+    def take(self, rows):
         """The samples in some rows, for one thread and without the background."""
         unit_costs = None if self.unit_costs is None else self.unit_costs[rows]
         numbers = None if self.numbers is None else self.numbers[rows]
@@ -302,7 +302,7 @@ def thin(problem, size, random_state):
         drawn.append(random_state.choice(rows, min(share, len(rows)), replace=False))
     others = np.bincount(problem.codes, problem.weights * ~is_far, minlength=n_intersections)
     rows = np.sort(np.concatenate((*drawn, np.flatnonzero(is_far))))
-    thinned = replace(problem.subset(rows), n_jobs=problem.n_jobs)
+    thinned = replace(problem.take(rows), n_jobs=problem.n_jobs)
     return weight_up(thinned, others, is_far[rows])
 
 
@@ -427,7 +427,7 @@ MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, move
 PER_SHORTAGE = 20  # candidates for each sample by which a count is short
 
 
-class PartitionedClustering(BaseClusteringProblem):
+class PartitionedClusteringProblem(BaseClusteringProblem):
     """Samples in partitions of encoded blocks, and limits on their clusters.
 
     The cells of the summary are the intersections of the limits. The labels of clusterings are
@@ -538,12 +538,14 @@ class PartitionedClustering(BaseClusteringProblem):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
         dual, n_clusters = point.dual, len(point.clustering.sizes)
         # Each block gives its nearest, of which the nearest of all remain.
-        loaded = self.partitions.gather(_load, dual.centers, dual.sample_offsets, wanted)
+        loaded = self.partitions.gather(
+            _take_nearest_ties, dual.centers, dual.sample_offsets, wanted
+        )
         problems, labels, gaps = zip(*loaded, strict=True)
         problem = concatenate_problems(problems)
         labels, gaps = np.concatenate(labels), np.concatenate(gaps)
         rows = _nearest_ties(problem, labels, gaps, *wanted)
-        problem, labels, gaps = problem.subset(rows), labels[rows], gaps[rows]
+        problem, labels, gaps = problem.take(rows), labels[rows], gaps[rows]
         problem = replace(
             problem, n_jobs=self.n_jobs, background=self._background(problem, labels, dual)
         )
@@ -592,14 +594,14 @@ def _to_problem(block, mean, limits, positions, first):
     codes, numbers = block.codes_among(positions), block.row_numbers(first)
     X, unit_costs = block.X - mean, block.unit_costs
     problem = ClusteringProblem(X, weights, codes, limits, None, unit_costs, numbers)
-    return problem if block.weights is None else problem.subset(np.flatnonzero(weights > 0))
+    return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
 
 
 def _draw(problem, rates, scatter, size):
     """The samples of a block that are drawn, and which of them lie far."""
     is_far = find_outlying(problem, scatter, size)
     drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
-    return problem.subset(drawn), is_far[drawn]
+    return problem.take(drawn), is_far[drawn]
 
 
 def _select_labels(problem, numbers, labels):
@@ -621,12 +623,12 @@ def _evaluate_and_sum(centers, problem, offsets, width):
     return evaluation._replace(extras=(sums, evaluation.counts, cost))
 
 
-def _load(problem, centers, offsets, wanted):
+def _take_nearest_ties(problem, centers, offsets, wanted):
     """The samples of a block that `_nearest_ties` takes, their labels and gaps."""
     evaluation = _evaluate(problem, centers, offsets)
     labels, gaps = evaluation.labels, evaluation.gaps
     rows = _nearest_ties(problem, labels, gaps, *wanted)
-    return problem.subset(rows), labels[rows], gaps[rows]
+    return problem.take(rows), labels[rows], gaps[rows]
 
 
 def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):

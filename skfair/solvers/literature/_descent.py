@@ -272,13 +272,13 @@ _MIN_STEP = 1e-12
 """Minimum sum of objective steps in the estimate of multipliers."""
 
 
-class Harmonic(BaseEstimator):
+class HarmonicDecay(BaseEstimator):
     r"""The schedule :math:`scale / (k + 1)`.
 
     Examples
     --------
-    >>> from skfair.solvers import Harmonic
-    >>> Harmonic(2.0)(3)
+    >>> from skfair.solvers import HarmonicDecay
+    >>> HarmonicDecay(2.0)(3)
     0.5
     """
 

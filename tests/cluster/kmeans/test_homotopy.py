@@ -23,9 +23,9 @@ from skfair.cluster.kmeans._homotopy import (
     advance,
     finish,
     follow,
-    levels_between,
     near_ties,
     repair,
+    rising_levels,
     route_from,
     search_locally,
     shake,
@@ -53,13 +53,13 @@ def plain(samples, n_clusters=3):
 
 @pytest.mark.parametrize("n_levels", [1, 2, 7])
 def test_levels_rise_to_the_required_balance_and_get_denser(n_levels):
-    levels = levels_between(0.2, 0.7, n_levels)
+    levels = rising_levels(0.2, 0.7, n_levels)
     assert len(levels) == n_levels
     assert levels[-1] == 0.7
     steps = np.diff([0.2, *levels])
     assert (steps > 0).all()
     assert (np.diff(steps) < 0).all()
-    assert (levels_between(0.7, 0.7, n_levels) == 0.7).all()
+    assert (rising_levels(0.7, 0.7, n_levels) == 0.7).all()
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 0.9])
@@ -246,7 +246,7 @@ def test_many_samples_are_not_shaken():
 
 def test_the_homotopy_has_a_point_for_every_level():
     samples = samples_of(group_separation=0.8)
-    levels = levels_between(0.1, 0.9, 5)
+    levels = rising_levels(0.1, 0.9, 5)
     points = follow(samples, plain(samples), levels, 1e-5)
     assert len(points) == 5
     for point, level in zip(points, levels, strict=True):

@@ -174,7 +174,7 @@ def test_without_balance_a_unit_cost_is_a_weight():
     )
     starts = np.array([*starts])
     np.testing.assert_array_equal(starts[:2], starts[2:])
-    halves = samples.subset(slice(0, 150)), samples.subset(np.arange(150, 300))
+    halves = samples.take(slice(0, 150)), samples.take(np.arange(150, 300))
     joined = concatenate_problems(halves)
     for name in ("X", "weights", "codes", "unit_costs"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skfair.solvers import GeometricDecay, Harmonic, SwitchingSubgradient
+from skfair.solvers import GeometricDecay, HarmonicDecay, SwitchingSubgradient
 
 
 def path(solver, problem, **options):
@@ -94,7 +94,7 @@ def test_it_stops_where_nothing_has_a_slope(problems):
     assert result.status == "infeasible"
 
 
-@pytest.mark.parametrize("schedule", [Harmonic(2.0), GeometricDecay(2.0, 0.5, hold=3)])
+@pytest.mark.parametrize("schedule", [HarmonicDecay(2.0), GeometricDecay(2.0, 0.5, hold=3)])
 def test_tolerances_may_be_schedules(schedule, problems):
     values = [schedule(k) for k in range(20)]
     assert values[0] == 2.0
