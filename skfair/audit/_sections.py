@@ -350,7 +350,7 @@ def titled_facts(facts):
 # A section is a heading and a list of elements. An element is a paragraph (a str), a list of bullet
 # points, or a table: a tuple of its caption, a note, the titles of the columns, and the rows. A row
 # is a pair of its cells and of whether it is marked. A cell is a str, or a tuple of its text, a
-# smaller remark and perhaps a picture, which is the arguments of `_page.draw_strip`.
+# smaller remark and perhaps a picture, which is the arguments of `draw_strip`.
 
 
 _MAX_ROWS = 40
