@@ -20,9 +20,9 @@ from skfair.metrics import compares_ratio, find_criterion
 from skfair.surrogates import StepFunction
 from skfair.utils._api import shared_docs
 from skfair.utils._checks import (
+    ExplainsArguments,
     check_tolerance,
     closest_name_hint,
-    explain_arguments,
     join_names,
     warn,
 )
@@ -318,7 +318,7 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(BaseEstimator):
+class Constraint(ExplainsArguments, BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
     A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
@@ -413,11 +413,6 @@ class Constraint(BaseEstimator):
 
     unit = "score"
     """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
-
-    def __new__(cls, *args, **kwargs):
-        """Explain arguments of other places before ``__init__`` refuses them."""
-        explain_arguments(cls, kwargs)
-        return super().__new__(cls)
 
     def __init__(
         self,

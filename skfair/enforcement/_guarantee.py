@@ -43,7 +43,7 @@ from skfair.solvers import SQP
 
 N_FOLDS = 5
 
-_MAX_ROUNDS = 3
+_MAX_ROUNDS = 4
 """Rounds of folds at most."""
 
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}

@@ -50,7 +50,7 @@ from skfair.monitoring._state import (
 from skfair.partitions import load_rows
 from skfair.surrogates import StepFunction
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import check_tolerance, explain_arguments, join_names, resolve_name
+from skfair.utils._checks import ExplainsArguments, check_tolerance, join_names, resolve_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -352,7 +352,7 @@ def _decode(value, path):
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
-class GapMonitor(BaseEstimator):
+class GapMonitor(ExplainsArguments, BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
     A fixed-sample test or interval errs more and more often the more often it is read: of 24
@@ -493,11 +493,6 @@ class GapMonitor(BaseEstimator):
     >>> monitor.since_
     7
     """
-
-    def __new__(cls, *args, **kwargs):
-        """Explain arguments of other places before ``__init__`` refuses them."""
-        explain_arguments(cls, kwargs)
-        return super().__new__(cls)
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ from skfair.training._outcome import (
     warn_of_outcome,
 )
 from skfair.utils._api import MatrixLike, shared_docs
-from skfair.utils._checks import explain_arguments, resolve_name, warn
+from skfair.utils._checks import ExplainsArguments, resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
 # Estimators that can be stored without pickle.
@@ -47,7 +47,7 @@ _RECORD = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
 
-class Storable:
+class Storable(ExplainsArguments):
     """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
 
     Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
@@ -56,11 +56,6 @@ class Storable:
 
     _record_types: Any = (GroupSummary, Unit)
     """Types of the named tuples among the fitted attributes, also within others."""
-
-    def __new__(cls, *args, **kwargs):
-        """Explain arguments of other places before ``__init__`` refuses them."""
-        explain_arguments(cls, kwargs)
-        return super().__new__(cls)
 
     def __getstate__(self):
         """Return the state to store."""

@@ -208,14 +208,21 @@ _PLACES = {
 """Where an argument goes that a constructor does not have: a half sentence."""
 
 
-def explain_arguments(cls, arguments):
-    """Raise a TypeError that says where an argument goes that the constructor does not have."""
-    for name in _PLACES.keys() & arguments.keys():
-        if name not in cls._get_param_names():
-            raise TypeError(
-                f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
-                f"{_PLACES[name]}."
-            )
+class ExplainsArguments:
+    """Mixin of classes whose constructors say where an argument goes that they do not have.
+
+    It has no ``__init__``, since signatures are read from the class that has ``__new__`` otherwise.
+    """
+
+    def __new__(cls, *args, **kwargs):
+        """Refuse arguments of other constructors before ``__init__`` does."""
+        for name in _PLACES.keys() & kwargs.keys():
+            if name not in cls._get_param_names():
+                raise TypeError(
+                    f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
+                    f"{_PLACES[name]}."
+                )
+        return super().__new__(cls)
 
 
 # The check of tolerances, for fits, audits, plans and monitors.

@@ -14,7 +14,7 @@ from skfair.classification import (
 from skfair.constraints import BoundedGroupLoss, DemographicParity
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._checks import _PLACES, explain_arguments
+from skfair.utils._checks import _PLACES, ExplainsArguments
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_every_place_is_a_half_sentence():
     for name, place in _PLACES.items():
         assert place.startswith(("is ", "bounds ")) and not place.endswith(".")
 
-        class Without:
+        class Without(ExplainsArguments):
             @classmethod
             def _get_param_names(cls):
                 return []
 
         with pytest.raises(TypeError, match=f"'{name}', which "):
-            explain_arguments(Without, {name: 1})
+            Without(**{name: 1})
