@@ -269,7 +269,7 @@ class ConstrainedERMRegressor(LinearRegressor):
 
 
 def _check_constraint(constraint):
-    """Refuse a constraint that has no meaning for a real target."""
+    """Raise for a constraint that has no meaning for a real target."""
     refuse_inapplicable(constraint, "ConstrainedERMRegressor")
     if hasattr(constraint, "threshold"):
         raise ValueError(

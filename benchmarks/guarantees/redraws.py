@@ -321,7 +321,7 @@ def _fit(name, samples, rows, level):
         constraint=constraint, tolerance=tolerance, confidence_level=level
     )
     metadata = {"groups": rows // HOUSEHOLD} if case.population == "households" else {}
-    labels = samples.groups.single_attribute_codes()[0][samples.groups.codes[rows]]
+    labels = samples.groups.attribute_codes_of_groups()[0][samples.groups.codes[rows]]
     start = process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where nothing can be guaranteed, the status says so

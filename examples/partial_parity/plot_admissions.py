@@ -25,7 +25,7 @@ from skfair.classification import PartialParityClassifier
 from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
+from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 
 def generate_applicants(n=20_000, seed=0):
@@ -125,7 +125,7 @@ figure.suptitle(
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
 for ax, name in zip(axes, ["plain", "partial"], strict=True):
-    GroupScoreDisplay.from_predictions(
+    ScoreDistributionDisplay.from_predictions(
         scores[name], sensitive_features=race_test, interval=INTERVAL, ax=ax
     )
     ax.get_legend().remove()

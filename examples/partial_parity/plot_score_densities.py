@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from skfair.classification import PartialParityClassifier
 from skfair.datasets import fetch_a9a
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
+from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 try:
     adult = fetch_a9a(subset="train")
@@ -57,7 +57,7 @@ models = {
 figure, axes = plt.subplots(2, 2, sharex=True, figsize=(9.6, 6.4), layout="constrained")
 for ax, (tolerance, model) in zip(axes.flat, models.items(), strict=True):
     scores = model.decision_function(X_test)
-    GroupScoreDisplay.from_predictions(
+    ScoreDistributionDisplay.from_predictions(
         scores, sensitive_features=groups_test, interval=INTERVAL, ax=ax
     )
     difference = partial_statistical_parity_difference(
@@ -87,7 +87,7 @@ by_group.fit(X_train, y_train, sensitive_features=groups_train)
 scores = by_group.decision_function(X_test, sensitive_features=groups_test)
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
-GroupScoreDisplay.from_predictions(
+ScoreDistributionDisplay.from_predictions(
     scores, sensitive_features=groups_test, interval=INTERVAL, ax=axes[0]
 )
 axes[0].set_xlabel("score")

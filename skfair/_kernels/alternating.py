@@ -254,7 +254,7 @@ def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
 
 
 @helper
-def swap_updates(samples, state, n_updates, rule, rng, journal, n_moves):
+def swap_samples(samples, state, n_updates, rule, rng, journal, n_moves):
     """Swap samples between the least balanced cluster and a target (Algorithm 2).
 
     A swap is two moves: a sample of the smallest group joins, one of the largest group leaves.
@@ -289,7 +289,7 @@ def iterate(samples, state, pair, rule, rng, journal):
     n_moves = 0
     for _ in range(rule.n_repeats):
         n_moves = kmeans_updates(samples, state, pair[0], rng, journal, n_moves)
-        n_moves = swap_updates(samples, state, pair[1], rule, rng, journal, n_moves)
+        n_moves = swap_samples(samples, state, pair[1], rule, rng, journal, n_moves)
     return n_moves
 
 

@@ -264,7 +264,7 @@ def count_block(X, coefficients, losses, events):
 
 
 def count_lines(X, coefficients, directions, lengths, n_bins, losses, events):
-    """Errors and sums of decisions in bins along lines, as enforcement's `count_bins`.
+    """Errors and sums of decisions in bins along lines, as enforcement's `count_along_lines`.
 
     ``coefficients`` are as in `count_block`, and ``directions``, (n_lines, n_columns) and
     (n_lines,), change them. ``lengths`` are the slope that counts as 0, and the typical lengths of
@@ -285,7 +285,7 @@ def count_lines(X, coefficients, directions, lengths, n_bins, losses, events):
 
 
 def _first_and_changes(effects):
-    """Sums before the first bin, and their changes in each, (..., 2, n) -> (..., n)."""
+    """Return the sum before the first bin, then the change in each bin, (..., 2, n) -> (..., n)."""
     result = np.empty((*effects.shape[:-2], effects.shape[-1]))
     result[..., 0] = effects[..., 1, :].sum(axis=-1)
     np.subtract(effects[..., 0, :-1], effects[..., 1, :-1], out=result[..., 1:])

@@ -101,10 +101,10 @@ def resolve_units(estimator, constraint, loss):
     # Scores and rates have no loss.
     if constraint.unit == "score":
         return constraint, *_score_units(estimator, scale, is_real)
-    return constraint, _share_unit(constraint), None
+    return constraint, _rate_unit(constraint), None
 
 
-def _share_unit(constraint):
+def _rate_unit(constraint):
     """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
@@ -124,7 +124,7 @@ def _score_units(estimator, scale, is_real):
 
 
 def _final_estimator(estimator):
-    """The final estimator of pipelines and searches."""
+    """Return the innermost estimator of nested pipelines and searches."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -189,7 +189,7 @@ def _prediction_loss(model, loss, scale):
 
 
 def _loss_unit(name, otherwise):
-    """Unit of a loss of predicted numbers, in words."""
+    """Return the unit of a regression loss, or `otherwise` for any other loss."""
     return {
         "squared": "units of the squared loss, half the squared error",
         "absolute": "units of the target, as the absolute loss is",
@@ -240,8 +240,8 @@ def warn_of_dependent_samples(X):
     )
 
 
-def check_model(estimator):
-    """Refuse an object without ``fit`` and ``predict``, or that is not fitted."""
+def check_fitted_model(estimator):
+    """Raise for an object without ``fit`` and ``predict``, or that is not fitted."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         raise TypeError(
             "estimator must have fit and predict, as those of scikit-learn do, but a "
@@ -252,7 +252,7 @@ def check_model(estimator):
 
 
 def check_applies(constraint, estimator):
-    """Refuse a constraint that is not about what the estimator predicts, and name those that are.
+    """Raise for a constraint that is not about what the estimator predicts; name those that are.
 
     That is one on decisions or classes for a regressor, and one on scores for a classifier that
     has none. Other estimators are a TypeError.
@@ -557,7 +557,7 @@ def certify(
     >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **held_out).certified
     True
     """
-    check_model(estimator)
+    check_fitted_model(estimator)
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)

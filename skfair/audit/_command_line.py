@@ -147,7 +147,7 @@ def _read_text(path, names):
 
 
 def _refuse_binary(path):
-    """Refuse spreadsheets, archives and other files that are not text."""
+    """Raise for spreadsheets, archives and other files that are not text."""
     with _open_content(path) as file:
         content = file.read(1 << 16)
     for first, what in _BINARY.items():
@@ -191,7 +191,7 @@ def _check_rows(rows, separator, path):
 
 
 def _check_columns(columns, names, path):
-    """Refuse names of columns that a file does not have, or has twice."""
+    """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:
         raise ValueError(
@@ -339,7 +339,7 @@ def _write_report(report, options):
 
 
 def _name_options(message, phrases=MappingProxyType({})):
-    """A message about parameters as one about options of the command line."""
+    """Rewrite a message about parameters as one about command-line options."""
     options = {**phrases, **_OPTIONS}
     names = "|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in options)
     return re.sub(names, lambda match: options[match[0]], message)
@@ -361,7 +361,7 @@ def explain_options(phrases=MappingProxyType({})):
 
 
 def _check_options(options):
-    """Refuse options that contradict each other, before anything is read."""
+    """Raise for options that contradict each other, before anything is read."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
     if options.summary is not None and options.out.suffix.lower() == ".json":
@@ -391,7 +391,7 @@ _FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "da
 
 
 def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
-    """Refuse an output that cannot be written, or that is one of the input files."""
+    """Raise for an output that cannot be written, or that is one of the input files."""
     # The input must not be overwritten, whatever path names it.
     inputs = file.rglob("*") if file.is_dir() else [file]
     if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
@@ -429,7 +429,7 @@ def _build_report(options):
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
     y_true, y_pred, y_proba, weights = (complete_column(table, name) for name in roles)
-    check_missing_classes(y_true, y_pred)
+    check_missing_marks(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"y_proba": y_proba, "sample_weight": weights}
@@ -458,7 +458,7 @@ def _build_report(options):
 
 
 def _provenance(options, n_rows, threshold):
-    """Facts on the file and the options, and those that the user states."""
+    """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
     roles = ("target", "prediction", "probability", "weight")
     named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
     named.append(f"sensitive {', '.join(options.sensitive)}")
@@ -533,8 +533,8 @@ def _replace_decimal_commas(texts):
     return texts.str.replace(",", ".", regex=False)
 
 
-def check_missing_classes(*columns):
-    """Refuse a mark of a missing value as a class, unless truth and predictions both have it."""
+def check_missing_marks(*columns):
+    """Raise for a mark of a missing value as a class, unless truth and predictions both have it."""
     columns = [column for column in columns if column is not None]
     texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
     shared = set.intersection(*texts) if len(texts) > 1 else set()
@@ -549,7 +549,7 @@ def check_missing_classes(*columns):
 
 
 def _check_numbers(options, y_true, y_pred, y_proba, weights):
-    """Refuse text where numbers are needed, and numbers with decimals where classes are."""
+    """Raise for text where numbers are needed, and numbers with decimals where classes are."""
     is_regression = options.kind == "regression"
     numeric = [y_proba, weights]
     numeric += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
@@ -577,7 +577,7 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
 
 
 def check_same_notation(y_true, y_pred):
-    """Refuse classes that are numbers in one column and text in the other."""
+    """Raise for classes that are numbers in one column and text in the other."""
     if y_true is None:
         return
     numbers, text = sorted((y_true, y_pred), key=lambda column: not _holds_numbers(column))

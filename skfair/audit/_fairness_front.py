@@ -155,7 +155,7 @@ def _largest_gap(per_class, constraint, tested, level):
 
 
 def _check_decisions(constraint, estimator):
-    """Refuse a constraint on anything but decisions, and an estimator without any."""
+    """Raise for a constraint on anything but decisions, and an estimator without any."""
     if not constraint.counts_decisions:
         raise ValueError(
             f"A front pools decisions of several fits, but {type(constraint).__name__} compares "

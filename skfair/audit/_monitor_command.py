@@ -14,7 +14,7 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.audit._command_line import (
-    check_missing_classes,
+    check_missing_marks,
     check_output,
     check_same_notation,
     complete_column,
@@ -82,7 +82,7 @@ def read_log(options):
     periods = _find_periods(table[options.time], options.by, "--time")
     known_in, is_late = periods, y_true is not None and y_true.isna().any()
     if options.outcome_date is not None:
-        known_in, is_late = _read_outcome_dates(table, options, y_true, periods), True
+        known_in, is_late = _outcome_periods(table, options, y_true, periods), True
     ids = None
     if is_late or options.id is not None:
         ids = _read_ids(table, options)
@@ -108,7 +108,7 @@ def _read_weights(table, name):
 
 
 def _read_outcomes(table, options, y_pred):
-    """The column of outcomes, with missing entries if these may come later."""
+    """Return the column of outcomes; raise if entries are missing that cannot come later."""
     name = options.target
     if name is None:
         if options.outcome_date is not None:
@@ -129,12 +129,12 @@ def _read_outcomes(table, options, y_pred):
     if not is_known.any():
         return pd.Series(None, index=table.index, dtype=object, name=name)
     y_true = complete_column(table[is_known], name)
-    check_missing_classes(y_true, y_pred)
+    check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
     return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
 
 
-def _read_outcome_dates(table, options, y_true, periods):
+def _outcome_periods(table, options, y_true, periods):
     """The period in which each outcome was known; the decision's where there is no outcome."""
     dates, is_known = table[options.outcome_date], y_true.notna()
     if (wrong := is_known & dates.isna()).any():
@@ -617,7 +617,7 @@ def _run(parser, options):
 
 
 def _read(options):
-    """A monitor that has read the file, and the number of samples that are left out."""
+    """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
     check_level(options.confidence, "--confidence")
     check_output(options.out, options.file, (".html", ".htm", ".json"))
     if options.state is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
-from skfair.audit._certify import check_model, warn_of_dependent_samples
+from skfair.audit._certify import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._formats import (
     FIELDS,
     render_fragment,
@@ -217,7 +217,7 @@ class FairnessReport:
         ValueError
             As for :meth:`from_predictions`.
         """
-        check_model(estimator)
+        check_fitted_model(estimator)
         if is_classifier(estimator) or is_regressor(estimator):
             warn_of_dependent_samples(X)
         (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
@@ -562,7 +562,7 @@ FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
 
 
 def _check_summary(summary, *others):
-    """Refuse an unknown summary."""
+    """Raise for an unknown summary."""
     if summary not in ("ll144", *others):
         raise ValueError(f'summary must be "ll144"; got {summary!r}.')
 

@@ -293,7 +293,7 @@ def gap_row(estimates, level, compared, names):
 
 
 def _pairs(estimates, compared):
-    """Contrasts of +1 and -1 over all groups, one for each ordered pair of compared ones."""
+    """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
     pairs = all_pairs(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
     return sparse.csr_array(entries, shape=(pairs.shape[0], len(estimates.values)))
@@ -469,7 +469,7 @@ def binary_measures(is_true, is_selected, y_proba):
     """
     measures = _selection_rate(is_selected)
     if is_true is not None:
-        measures = _rates(is_true, is_selected, SHARES)
+        measures = _rate_measures(is_true, is_selected, SHARES)
     if y_proba is not None:
         measures["mean_probability"] = y_proba, None
     if y_proba is not None and is_true is not None:
@@ -482,7 +482,7 @@ def _selection_rate(is_selected, ending=""):
     return {f"selection_rate{ending}": (is_selected, None)}
 
 
-def _rates(is_true, is_selected, names, ending=""):
+def _rate_measures(is_true, is_selected, names, ending=""):
     """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
     outcomes = 2 * is_true.astype(np.intp) + is_selected
     measures = {}
@@ -507,7 +507,7 @@ def multiclass_measures(y_true, y_pred):
     measures = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
-        measures |= _rates(y_true == label, y_pred == label, names, f" of class {label}")
+        measures |= _rate_measures(y_true == label, y_pred == label, names, f" of class {label}")
     return measures
 
 
@@ -538,7 +538,7 @@ def clustering_measures(labels):
 
 
 def _check_number_of_labels(labels, what):
-    """Refuse so many classes or clusters that they are hardly any."""
+    """Raise for so many classes or clusters that they are hardly any."""
     if len(labels) > _MAX_LABELS:
         raise ValueError(
             f"A report shows each of the {what}, but there are {len(labels)}: "
@@ -619,7 +619,7 @@ def estimators_by_name(kind, columns, positive, metrics):
 
 
 def _check_metric_name(name, estimators):
-    """Refuse a passed metric with the name of a measure of the report."""
+    """Raise for a passed metric with the name of a measure of the report."""
     if name in estimators or not is_user_metric(name):
         raise ValueError(
             f"metrics must have other names than the measures of the report, but {name!r} is one "

@@ -414,7 +414,7 @@ class ConstrainedClassifierCV(
         return check_method_params(y, fit_params, indices=rows), folds
 
     def _cross_fit(self, training, folds, fit_params, context):
-        """The fitted classifiers, and out-of-fold scores."""
+        """Fit a classifier per fold; return these and the out-of-fold scores."""
         # "prefit" and "oob" fit the classifier once at most.
         cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
         with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
@@ -720,7 +720,7 @@ class ConstrainedClassifierCV(
         return HistGradientBoostingClassifier(random_state=0)
 
     def _check_two_classes(self):
-        """Refuse to export the decision for one of several classes."""
+        """Raise rather than export the decision for one of several classes."""
         check_is_fitted(self)
         if len(self.classes_) > 2:
             raise ValueError(

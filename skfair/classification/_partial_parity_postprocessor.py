@@ -519,7 +519,7 @@ class PartialParityPostprocessor(
 
     @property
     def _base(self):
-        """The classifier that is wrapped."""
+        """Return the classifier to wrap; LogisticRegression for None."""
         return LogisticRegression() if self.estimator is None else self.estimator
 
     def _fair_scores(self, X, sensitive_features):

@@ -79,7 +79,7 @@ def constraints_on(prediction):
 
 
 def refuse_inapplicable(constraint, model):
-    """Refuse a constraint on decisions or classes for a regressor, which is named by `model`.
+    """Raise for a constraint on decisions or classes for a regressor, which is named by `model`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Bound constraints: their protocols, rates of events, reports, systems of several."""
+"""Constraints bound to samples: protocols, reports, `BoundConstraint`, `ConstraintSystem`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -31,20 +31,6 @@ from skfair.losses import as_pointwise
 # and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`). It does so by the
 # signs of scores (`RateConstraint`) or by their order (`RankConstraint`). Together they list every
 # member that another subpackage reads (``tests/test_protocols.py``).
-
-
-REPORT_COLUMNS = (
-    "cell",
-    "group",
-    "rate",
-    "n",
-    "standard_error",
-    "constraint",
-    "threshold",
-    "gap",
-    "tolerance",
-)
-"""Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
 
 
 OPTIONAL_ROWS = frozenset(
@@ -300,7 +286,21 @@ class RankConstraint(MetricConstraint, Protocol):
     partition_sums: Any
 
 
-# Reports of the rates that are compared, from their moments.
+# Reports of rates from their moments, which add up over partitions.
+
+
+REPORT_COLUMNS = (
+    "cell",
+    "group",
+    "rate",
+    "n",
+    "standard_error",
+    "constraint",
+    "threshold",
+    "gap",
+    "tolerance",
+)
+"""Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
 
 
 def sum_moments(constraint, scores):
@@ -617,7 +617,7 @@ class BoundConstraint:
 
     def take_drawn(self, positions, start, n_per_event):
         """The constraint on drawn samples, of which those from `start` on come from its events."""
-        events, counts = drawn_events(len(positions), start, self.n_events, n_per_event)
+        events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
         target = self.target[positions]
         return replace(self, events=events, counts=counts, target=target, uncompared=None)
 
@@ -638,7 +638,7 @@ class BoundConstraint:
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         means = estimates_of(self.events, _count(self, scores))
-        return self.aggregate.estimates(means), self.aggregate.forms(self.n_events)
+        return self.aggregate.estimates(means), self.aggregate.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""
@@ -705,7 +705,7 @@ def _count(constraint, scores):
 
 
 @lru_cache(maxsize=128)
-def drawn_events(n_samples, start, n_events, n_per_event):
+def batch_events(n_samples, start, n_events, n_per_event):
     """Events one after the other, from a position on, and counts; equal batches share them."""
     codes = np.full(n_samples, -1)
     # Drawn samples lie event by event behind those of the loss, which are in no event.

@@ -16,7 +16,7 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import count_decisions
-from skfair.metrics import compares_ratio, find_criterion
+from skfair.metrics import asks_for_ratio, find_criterion
 from skfair.surrogates import StepFunction
 from skfair.utils._api import shared_docs
 from skfair.utils._checks import (
@@ -548,7 +548,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         )
 
     def _check_parameters(self):
-        """Refuse parameters that are out of range, or do not fit one another."""
+        """Raise for parameters that are out of range, or do not fit one another."""
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
         )
@@ -717,7 +717,7 @@ def constraint_hint(what, registry):
     has_ratio = criterion.ratio and is_named
     return f" Did you mean {shown}?" + (
         _translate_bound(what, kind)
-        or (_advise_ratio(kind) if has_ratio and compares_ratio(name) else "")
+        or (_advise_ratio(kind) if has_ratio and asks_for_ratio(name) else "")
     )
 
 

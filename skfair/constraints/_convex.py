@@ -271,7 +271,7 @@ def _event_sums(entries, codes, n_events):
 
 
 def _entry_sums(entries, samples, codes, shape):
-    """Sums over an event and a breakpoint, (n_events * n_breakpoints, n_samples)."""
+    """Build the sparse matrix that adds each sample's entries at their event and breakpoint."""
     n_breakpoints = entries.shape[1]
     entry, column = entries.nonzero()
     rows = codes[entry] * n_breakpoints + column

@@ -650,7 +650,7 @@ class RankingParity(DecisionRateParity):
 
 
 def _over_queries(groups):
-    """Groups of pairs of all queries together."""
+    """Merge the groups of document pairs of all queries into one group per pair of groups."""
     # Number the pairs of groups in the order in which they occur, and merge those of all queries.
     number = {}
     merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
@@ -796,7 +796,7 @@ def _check_blocks(constraint, bound, scores):
 
 
 def _compare(constraint, what, derivative, expected):
-    """Refuse a derivative of the rate that differs from finite differences."""
+    """Raise for a derivative of the rate that differs from finite differences."""
     derivative = np.asarray(derivative, dtype=np.float64)
     if derivative.shape != expected.shape:
         raise ValueError(

@@ -50,14 +50,14 @@ class Gap(ABC):
         """Means whose gap is `factor` times that of the given ones."""
 
     @abstractmethod
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         """Linear forms of `estimates` by which the gap is found, (n_forms, n_events).
 
         Of the means the gap itself is the largest form, or 0.
         """
 
     def estimates(self, means):
-        """The estimates that `forms` compares, from those of the means."""
+        """The estimates that `linear_forms` compares, from those of the means."""
         return means
 
     def change_by_one(self, means, size):
@@ -172,7 +172,7 @@ class Range(Gap):
             shrunk[block] = middle + factor * (means[block] - middle)
         return shrunk
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         # A range is the largest difference of an ordered pair of its events.
         blocks = [_differences(block, n_events) for block in self.blocks]
         forms = sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
@@ -272,7 +272,7 @@ class TotalRange(Range):
     def subgradient(self, means):
         return _range_slope(self.blocks, means)
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         # One difference of each block, added, in all combinations.
         _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
         total = sparse.csr_array((1, n_events))
@@ -327,7 +327,7 @@ def _differences(block, n_events):
 
 
 def _check_forms(n_forms):
-    """Refuse a gap that is the largest of too many forms."""
+    """Raise for a gap that is the largest of too many forms."""
     if n_forms > _MAX_FORMS:
         raise ValueError(
             f"A gap that adds up or averages over these cells and groups is the largest of "
@@ -376,7 +376,7 @@ class Excess(Gap):
         shrunk[group] = means[overall] + factor * self._excesses(means)
         return shrunk
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         rows = np.arange(len(self.pairs))
         group, overall = self._columns
         # A row of +1 for each group, with -1 for the mean of all samples of its cell.
@@ -401,13 +401,13 @@ class MeanPositiveExcess(Excess):
     def subgradient(self, means):
         return self._slope((self._excesses(means) > 0) / len(self.pairs), means)
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         # The excesses of every set of groups, averaged over all.
         n_pairs = len(self.pairs)
         _check_forms(2.0**n_pairs)
         # Bit p of the number of a set says whether it contains group p.
         sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
-        return sparse.csr_array(sets / n_pairs) @ super().forms(n_events)
+        return sparse.csr_array(sets / n_pairs) @ super().linear_forms(n_events)
 
     def unknowns(self, means):
         # The positive part of each excess.
@@ -431,7 +431,7 @@ class SignedMeanExcess(Excess):
     def subgradient(self, means):
         return self._slope(np.full(len(self.pairs), 1.0 / len(self.pairs)), means)
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         # The gap itself is linear.
         return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
 
@@ -458,7 +458,7 @@ class Largest(Gap):
         # The means are losses, at least 0, and shrink towards that.
         return factor * means
 
-    def forms(self, n_events):
+    def linear_forms(self, n_events):
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
     def _rows(self, tolerance):

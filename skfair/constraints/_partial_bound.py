@@ -178,7 +178,7 @@ class RankedEvents:
         return replace(self, samples=subset, events=self.events.contribution(rows, factors))
 
     def check_sizes(self):
-        """Refuse events with too few samples in their intervals."""
+        """Raise for events with too few samples in their intervals."""
         sized = [*zip(self.labels, self.counts * self.widths, strict=True)]
         # Empty cells of groups are too small as well.
         sized += [(label, 0.0) for label in self.cells.empty]
@@ -271,7 +271,7 @@ class PartitionSums:
             divisible = _relevant_bins(self.bound, weights, is_single)
             if numbers[divisible].sum() <= _MAX_GATHERED:
                 break
-            cuts = _divide(cuts, divisible)
+            cuts = _divide_bins(cuts, divisible)
         # Each other bin stands for its events at its mean score, within its ends despite rounding.
         event, number = np.nonzero(weights * ~divisible)
         mean_scores = scored[number] / weights.sum(axis=0)[number]
@@ -362,7 +362,7 @@ def _bound_selected(surely, perhaps):
     return lowest, highest
 
 
-def _divide(cuts, divisible):
+def _divide_bins(cuts, divisible):
     """More cuts in the divisible bins, with as many floating-point numbers between any two."""
     # Divide by keys instead of numbers: scores may cluster in tiny ranges far from 0.
     low, high = _to_keys(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import drawn_events
+from skfair.constraints._bound import batch_events
 from skfair.constraints._convex import Majorant, MeanExcess
 from skfair.constraints._gap import ConstraintValues, ScoreJacobian
 from skfair.groups import Events
@@ -199,7 +199,7 @@ class ShareMajorant(Majorant):
 
     def take_drawn(self, positions, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
-        events, _ = drawn_events(len(positions), start, self.n_events, n_per_event)
+        events, _ = batch_events(len(positions), start, self.n_events, n_per_event)
         original = replace(self.original, events=events)
         return replace(self, original=original, scores=self.scores[positions])
 
@@ -407,7 +407,7 @@ class Ranking:
             ]
             self._before.append(sum(top) / width)
 
-    def select(self):
+    def members_inside(self):
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
         return RankedMembers(self.samples, self.scores, end - begin)
@@ -548,7 +548,7 @@ class PairRows:
         two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
         """
         rankings, half = self._rankings(scores), self.width / 2
-        selected = [ranking.select() for ranking in rankings]
+        selected = [ranking.members_inside() for ranking in rankings]
         corners = [
             [PairExcess(selected[k], selected[j], shift, self.width) for shift in (half, -half)]
             for k, j in self.pairs
@@ -612,7 +612,7 @@ class PairMajorant(Majorant):
 
 
 def _rows(functions, n_samples, curvature):
-    """Rows that are sums of functions less sums of others, as `ConstraintValues`."""
+    """Build the values of rows that are sums of functions minus sums of others."""
     # Added functions count positively, subtracted ones negatively.
     signed = [
         (row, sign, one)

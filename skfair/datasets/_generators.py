@@ -651,7 +651,7 @@ _REMEDY = f"Download it again from {ADDRESS}."
 
 
 def _last_lines(path):
-    """List of the last line of a file; empty for an empty file."""
+    """Return the last line of a file in a list, or [] if the file is empty."""
     with path.open("rb") as file:
         # The end of the file suffices, which is longer than any line.
         file.seek(max(0, path.stat().st_size - 10_000))

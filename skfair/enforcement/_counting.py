@@ -206,7 +206,7 @@ def round_midpoints(low, high):
     return np.rint((low + high) / 2.0 / grid) * grid
 
 
-def count_bins(block, start, directions, typical):
+def count_along_lines(block, start, directions, typical):
     """Share of a block in the errors and means at the ends of the bins of several lines.
 
     Returns errors (n_lines, n_bins + 1) and, of each constraint, sums (n_lines, n_sums, n_bins +
@@ -484,7 +484,7 @@ class PartitionedCounter(Counter):
         if not directions:
             return []
         arguments = parameters, np.array(directions), np.array(typical)
-        errors, sums, negative = self.problem.partitions.reduce(count_bins, *arguments)
+        errors, sums, negative = self.problem.partitions.reduce(count_along_lines, *arguments)
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
         for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):

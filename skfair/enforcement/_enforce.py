@@ -49,7 +49,7 @@ def corrections(fitter, start):
     problem, best, step_size = fitter.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
-        corrected = fitter.replace_constraint(
+        corrected = fitter.problem_with_constraint(
             fitter.counter.correct(problem.constraint, best.parameters, step_size)
         )
         candidate = fitter.fit(corrected, corrected.initial_point(best.parameters))
@@ -68,7 +68,7 @@ def correct_partitioned(fitter, on_subsample, start):
     best, parameters = None, start.parameters
     for _ in range(_MAX_PARTITIONED_CORRECTIONS):
         corrected, warm = (
-            one.replace_constraint(one.counter.correct(one.constraint, parameters))
+            one.problem_with_constraint(one.counter.correct(one.constraint, parameters))
             for one in (fitter, on_subsample)
         )
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
@@ -97,7 +97,7 @@ def tighten(fitter, candidate):
         )
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
         constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
-        problem = fitter.replace_constraint(constraint)
+        problem = fitter.problem_with_constraint(constraint)
         latest = fitter.fit(problem, problem.initial_point(best.parameters))
         if latest.result.status == "infeasible":
             break
@@ -338,7 +338,7 @@ def _refit(fitter, start):
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
     with ever larger penalties. They are stopped once the violation is at its minimum.
     """
-    fitter = fitter.restart_at(start)
+    fitter = fitter.warm_start_from(start)
     if "values" not in fitter.constraint.statistics:
         return fitter
     callback, violations = fitter.options.get("callback"), []

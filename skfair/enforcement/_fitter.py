@@ -17,11 +17,16 @@ from skfair.solvers import SQP
 
 
 _SUBSAMPLE_TOL = 1e-4
-_WARM_START = SQP(tol=1e-5)
-_ROUGH = SQP(tol=1e-3)
+"""Tolerance of the solver for fits to a subsample."""
+
+_WARM_START_SOLVER = SQP(tol=1e-5)
+"""Solver of warm starts."""
+
+_ROUGH_SOLVER = SQP(tol=1e-3)
+"""Solver of plain fits from which others start."""
+
 _ROUGH_TOL = 1e-5
-"""Tolerances of solvers: of fits to a subsample, of warm starts, of plain fits that others start
-from, and of problems after which the metric decides what is solved next."""
+"""Tolerance of the solver for problems after which the metric decides what is solved next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +105,13 @@ class Fitter:
     def fit_plain(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
-        return self.fit(self.replace_constraint(ConstraintSystem(())), x, solver)
+        return self.fit(self.problem_with_constraint(ConstraintSystem(())), x, solver)
 
     def fit_plain_roughly(self):
         """A fit without constraint that others may start from, on the subsample if there is one."""
         fitter = self.take_subsample(self.start)
         if fitter is None:
-            return self.fit_plain(solver=_ROUGH)
+            return self.fit_plain(solver=_ROUGH_SOLVER)
         rough = fitter.fit_plain_roughly()
         return self.evaluate(rough.parameters, rough.result)
 
@@ -121,10 +126,12 @@ class Fitter:
         if "ranks" in constraint.statistics:
             rough = self.fit_plain_roughly()
             start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
-        problem = self.replace_constraint(constraint)
+        problem = self.problem_with_constraint(constraint)
         if "ranks" not in constraint.statistics and problem.subsample is not problem:
             subsample = problem.subsample
-            start = _WARM_START.solve(subsample, subsample.initial_point(start), **self.options).x
+            start = _WARM_START_SOLVER.solve(
+                subsample, subsample.initial_point(start), **self.options
+            ).x
             start = start[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
@@ -132,7 +139,7 @@ class Fitter:
         """The same fitter, started at the parameters of a candidate."""
         return replace(self, start=candidate.parameters)
 
-    def replace_constraint(self, constraint):
+    def problem_with_constraint(self, constraint):
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
@@ -141,14 +148,14 @@ class Fitter:
         constraint = self.constraint.replace_tolerances(tolerances)
         if optimism is not None:
             constraint = constraint.add_optimism(optimism)
-        return replace(self, problem=self.replace_constraint(constraint))
+        return replace(self, problem=self.problem_with_constraint(constraint))
 
     def restrict_to(self, problem):
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
         tol = max(_SUBSAMPLE_TOL, self.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
 
-    def restart_at(self, candidate):
+    def warm_start_from(self, candidate):
         """The same fitter, started at a candidate of a similar fitter."""
         constraint, compares_ranks = self.constraint, "ranks" in self.constraint.statistics
         if not compares_ranks:
@@ -159,20 +166,11 @@ class Fitter:
         is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
         return replace(
             self,
-            problem=self.replace_constraint(constraint),
+            problem=self.problem_with_constraint(constraint),
             start=candidate.parameters,
             is_active=is_active,
             earlier=candidate if is_active and is_like else None,
         )
-
-
-def canonical(values, bits):
-    """Values rounded to this number of binary digits of the largest."""
-    largest = np.abs(values).max(initial=0.0)
-    if not largest > 0.0:
-        return values
-    unit = np.exp2(np.floor(np.log2(largest)) - bits)
-    return np.rint(values / unit) * unit
 
 
 # Searches along lines of models, by counting the decisions that flip on the way.
@@ -180,22 +178,30 @@ def canonical(values, bits):
 # Lines are those of the last layer, whose scores are linear in its parameters. Of samples in memory
 # the counts are exact; partitioned ones are counted in bins, one pass for all lines.
 #
-# A search decides by single samples: of two points it takes the better by one sample, and goes on
-# from there. Starting points, directions, lengths, errors and violations are rounded first, so that
-# all processors take the same one, in whatever order they add.
+# A single sample can decide which of two points a search goes on from. So starting points,
+# directions, lengths, errors and violations are rounded first: all processors take the same point,
+# in whatever order they add.
 
 
 _MAX_ROUNDS = 6
+"""Rounds of searches along lines."""
+
 _MAX_DIRECTIONS = 3
+"""Directions of a round that rows of the constraint give."""
+
 _MAX_COEFFICIENTS = 4
+"""Coefficients of a model that are searched one by one."""
+
 _MAX_BREADTH = 3
+"""Points from which a round starts."""
+
 _MAX_POINTS = 20
 """Points of a line that are tried."""
 
 _MAX_PARTITIONED_POINTS = 2
 """Points of a round that are tried on partitioned samples, all in one pass."""
 
-_SMALL = 1 << 14
+_MAX_SINGLE_SEARCH_SAMPLES = 1 << 14
 """Samples up to which single ones count for much: coefficients are searched one by one, and the
 next round starts from several points."""
 
@@ -236,8 +242,10 @@ def polish(
     is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
     lines = _Lines(fitter, candidate, max_coefficients)
-    breadth = min(max(1, 2 * _SMALL // lines.n_in_memory), max_breadth)
-    best = fitter.evaluate(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
+    breadth = min(max(1, 2 * _MAX_SINGLE_SEARCH_SAMPLES // lines.n_in_memory), max_breadth)
+    best = fitter.evaluate(
+        lines.join(round_to_bits(lines.parameters, _POINT_BITS)), candidate.result
+    )
     starts = [best]
     for _ in range(max_rounds):
         points = lines.better_points([(one, lines.through(one)) for one in starts])
@@ -280,7 +288,7 @@ class _Lines:
         if hasattr(model, "lines"):
             directions = itertools.chain.from_iterable(map(model.lines, directions))
         for direction in directions:
-            direction = canonical(direction, _DIRECTION_BITS)
+            direction = round_to_bits(direction, _DIRECTION_BITS)
             slopes = model.scores(direction)
             steepest = max(slopes.max(), -slopes.min())
             if steepest > 0.0:
@@ -309,10 +317,10 @@ class _Lines:
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:_MAX_DIRECTIONS]
         intercept = self.problem.model.intercept_direction()
         directions = [*newton.T[tightest], *([] if intercept is None else [intercept])]
-        if self.n_in_memory <= _SMALL:
+        if self.n_in_memory <= _MAX_SINGLE_SEARCH_SAMPLES:
             # The largest coefficients, one by one.
             coef = self.parameters if intercept is None else np.where(intercept, 0, self.parameters)
-            largest = np.argsort(-np.abs(canonical(coef, _DIRECTION_BITS)), kind="stable")
+            largest = np.argsort(-np.abs(round_to_bits(coef, _DIRECTION_BITS)), kind="stable")
             n_coefficients = min(self.max_coefficients, len(coef) - (intercept is not None))
             directions += [*np.eye(len(coef))[largest[:n_coefficients]]]
         return self.scale(directions), newton, effects
@@ -390,13 +398,22 @@ def _newton_directions(evaluation):
     return newton, jacobian @ newton
 
 
+def round_to_bits(values, bits):
+    """Values rounded to this number of binary digits of the largest."""
+    largest = np.abs(values).max(initial=0.0)
+    if not largest > 0.0:
+        return values
+    unit = np.exp2(np.floor(np.log2(largest)) - bits)
+    return np.rint(values / unit) * unit
+
+
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
     values = np.concatenate([one.rows_at(one.exact_sums(scores))[0] for one in constraint])
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 
 
-# Random local search for parameters that keep tolerances of ranks, where no fit of rows does.
+# Random local search for parameters that keep tolerances of ranks, where no solver finds any.
 #
 # Smooth rows compare shares at several thresholds by a ramp, and their problem is not convex: all
 # fits may violate a tolerance that other parameters keep. The metrics are piecewise constant, so
@@ -416,7 +433,7 @@ _N_STARTS = 100
 _LOG_FACTORS = (-3.0, 3.0)
 """Logarithms of the smallest and the largest factor of parameters."""
 
-_MANY = 1 << 15
+_MAX_METRIC_SEARCH_SAMPLES = 1 << 15
 """Samples above which the metric is not evaluated hundreds of times."""
 
 
@@ -428,7 +445,7 @@ def search_metric(fitter, fairest):
     too many.
     """
     problem = fitter.problem
-    if fitter.counter.scored is not problem or len(problem.target) > _MANY:
+    if fitter.counter.scored is not problem or len(problem.target) > _MAX_METRIC_SEARCH_SAMPLES:
         return fairest
     plain = fitter.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
     layer = problem.model.last_layer(fairest.parameters)
@@ -451,10 +468,8 @@ def search_metric(fitter, fairest):
     if best.violation >= fairest.violation:
         return fairest
     # Ranks depend neither on scale nor on intercept.
-    free, parameters = (
-        fitter.replace_constraint(ConstraintSystem(())),
-        best.parameters[len(before) :],
-    )
+    free = fitter.problem_with_constraint(ConstraintSystem(()))
+    parameters = best.parameters[len(before) :]
     rescaled = _rescale(parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun)
     return min(evaluate(rescaled), best, key=_violation)
 

@@ -564,7 +564,7 @@ def _calibrations(fitter, latest, rows):
         rows = [search.send((latest.scores, gap, is_infeasible)) for search, gap in pairs]
         if any(row is None for row in rows):
             return
-        problem = fitter.replace_constraint(ConstraintSystem(tuple(rows)))
+        problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(one.is_correctable for one in fitter.constraint)
@@ -676,5 +676,5 @@ def _stagnates(gaps):
 
 
 def _gap_or_1(gap):
-    """The gap, or the largest possible one if it cannot be measured."""
+    """Return the gap, or 1 if it cannot be measured."""
     return 1.0 if np.isnan(gap) else gap

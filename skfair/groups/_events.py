@@ -219,7 +219,7 @@ def _from_matrix(averaging):
 
 
 def _check_weights(weights, n_samples):
-    """Non-negative weights as float64; ones for None."""
+    """Return the weights as float64, ones for None; raise if one is negative."""
     weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(f"weights must not be negative, but one is {weights.min():g}.")
@@ -227,7 +227,7 @@ def _check_weights(weights, n_samples):
 
 
 def _check_totals(totals):
-    """Total weights of the events, all of them positive."""
+    """Raise if an event has no positive weight, else return the totals."""
     if not (totals > 0).all():
         raise ValueError(
             f"Every event needs samples of positive weight, but event "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
 import re
 from functools import cached_property
 from itertools import islice, repeat
-from numbers import Real
+from numbers import Complex, Number, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -198,7 +197,7 @@ def _encode_objects(column, attribute):
 
 
 def check_one_label_type(labels, name):
-    """Refuse labels of different types: to Python 1 equals True, to a reader 1 equals "1".
+    """Raise for labels of different types: to Python 1 equals True, to a reader 1 equals "1".
 
     Missing values have no type. `name` says in the message what the labels are. Complex numbers
     raise a ValueError, several types a TypeError that names them with an example of each.
@@ -219,14 +218,13 @@ def check_one_label_type(labels, name):
 
 
 def check_equal_label_types(labels):
-    """Refuse groups, as tuples of labels, whose types differ within an attribute."""
+    """Raise for groups, as tuples of labels, whose types differ within an attribute."""
     for attribute, column in enumerate(zip(*labels, strict=True)):
         check_one_label_type(column, f"attribute {attribute} of sensitive_features")
 
 
 def _is_missing(value):
-    # pandas.NA is recognised by name, so that pandas is not imported; nan and NaT differ from
-    # themselves.
+    # pandas.NA cannot be compared, and is recognised by name; nan and NaT differ from themselves.
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
@@ -234,9 +232,9 @@ def _label_type(type_):
     """What a type is called in messages; values of two such types are never the same label."""
     if issubclass(type_, bool | np.bool_):
         return "booleans"
-    if issubclass(type_, numbers.Complex) and not issubclass(type_, numbers.Real):
+    if issubclass(type_, Complex) and not issubclass(type_, Real):
         return "complex"
-    if issubclass(type_, numbers.Number):
+    if issubclass(type_, Number):
         return "numbers"
     if issubclass(type_, str):
         return "strings"
@@ -467,7 +465,7 @@ class Groups:
         """
         if self.labels.shape[1] == 1:
             return self
-        codes, labels = self.single_attribute_codes()
+        codes, labels = self.attribute_codes_of_groups()
         n_groups, n_attributes = codes.shape
         # Matrix that maps each combination to the groups of its values, one per attribute.
         ends = np.arange(0, codes.size + 1, n_attributes)
@@ -475,7 +473,7 @@ class Groups:
         values = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
         return Groups.overlapping(sparse.csr_array(self.matrix @ values), labels)
 
-    def single_attribute_codes(self) -> tuple[np.ndarray, np.ndarray]:
+    def attribute_codes_of_groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Values of the single attributes in each group, which is a combination of them.
 
         Returns
@@ -572,7 +570,7 @@ MAX_NUMERIC_GROUPS = 30
 
 
 def refuse_continuous_attributes(groups, is_compared=None):
-    """Refuse numeric attributes of more than 30 values, such as an age: these are not groups.
+    """Raise for numeric attributes of more than 30 values, such as an age: these are not groups.
 
     `is_compared` says which groups, or groups of single attributes (n_groups, n_attributes), are
     large enough to be compared. An attribute passes if at most 30 of its numbers, and not none of
@@ -653,7 +651,7 @@ _OVERLAPPING = (
 
 
 def _check_length(n_rows, n_samples):
-    """Refuse sensitive features with another number of rows than X."""
+    """Raise for sensitive features with another number of rows than X."""
     if n_rows != n_samples:
         raise ValueError(
             f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
@@ -793,7 +791,7 @@ def _fill_column(column, name):
     return texts.to_numpy()
 
 
-# Encode sensitive features by the groups that were known at fit.
+# Groups that were known at fit: new data are encoded by them.
 
 
 HOW_TO_PASS_GROUPS = (
@@ -862,7 +860,7 @@ def encode_known_values(sensitive_features, n_samples, summary):
 
 
 def _check_attributes(n_attributes, expected):
-    """Refuse another number of attributes than at fit."""
+    """Raise for another number of attributes than at fit."""
     if n_attributes != expected:
         raise ValueError(
             f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
@@ -871,7 +869,7 @@ def _check_attributes(n_attributes, expected):
 
 
 def _check_known(unknown, known, attribute=None):
-    """Refuse groups, or values of an attribute, that were not known at fit."""
+    """Raise for groups, or values of an attribute, that were not known at fit."""
     if unknown:
         place = "" if attribute is None else f" of attribute {attribute!r}"
         raise ValueError(

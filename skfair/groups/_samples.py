@@ -136,7 +136,7 @@ class Samples(NamedTuple):
         if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:
             # The values of each attribute count by themselves, not only in combinations.
             is_large_value = self.is_large(self.groups.single_attribute_groups(), min_group_size)
-            is_compared = is_large_value[self.groups.single_attribute_codes()[0]]
+            is_compared = is_large_value[self.groups.attribute_codes_of_groups()[0]]
         refuse_continuous_attributes(self.groups, is_compared)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
@@ -331,7 +331,7 @@ _TINY_GROUP_SIZE = 5
 
 
 def _check_number_of_groups(groups, n_samples):
-    """Refuse ids, and warn of tiny groups, before any table of groups is made."""
+    """Raise for ids, and warn of tiny groups, before any table of groups is made."""
     n_groups = len(groups.labels)
     if n_groups <= _MAX_UNCHECKED_GROUPS:
         return
@@ -516,7 +516,7 @@ class Summary:
         self.weight_range = min(smallest), max(largest)
 
     def check_unchanged(self, blocks):
-        """Refuse blocks whose samples changed when they were computed again after a lost worker."""
+        """Raise for blocks whose samples changed when a lost worker made them be computed again."""
         if not blocks.may_have_changed():
             return
         again = blocks.gather(_count_block)
@@ -694,9 +694,9 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Merge within blocks, then the distinct rows of all blocks.
     row_blocks = make_partitions(blocks(len(arrays[0])))
-    merged_blocks = row_blocks.gather(partial(_merge_block, arrays, weights))
+    merged_blocks = row_blocks.gather(partial(_merge_duplicates_in_block, arrays, weights))
     rows, sums = map(np.concatenate, zip(*merged_blocks, strict=True))
-    distinct, sums = _merge_arrays([_take_rows(array, rows) for array in arrays], sums)
+    distinct, sums = _merge_duplicates([_take_rows(array, rows) for array in arrays], sums)
     # Refuse totals or squares that overflow, and squares that underflow.
     with np.errstate(over="ignore"):
         if not np.isfinite(sums.sum()) or ((sums[:, 1] > 0.0) & (sums[:, 2] == 0.0)).any():
@@ -737,16 +737,16 @@ def _holds_strings(column):
     return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def _merge_block(arrays, weights, block):
-    """As `_merge_arrays`, of a block of rows."""
+def _merge_duplicates_in_block(arrays, weights, block):
+    """As `_merge_duplicates`, of a block of rows."""
     summands = None if weights is None else _summands(np.asarray(weights[block], dtype=np.float64))
-    rows, sums = _merge_arrays([array[block] for array in arrays], summands)
+    rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
     if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
         raise _NotMergeableError
     return block.start + rows, sums
 
 
-def _merge_arrays(arrays, summands):
+def _merge_duplicates(arrays, summands):
     """Position of one row of each set of duplicates, and sums over the set; None: all weigh 1."""
     if not len(arrays[0]) or (summands is not None and not (summands >= 0.0).all()):
         raise _NotMergeableError
@@ -828,7 +828,7 @@ def _merge_partition(names, partition):
         )
     try:
         arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)
-        rows, sums = _merge_arrays(arrays, _summands(weights))
+        rows, sums = _merge_duplicates(arrays, _summands(weights))
     except _NotMergeableError:  # leave it to pandas to find the duplicates
         return _merge_tables([_make_table(names, partition, slice(None), _summands(weights))])
     return _make_table(names, partition, rows, sums)

@@ -356,7 +356,7 @@ class Means(_EventMeans):
 
 
 def _hall_quantile(t, skewness):
-    """Distance of Hall's upper limit from the mean in standard errors, where Student's is t."""
+    """Return by how many standard errors Hall's upper limit exceeds the mean."""
     is_symmetric = np.abs(skewness) < 1e-6
     # There g (t + g / 6) is 9 / 8. For an even larger skewness the distance would decrease again.
     largest = 2.25 / (np.sqrt(t**2 + 0.75) + t)

@@ -43,7 +43,7 @@ from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
 from skfair.metrics._rates import RATES, class_report, find_positive, group_report
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
-from skfair.metrics._registry import compares_ratio as compares_ratio
+from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
 from skfair.metrics._registry import find_criterion as find_criterion
 from skfair.metrics._regression import (
     equal_opportunity_loss_difference,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Balance and composition of clusterings: how groups are distributed over clusters.
 
 
-def _compose(labels, sensitive_features, sample_weight, attributes):
+def _composition_tables(labels, sensitive_features, sample_weight, attributes):
     """Check the input and count: cluster labels, group labels, tables of weights.
 
     A table has one row per cluster and one column per group. With ``attributes="each"`` there is
@@ -48,7 +48,7 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
     if attributes == "intersections":
         return clusters, groups.labels, [counts]
     # Add the intersections up to the values of each attribute.
-    values, group_labels = groups.single_attribute_codes()
+    values, group_labels = groups.attribute_codes_of_groups()
     columns = [column[:, np.newaxis] - column.min() for column in values.T]
     tables = [counts @ (column == np.arange(column.max() + 1)) for column in columns]
     return clusters, group_labels, tables
@@ -118,7 +118,7 @@ def balance_score(
     """
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
-    _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     balances, data_balance = smallest_balances(tables)
     value = float(balances.min() if aggregate == "min" else balances.mean())
     return value / data_balance if relative else value
@@ -197,7 +197,7 @@ def cluster_share_ratios(
     """Ratio of the smallest to the largest share of a group in a cluster, by cluster label."""
     import pandas as pd
 
-    clusters, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    clusters, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     return pd.Series(
         smallest_share_ratios(tables), index=pd.Index(clusters, name="cluster"), name="share_ratio"
     )
@@ -260,7 +260,7 @@ def additive_violation(
     >>> additive_violation(labels, sensitive_features=group, normalize=True)
     0.25
     """
-    _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     # Departures of the counts from those of independent clusters and groups.
     counts, sizes = np.hstack(tables), tables[0].sum(axis=1, keepdims=True)
     departures = np.abs(counts - sizes * counts.sum(axis=0) / sizes.sum())
@@ -316,7 +316,9 @@ def cluster_composition(
 
     if normalize not in (None, "cluster", "group"):
         raise ValueError(f'normalize must be None, "cluster" or "group"; got {normalize!r}.')
-    clusters, names, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    clusters, names, tables = _composition_tables(
+        labels, sensitive_features, sample_weight, attributes
+    )
     counts = np.hstack(tables)
     if normalize == "cluster":
         counts = counts / tables[0].sum(axis=1, keepdims=True)

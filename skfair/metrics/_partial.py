@@ -138,13 +138,13 @@ def largest_difference(rates, names, condition="a rank in the interval"):
     """
     rates = rates.reshape(len(names), -1)
     # The lowest threshold is -inf, so a group without samples in the interval has nan there.
-    known = warn_of_empty(~np.isnan(rates[:, -1]), names, condition)
+    known = warn_of_empty_groups(~np.isnan(rates[:, -1]), names, condition)
     if known.sum() < 2:
         return 0.0 if len(names) == 1 else float("nan")
     return float(np.ptp(rates[known], axis=0).max())
 
 
-def warn_of_empty(known, names, condition):
+def warn_of_empty_groups(known, names, condition):
     """Pass on the mask of the groups that can be compared, with a warning that names the others."""
     if len(names) > 1:
         warn_of_unknown(
@@ -158,7 +158,7 @@ def warn_of_empty(known, names, condition):
 
 
 def check_option(name, value, options):
-    """Refuse a value that is not among the options."""
+    """Raise for a value that is not among the options."""
     if value not in options:
         shown = " or ".join(f'"{option}"' for option in options)
         raise ValueError(f"{name} must be {shown}; got {value!r}.")
@@ -415,7 +415,7 @@ def _largest_auc_gap(weight_at, names, tie):
     counts.
     """
     totals = weight_at.sum(axis=1)
-    known = warn_of_empty(totals > 0, names, "a rank in the interval")
+    known = warn_of_empty_groups(totals > 0, names, "a rank in the interval")
     if known.sum() < 2:
         return 0.0 if len(names) == 1 else float("nan")
     weight_at, totals = weight_at[known], totals[known]

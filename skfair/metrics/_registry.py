@@ -515,7 +515,7 @@ def find_criterion(name: str) -> Criterion | None:
     return joined.get(_closest("".join(words), joined, _NEARLY_EQUAL))
 
 
-def compares_ratio(name: str) -> bool:
+def asks_for_ratio(name: str) -> bool:
     """Whether a name of a criterion asks for the ratio of its rates that is offered.
 
     The ratio of two shares is another than that of their complements.

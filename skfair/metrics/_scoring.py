@@ -16,7 +16,7 @@ from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.metrics._registry import (
     METRICS,
     Metric,
-    compares_ratio,
+    asks_for_ratio,
     find_criterion,
     names_comparison,
 )
@@ -170,7 +170,7 @@ TASKS = {
 
 
 def _check_task(estimator, metric):
-    """Refuse a metric of predictions that the estimator does not make."""
+    """Raise for a metric of predictions that the estimator does not make."""
     task, name = _task_of(estimator), type(estimator).__name__
     metric_name = getattr(metric.function, "__name__", "This metric")
     # The metric must be of the estimator's task.
@@ -457,7 +457,7 @@ def _scorer_hint(scoring, scorers):
     criterion = find_criterion(scoring.removeprefix("neg_"))
     if criterion is None:
         return spelling_hint(scoring, known)
-    metric = criterion.ratio if compares_ratio(scoring) else criterion.difference
+    metric = criterion.ratio if asks_for_ratio(scoring) else criterion.difference
     if metric is None:
         return f" No such metric is offered, of {criterion.description}; pass a Metric of your own."
     name = next(name for name, key in scorers.items() if key == metric)

@@ -56,7 +56,7 @@ def to_point(time):
 
 
 def check_order(time, latest):
-    """Refuse a time before the latest one, of another type, or in some batches only."""
+    """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
         raise ValueError(
             f"time must be passed with every batch or with none; got {time!r} after {latest!r}."
@@ -80,7 +80,7 @@ def end_of_delay(start, delay):
 
 
 def check_delay(delay, time):
-    """Refuse a delay that cannot be added to a time, or is negative."""
+    """Raise for a delay that cannot be added to a time, or is negative."""
     try:
         is_valid = time is not None and end_of_delay(time, delay) >= to_point(time)
     except (TypeError, ValueError):
@@ -452,7 +452,7 @@ def attribute_codes(groups, attributes):
 
 
 def check_names(known, names):
-    """Refuse groups whose labels are of another type than those of earlier batches."""
+    """Raise for groups whose labels are of another type than those of earlier batches."""
     labels = [name if isinstance(name, tuple) else (name,) for name in (*known, *names)]
     check_equal_label_types(labels)
 

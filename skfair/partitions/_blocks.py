@@ -173,7 +173,7 @@ def open_blocks(path: str | PathLike[str]) -> Any:
 
 
 def _refuse_archive(path):
-    """Refuse several arrays in one file, whatever its name."""
+    """Raise if the file is an archive of arrays."""
     with open(path, "rb") as file:
         if file.read(4) == b"PK\x03\x04":
             raise ValueError(
@@ -196,7 +196,7 @@ class _StoredFile:
 
     @contextmanager
     def check_unchanged(self):
-        """Refuse what is read if the file is not, or no longer, the one that was opened."""
+        """Raise for what is read if the file is not, or no longer, the one that was opened."""
         self._check_unchanged()
         try:
             yield
@@ -385,7 +385,7 @@ def _unquote(text):
 
 
 def _check_same_columns(files):
-    """Refuse files that differ in the names of their columns, or in what these hold."""
+    """Raise for files that differ in the names of their columns, or in what these hold."""
     first, types = files[0], dict(files[0].types)
     for file in files[1:]:
         if file.types.keys() != types.keys():

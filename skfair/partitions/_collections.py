@@ -17,7 +17,7 @@ from skfair.utils._checks import join_names, warn
 
 
 def check_alignment(**named):
-    """Refuse inputs whose pandas indexes differ: their rows would be other samples.
+    """Raise for inputs whose pandas indexes differ: their rows would be other samples.
 
     Inputs without a pandas index count as being in order. Partitions of Dask are compared one by
     one when they are read. A name in place of a column is refused.
@@ -39,7 +39,7 @@ def check_alignment(**named):
 
 
 def check_partition_alignment(number, named):
-    """Refuse columns of a partition whose pandas indexes differ."""
+    """Raise for columns of a partition whose pandas indexes differ."""
     mismatch = _find_misaligned(named)
     if mismatch is not None:
         (reference, name), statement = mismatch
@@ -110,7 +110,7 @@ def arrange_columns(number, name, chunk, expected):
 
 
 def check_dense(number, name, chunk):
-    """Refuse sparse chunks: sums over partitions are those of dense columns."""
+    """Raise for sparse chunks: sums over partitions are those of dense columns."""
     if sparse.issparse(chunk):
         raise TypeError(
             f"Partition {number}: {name} must be dense, but it is a {type(chunk).__name__}. "
@@ -295,7 +295,7 @@ def _read(columns, number):
 
 
 def _divide(number, columns, expected):
-    """The blocks of a partition, of which there is at least one; all columns have the same rows."""
+    """Split a partition into blocks, at least one; raise if its columns differ in length."""
     for name, column in columns.items():
         check_dense(number, name, column)
     columns = {
@@ -373,7 +373,7 @@ def _checksum(column):
 
 
 def _delayed_partitions(columns):
-    """Delayed lists of blocks, one per partition, in which all collections are side by side."""
+    """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
     expected = {name: expected_columns(rows, name) for name, rows in columns.items()}

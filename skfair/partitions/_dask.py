@@ -116,14 +116,14 @@ class DaskWorkers:
         # To few partitions it is sent with every call, as workers wait for messages of one another.
         if self.is_stored and len(self) <= _MAX_DIRECT:
             columns = self.partitions, *(other.partitions for other in others)
-            return self.client.map(partial(_call, task), *columns, pure=False)
+            return self.client.map(partial(_call_single_threaded, task), *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
         # lost. An object that was scattered would be gone.
         task = self.client.submit(_identity, task, pure=False)
         columns = [[task] * len(self), self.partitions, *(other.partitions for other in others)]
         # Stored partitions are futures, with which one call per partition is submitted.
         if self.is_stored:
-            return self.client.map(_call, *columns, pure=False)
+            return self.client.map(_call_single_threaded, *columns, pure=False)
         from dask import delayed
 
         # In one graph, in which a partition's result is computed before the next one is read.
@@ -402,7 +402,7 @@ def _worker_addresses(client):
 
 
 def check_workers(client):
-    """Refuse workers without skfair, which would never end tasks that they cannot read."""
+    """Raise for workers without skfair, which would never end tasks that they cannot read."""
     with _explain_errors(client):
         results = client.run(exec, "import skfair", on_error="return")
     for error in results.values():
@@ -418,7 +418,7 @@ def _identity(task):
     return task
 
 
-def _call(task, *columns):
+def _call_single_threaded(task, *columns):
     """Call a task on a worker, with sums of BLAS that do not depend on its number of threads."""
     with single_threaded_blas():
         return task(*columns)
@@ -426,7 +426,7 @@ def _call(task, *columns):
 
 def _call_and_free(task, *columns):
     """Call a task with a partition that was read for it."""
-    result = _call(task, *columns)
+    result = _call_single_threaded(task, *columns)
     free_memory()
     return result
 

@@ -109,7 +109,9 @@ class Partitions:
         """
         if self.engine.only_block is not None:
             return function(self.engine.only_block[0], *map(_only_block, arguments))
-        return self.engine.reduce(*self._task((function, arguments), combine=tree_sum))
+        return self.engine.reduce(
+            *self._partition_function((function, arguments), combine=tree_sum)
+        )
 
     def gather(self, function, *arguments):
         """What a function makes of every block, brought to this process.
@@ -128,7 +130,7 @@ class Partitions:
         """
         if self.engine.only_block is not None:
             return [function(self.engine.only_block[0], *map(_only_block, arguments))]
-        results = self.engine.results(*self._task((function, arguments)))
+        results = self.engine.results(*self._partition_function((function, arguments)))
         return [*chain.from_iterable(results)]
 
     def persist(self):
@@ -139,7 +141,7 @@ class Partitions:
         """The same, computed once and kept: in memory, unless the rows are on a cluster."""
         if self.engine.is_stored and not self.steps:
             return self
-        return Partitions(self.engine.keep(*self._task()))
+        return Partitions(self.engine.keep(*self._partition_function()))
 
     def may_have_changed(self):
         """Whether partitions stored on a cluster were computed again, as a worker was lost."""
@@ -165,9 +167,9 @@ class Partitions:
         array : array of shape (sum(lengths), ...)
             Of Dask where the rows are on a cluster, and stay there.
         """
-        return self.engine.concatenate(*self._task(), lengths, empty)
+        return self.engine.concatenate(*self._partition_function(), lengths, empty)
 
-    def _task(self, *last, combine=list):
+    def _partition_function(self, *last, combine=list):
         """A function of stored partitions, and the engines of what is handed out with them."""
         steps, others = [], []
         for function, arguments in (*self.steps, *last):
@@ -431,7 +433,7 @@ def n_threads_of(n_jobs):
 
 @cache
 def _pool(n_threads):
-    """Threads that wait for work: to start them again in each pass would take a third of a ms."""
+    """Return a pool of threads for all passes, because starting threads takes a third of a ms."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="skfair")
 
 

@@ -6,7 +6,11 @@ hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
-from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay, GroupScoreDisplay
+from skfair.plotting._groups import (
+    GroupRateCurveDisplay,
+    GroupRateDisplay,
+    ScoreDistributionDisplay,
+)
 from skfair.plotting._progress import ConvergenceDisplay, GapMonitorDisplay
 
 __all__ = [
@@ -15,7 +19,7 @@ __all__ = [
     "GapMonitorDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
-    "GroupScoreDisplay",
+    "ScoreDistributionDisplay",
     "ParetoFrontDisplay",
     "TradeoffDisplay",
 ]

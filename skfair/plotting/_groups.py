@@ -486,7 +486,7 @@ _N_POINTS = 512
 
 
 @display_docs
-class GroupScoreDisplay(Display):
+class ScoreDistributionDisplay(Display):
     """Distribution of the scores in each group.
 
     An interval of percentiles is shaded under the curve of each group: partial parity requires
@@ -515,9 +515,9 @@ class GroupScoreDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.plotting import GroupScoreDisplay
+    >>> from skfair.plotting import ScoreDistributionDisplay
     >>> score = np.random.default_rng(0).normal(size=100)
-    >>> display = GroupScoreDisplay.from_predictions(
+    >>> display = ScoreDistributionDisplay.from_predictions(
     ...     score, sensitive_features=["men", "women"] * 50, interval=(0.0, 0.2)
     ... )
     >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]

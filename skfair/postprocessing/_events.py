@@ -64,7 +64,7 @@ class ConstraintEvents:
         self.compares_scores = compares_scores
 
     def check_folds(self, folds, groups):
-        """Refuse folds whose training rows lack an event."""
+        """Raise for folds whose training rows lack an event."""
         nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
         is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
         columns = zip(self.subsets, self.sources, is_weighed, strict=True)
@@ -202,7 +202,7 @@ def _distinct(table):
 
 
 def check_several_classes(problems, constraints, confidence):
-    """Refuse what needs the one score of two classes where there are several classes."""
+    """Raise for what needs the one score of two classes where there are several classes."""
     if len(problems) == 1:
         return
     if confidence is not None:
@@ -432,7 +432,7 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     """
     fitters = _fitters(problems, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = _select_most_accurate(fitters if len(problems) > 1 else _preselect(fitters))
+    fitter, candidate = _select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
     guarantee = Guarantee(candidate, fitter.constraint.tolerances)
     if confidence is not None:
@@ -474,7 +474,7 @@ def _preselect(fitters):
     counts_all = constraint.statistics <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = _select_most_accurate(fitters, "sweep")
+    fitter, candidate = _select_best_fitter(fitters, "sweep")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
@@ -482,8 +482,8 @@ def _preselect(fitters):
     return [replace(fitter, start=candidate.parameters)]
 
 
-def _select_most_accurate(fitters, strategy="auto"):
-    """The fitter whose enforced model has the fewest errors, and this model."""
+def _select_best_fitter(fitters, strategy="auto"):
+    """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].rank)
 
@@ -497,7 +497,7 @@ def _make_model(problems):
 
 
 def _bind(problems, constraints, settings):
-    """Every constraint on every problem, as a function of the scores of all problems."""
+    """Bind every constraint to every problem, as a function of the scores of all problems."""
     n_samples, n_scores = (
         len(problems[0].samples.target),
         len(problems) * len(problems[0].samples.target),

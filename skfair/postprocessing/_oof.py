@@ -95,7 +95,7 @@ def _stratified_folds(n_folds, y, strata, groups):
 
 
 def _check_class_sizes(n_folds, y):
-    """Refuse a class with a single sample, which no other fold could be trained on."""
+    """Raise for a class with a single sample, which no other fold could be trained on."""
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -106,7 +106,7 @@ def _check_class_sizes(n_folds, y):
 
 
 def _check_folds(cv, folds, y):
-    """Refuse folds that do not score each sample once, by a model that was not fitted to it."""
+    """Raise for folds that do not score each sample once, by a model that was not fitted to it."""
     tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
     if not np.array_equal(np.sort(tested), np.arange(len(y))):
         raise ValueError(
@@ -127,7 +127,7 @@ def _check_folds(cv, folds, y):
 
 
 def check_out_of_bag(cv, groups):
-    """Refuse out-of-bag scores of samples that belong together: trees draw single samples."""
+    """Raise for out-of-bag scores of samples that belong together: trees draw single samples."""
     if groups is not None and isinstance(cv, str) and cv == "oob":
         raise ValueError(
             "cv='oob' scores samples by trees that have not drawn them, but may have drawn others "
@@ -240,7 +240,7 @@ def _drop_first_of_two(columns):
 
 
 def _check_columns(scores, estimator):
-    """Refuse scores that are not one per class, such as those of pairs of classes."""
+    """Raise for scores that are not one per class, such as those of pairs of classes."""
     n_classes, n_columns = len(getattr(estimator, "classes_", (0, 1))), scores.shape[1]
     if n_columns != (n_classes if n_classes > 2 else 1):
         raise ValueError(
@@ -390,7 +390,7 @@ def _fit(classifier, X, y, params):
 
 
 def check_held_out(estimator, cv, X, X_fit, rows):
-    """Refuse rows of X that are among the training data of a classifier that is fitted already.
+    """Raise for rows of X that are among the training data of a classifier that is fitted already.
 
     ``X_fit`` of None compares nothing.
     """
@@ -426,7 +426,7 @@ def _warn_of_refit(estimator):
 
 
 def _check_prefit(estimator, cv):
-    """Refuse to fit a classifier to partitioned data."""
+    """Raise rather than fit a classifier to partitioned data."""
     if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
         raise ValueError(
             f"X is partitioned, and {type(estimator).__name__} cannot be fitted to it fold by "
@@ -436,7 +436,7 @@ def _check_prefit(estimator, cv):
 
 
 def _check_classes(estimator, classes):
-    """Refuse a fitted classifier whose classes are not those of y."""
+    """Raise for a fitted classifier whose classes are not those of y."""
     known = getattr(estimator, "classes_", classes)
     if not np.array_equal(known, classes):
         raise ValueError(
@@ -463,7 +463,7 @@ def _enable_out_of_bag_scores(estimator):
 
 
 def _refuse_supervised_steps(estimator, X, y):
-    """Refuse preprocessing that uses y: out-of-bag scores would depend on their own labels."""
+    """Raise for preprocessing that uses y: out-of-bag scores would depend on their own labels."""
     if not isinstance(estimator, Pipeline):
         return
     before, last = estimator[:-1], estimator.steps[-1][1]

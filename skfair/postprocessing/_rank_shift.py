@@ -330,7 +330,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
 
 
 def check_sizes(samples, criterion, name):
-    """Refuse groups with fewer than 20 samples whose rank is in the interval."""
+    """Raise for groups with fewer than 20 samples whose rank is in the interval."""
     groups = samples.groups
     compared = samples.is_inside & _eligible(samples, criterion)
     n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))

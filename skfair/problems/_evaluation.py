@@ -12,10 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.losses import as_pointwise, kernel_code, kernel_rate
+from skfair.losses import Pointwise, as_pointwise, kernel_code, kernel_rate
 
 if TYPE_CHECKING:
-    from skfair.losses import Pointwise
     from skfair.problems._problem import ConstrainedProblem
 
 
@@ -245,80 +244,7 @@ class Evaluation:
         return hessian
 
 
-# Closed convex sets of model parameters.
-
-
-class Box(BaseEstimator):
-    """Parameters between bounds.
-
-    Parameters
-    ----------
-    lower, upper : float or ndarray of shape (n_parameters,)
-        Bounds, of all parameters or of each; infinite where there is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.problems import Box
-    >>> Box(-1.0, 1.0).project(np.array([-3.0, 0.5]))
-    array([-1. ,  0.5])
-    """
-
-    def __init__(self, lower: float | np.ndarray, upper: float | np.ndarray):
-        self.lower = lower
-        self.upper = upper
-
-    def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The nearest point of the set.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        nearest : ndarray of shape (n_parameters,)
-        """
-        return np.clip(parameters, self.lower, self.upper)
-
-
-class Ball(BaseEstimator):
-    """Parameters of bounded Euclidean norm.
-
-    Parameters
-    ----------
-    radius : float
-        Largest norm.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.problems import Ball
-    >>> Ball(1.0).project(np.array([3.0, 4.0]))
-    array([0.6, 0.8])
-    """
-
-    def __init__(self, radius: float):
-        self.radius = radius
-
-    def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The nearest point of the set.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        nearest : ndarray of shape (n_parameters,)
-        """
-        norm = np.sqrt(parameters @ parameters)
-        return parameters * (self.radius / norm) if norm > self.radius else parameters
-
-
-# Passes over blocks of samples by one kernel each, where columns, loss and rates have kernels.
+# Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
 
 
 def compile_block(problem):
@@ -382,6 +308,7 @@ class CompiledBlock:
         return not len(multipliers) or self.smooth is not None
 
     def _evaluate_means(self, x, multipliers, reduce):
+        """Evaluate rows of means by one pass of their kernel."""
         p = self.block.n_parameters
         combine = self._combine if len(multipliers) else sparse.csr_array((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
@@ -391,6 +318,7 @@ class CompiledBlock:
         return objective, gradient, combine @ means, jacobian, hessian
 
     def _evaluate_shares(self, x, multipliers, is_exact, buckets, reduce):
+        """Evaluate rows of shares above thresholds by one pass of their kernel."""
         p, rows = self.block.n_parameters, self.block.rows
         weights = rows.bucket_curvatures(buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
@@ -405,7 +333,7 @@ class CompiledBlock:
         return objective, gradient, values.values - rows.constant_term(x[p:]), jacobian, hessian
 
     def count(self, parameters):
-        """Share in errors, decisions, objective, and the moments of each constraint."""
+        """Contribution to errors, decisions, objective, and the moments of each constraint."""
         if self._report_arguments is None:
             return None
         (objective, error, n_positive), moments = self._count(parameters, self._report_arguments)
@@ -425,20 +353,20 @@ class CompiledBlock:
         return score_rows(self.columns[0], *self.block.model.coefficients(parameters))
 
     def smooth_sums(self, parameters):
-        """Share in the smooth means of each constraint."""
+        """Contribution to the smooth means of each constraint."""
         if self._countable(self.smooth) is None:
             return None
         return tuple(means for means, *_ in self._count(parameters, self.smooth)[1])
 
     def residuals(self, parameters):
-        """Share in the differences between exact and smooth means, by constraint."""
+        """Contribution to the differences between exact and smooth means, by constraint."""
         if self.smooth is None or self._exact is None:
             return None
         exact, smooth = (self._count(parameters, one)[1] for one in (self._exact, self.smooth))
         return tuple(one[0] - other[0] for one, other in zip(exact, smooth, strict=True))
 
     def count_lines(self, start, directions, min_slope, lengths, n_bins):
-        """Share in the errors and means at the ends of the bins of lines, as `count_bins`."""
+        """Contribution to errors and means at the ends of bins of lines (`count_along_lines`)."""
         from skfair._kernels.scores import count_lines
 
         if self._exact is None or (self._exact[3] != STEP).any():
@@ -533,3 +461,76 @@ def _split(sums, events, axis):
     """Sums over the events of each constraint, without those over samples in no event."""
     cells = pairwise(events[2].tolist())
     return [sums.take(range(first, end - 1), axis) for first, end in cells]
+
+
+# Regions: closed convex sets to which parameters are restricted.
+
+
+class Box(BaseEstimator):
+    """Parameters between bounds.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray of shape (n_parameters,)
+        Bounds, of all parameters or of each; infinite where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.problems import Box
+    >>> Box(-1.0, 1.0).project(np.array([-3.0, 0.5]))
+    array([-1. ,  0.5])
+    """
+
+    def __init__(self, lower: float | np.ndarray, upper: float | np.ndarray):
+        self.lower = lower
+        self.upper = upper
+
+    def project(self, parameters: np.ndarray) -> np.ndarray:
+        """The nearest point of the set.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        nearest : ndarray of shape (n_parameters,)
+        """
+        return np.clip(parameters, self.lower, self.upper)
+
+
+class Ball(BaseEstimator):
+    """Parameters of bounded Euclidean norm.
+
+    Parameters
+    ----------
+    radius : float
+        Largest norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.problems import Ball
+    >>> Ball(1.0).project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+
+    def __init__(self, radius: float):
+        self.radius = radius
+
+    def project(self, parameters: np.ndarray) -> np.ndarray:
+        """The nearest point of the set.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        nearest : ndarray of shape (n_parameters,)
+        """
+        norm = np.sqrt(parameters @ parameters)
+        return parameters * (self.radius / norm) if norm > self.radius else parameters

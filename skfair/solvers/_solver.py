@@ -396,7 +396,7 @@ def _has_each(name, rows):
 
 
 def check_requirements(solver, evaluation):
-    """Refuse a problem that does not meet the requirements of a solver."""
+    """Raise for a problem that does not meet the requirements of a solver."""
     if evaluation.problem.region is not None and not solver.projects:
         raise ValueError(
             f"{type(solver).__name__} cannot project onto a region, but the problem has the region "

@@ -129,7 +129,7 @@ def _are_equal(layer_outputs, outputs):
 
 
 def _check_outputs(module, outputs, n_samples):
-    """Refuse outputs that are no scores or features, one row per sample."""
+    """Raise for outputs that are no scores or features, one row per sample."""
     torch = require_torch()
     name, wanted = type(module).__name__, "(n_samples,), (n_samples, 1) or (n_samples, n_units)"
     if not isinstance(outputs, torch.Tensor):

@@ -143,7 +143,7 @@ def _find_classes(y):
 
 
 def _check_many_classes(estimator, classes):
-    """Refuse more than two classes where they are not supported, and a positive one of them."""
+    """Raise for more than two classes where they are not supported, and a positive one of them."""
     if not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
             f"Only binary classification is supported. The type of the target has {len(classes)} "
@@ -231,16 +231,16 @@ def attributes_in_features(X, groups):
     if not groups.is_disjoint:
         return []
     names = []
-    values, _ = groups.single_attribute_codes()
+    values, _ = groups.attribute_codes_of_groups()
     for name, of_group in zip(groups.attributes, values.T, strict=True):
         n_values = len(np.unique(of_group[groups.counts > 0]))
         is_known = 1 < n_values <= X.shape[0] / 2  # in groups of one sample nothing varies
-        if is_known and _identify_groups(X, of_group, groups.codes):
+        if is_known and _is_revealed(X, of_group, groups.codes):
             names.append(name)
     return names
 
 
-def _identify_groups(X, of_group, codes):
+def _is_revealed(X, of_group, codes):
     """Whether columns that are constant within every value of an attribute identify all values.
 
     ``of_group`` is the value of each group, and ``codes`` the group of each sample.
@@ -278,7 +278,7 @@ def warn_of_group_in_features(setting):
 
 
 def refuse_partitioned(estimator, X):
-    """Refuse partitioned samples, which a fit in memory would gather without being asked."""
+    """Raise for partitioned samples, which a fit in memory would gather without being asked."""
     if is_partitioned(X):
         raise TypeError(
             f"{type(estimator).__name__} is fitted to samples in memory, but these are "

@@ -164,7 +164,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         )
 
     def _predictor(self, model, parameters, training):
-        """The fitted attributes that predictions need."""
+        """Return the fitted attributes that predictions need."""
         unit = training.unit
         coef, intercept = model.coefficients(parameters)
         if self.group_interactions:
@@ -288,7 +288,7 @@ def encode_cells(block, name, is_real):
 
 
 def check_cells(cells):
-    """Refuse labels of groups or classes that cannot be compared."""
+    """Raise for labels of groups or classes that cannot be compared."""
     check_equal_label_types([group for group, _ in cells])
     check_one_label_type([label for _, label in cells], "y")
 
@@ -401,7 +401,7 @@ def fit_collected(estimator, X, y, columns, constraints):
 
 
 def _check_is_sum(estimator, constraints, solver, columns):
-    """Refuse settings and constraints that are no sums over samples."""
+    """Raise for settings and constraints that are no sums over samples."""
     remedy = "; fit a subsample in memory, or change it."
     if over_pairs(resolve_name(OBJECTIVES, estimator.loss, "loss")):
         raise ValueError(

@@ -217,7 +217,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
 
 def _refuse_cut_offs(loss, constraints):
-    """Refuse criteria that a loss of pairs can keep by moving all scores."""
+    """Raise for criteria that a loss of pairs can keep by moving all scores."""
     for one in constraints:
         if one.statistic != "ranks" or one.is_correctable:
             raise ValueError(
@@ -320,7 +320,7 @@ class ConstrainedNetwork(ConstrainedModel):
 
     @abstractmethod
     def _start(self, model, random_state):
-        """Model parameters to start from."""
+        """Return the model parameters to start from."""
 
     @abstractmethod
     def _scores(self, X):
@@ -454,7 +454,7 @@ def _last_layer_fitter(problem, parameters):
 
 
 def _join_layers(fitter, trained, candidate):
-    """Parameters of the trained layers, with the candidate as the last one."""
+    """Replace the last layer of the trained parameters by that of the candidate."""
     coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
     return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
 

@@ -55,9 +55,9 @@ def spelling_hint(name, known):
 
     A `Registry` knows what other names mean.
     """
-    return (
-        known.hint(name, known) if isinstance(known, Registry) else closest_name_hint(name, known)
-    )
+    if isinstance(known, Registry):
+        return known.hint(name, known)
+    return closest_name_hint(name, known)
 
 
 def closest_name_hint(name, known, cutoff=0.6):
@@ -86,7 +86,7 @@ def resolve_name(registry, what, parameter, kind=object):
     return entry() if isinstance(entry, type) else entry
 
 
-# Checks of numbers beyond those of scikit-learn.
+# Checks of X beyond those of scikit-learn: text, graphs, numbers that are too large.
 
 
 @contextmanager
@@ -126,8 +126,6 @@ def _advise_conversion(X, estimator):
 
 def _text_columns(X):
     """Names, or positions, of the columns that are no numbers."""
-    import pandas as pd
-
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
         if X.ndim != 2:
@@ -140,7 +138,7 @@ def _text_columns(X):
 
 
 def check_finite_squares(values, name, estimator=None):
-    """Refuse numbers that are not finite, or whose squares sum to infinity, as variances would be.
+    """Raise for numbers that are not finite, or whose squares have an infinite sum.
 
     Squares of float32 are added in float64, which holds them: those must be finite already. `name`
     is what users call the numbers; the error names the place of the largest one, or `estimator`.
@@ -168,7 +166,7 @@ def check_finite_squares(values, name, estimator=None):
     )
 
 
-# TypeErrors of constructors that say where an argument goes.
+# Errors about misplaced arguments of constructors, which say where each belongs.
 
 
 _OF_CONSTRAINT = (
@@ -215,7 +213,7 @@ class ExplainsArguments:
     """
 
     def __new__(cls, *args, **kwargs):
-        """Refuse arguments of other constructors before ``__init__`` does."""
+        """Raise for arguments of other constructors before ``__init__`` does."""
         for name in _PLACES.keys() & kwargs.keys():
             if name not in cls._get_param_names():
                 raise TypeError(
@@ -256,7 +254,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
     return float(tolerance)
 
 
-# The positive one of two classes.
+# The positive class of two.
 
 
 _CONVENTIONAL = ({0, 1}, {-1, 1})
@@ -291,7 +289,7 @@ def positive_class(labels, pos_label):
 
 
 def refuse_training_data(X, X_fit):
-    """Refuse an X of which most rows are training rows, and warn if some are.
+    """Raise for an X of which most rows are training rows, and warn if some are.
 
     Rows are equal if their values are: numbers count as numbers, whatever their dtype and
     container, and at the lower of both precisions. Frames are compared by the names of their
@@ -322,7 +320,7 @@ def share_of_rows(rows, table):
 
 
 def check_disjoint_folds(folds):
-    """Refuse folds, as (train, test) positions, whose training rows contain test rows."""
+    """Raise for folds, as (train, test) positions, whose training rows contain test rows."""
     for number, (train, test) in enumerate(folds):
         n_reused = int(np.isin(test, train).sum())
         if n_reused:
@@ -363,7 +361,7 @@ def _hash_rows(columns, fitted):
 
 def _align_dtypes(column, fitted):
     """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
-    numbers = _numbers(column), _numbers(fitted)
+    numbers = _numeric_values(column), _numeric_values(fitted)
     if any(one is None for one in numbers):
         return tuple(pd.Series(one, dtype=object).map(str).to_numpy() for one in (column, fitted))
     dtype = min(map(_precision, (column, fitted), numbers), key=np.dtype.itemsize.__get__)
@@ -372,7 +370,7 @@ def _align_dtypes(column, fitted):
         return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
 
 
-def _numbers(column):
+def _numeric_values(column):
     """A column as float64, nan where a value is missing; None if it is not numeric."""
     if getattr(column.dtype, "kind", "O") in "mM":
         return None
@@ -467,8 +465,6 @@ def describe_clustered_samples(X):
 
 def _as_table(X):
     """X with two axes, from which both can be selected; None for what is no table."""
-    import pandas as pd
-
     if sparse.issparse(X):
         return sparse.csr_array(X)
     if isinstance(X, pd.DataFrame):
@@ -481,8 +477,6 @@ def _as_table(X):
 
 def _to_numbers(X, positions, columns):
     """Selected samples and columns as finite numbers; labels are hashed to numbers below 1."""
-    import pandas as pd
-
     if sparse.issparse(X):
         numbers = X[positions][:, columns].toarray()
     elif isinstance(X, np.ndarray):

@@ -152,16 +152,16 @@ def test_shrunk_means_have_a_gap_that_is_so_many_times_as_large(gap, means, fact
 @gaps
 @given(means=numbers)
 def test_a_gap_is_the_largest_of_its_linear_forms_or_0(gap, means):
-    forms = gap.forms(5) @ means
+    forms = gap.linear_forms(5) @ means
     assert max(0.0, forms.max()) == pytest.approx(max(0.0, gap(means)), abs=1e-12)
 
 
 def test_forms_of_nothing_and_of_too_many():
-    assert Range(()).forms(3).shape == (0, 3)
-    assert TotalRange(()).forms(3).toarray().tolist() == [[0, 0, 0]]
+    assert Range(()).linear_forms(3).shape == (0, 3)
+    assert TotalRange(()).linear_forms(3).toarray().tolist() == [[0, 0, 0]]
     larger = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
     with pytest.raises(ValueError, match='aggregate="max"'):
-        larger.forms(30)
+        larger.linear_forms(30)
 
 
 # Ratios ---------------------------------------------------------------------------------

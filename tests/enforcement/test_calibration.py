@@ -66,7 +66,7 @@ class Curve:
     def fit_plain(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)
 
-    def replace_constraint(self, constraint):
+    def problem_with_constraint(self, constraint):
         return SimpleNamespace(
             constraint=constraint, n_unknowns=0, initial_point=lambda parameters: np.empty(0)
         )

@@ -155,7 +155,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
     fitter = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()])
     block, rng = fitter.problem, np.random.default_rng(0)
     start, direction = rng.normal(size=(2, block.n_parameters))
-    errors, (means,), (negative,) = _counting.count_bins(
+    errors, (means,), (negative,) = _counting.count_along_lines(
         block, start, direction[np.newaxis], np.array([0.25])
     )
     lengths = _counting.round_midpoints(*_counting.intervals_around_edges(0.25, _counting.N_BINS))

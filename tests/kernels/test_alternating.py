@@ -236,7 +236,7 @@ def test_a_full_swap_exchanges_the_closest_pair():
     before = state.centers.copy()
     journal = np.empty((2, 2), dtype=np.int64)
     rule = kernels.SwapRule(100, True, False)
-    n_moves = standalone(kernels.swap_updates)(
+    n_moves = standalone(kernels.swap_samples)(
         samples, state, 1, rule, np.array([1], np.uint64), journal, 0
     )
     assert n_moves == 2
@@ -251,7 +251,7 @@ def test_a_half_swap_is_one_move():
     state = new_state(samples, [0, 0, 0, 1, 1, 1], 2)
     rule = kernels.SwapRule(100, False, True)
     journal = np.empty((2, 2), dtype=np.int64)
-    standalone(kernels.swap_updates)(samples, state, 1, rule, np.array([1], np.uint64), journal, 0)
+    standalone(kernels.swap_samples)(samples, state, 1, rule, np.array([1], np.uint64), journal, 0)
     assert state.labels.tolist() == [0, 0, 0, 0, 1, 1]
 
 
@@ -270,7 +270,7 @@ def test_no_swap_where_none_is_possible(codes, labels, half):
     state = new_state(samples, labels, max(labels) + 1)
     rule, journal = kernels.SwapRule(1, False, half), np.empty((6, 2), dtype=np.int64)
     assert (
-        standalone(kernels.swap_updates)(
+        standalone(kernels.swap_samples)(
             samples, state, 3, rule, np.array([1], np.uint64), journal, 0
         )
         == 0

@@ -9,7 +9,7 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.constraints import CONSTRAINTS, DemographicParity
 from skfair.metrics import (
     METRICS,
-    compares_ratio,
+    asks_for_ratio,
     demographic_parity_difference,
     find_criterion,
     get_scorer,
@@ -161,7 +161,7 @@ def test_names_of_the_package_mean_themselves():
     ],
 )
 def test_ratios_of_the_same_rate_are_known(name, expected):
-    assert compares_ratio(name) is expected
+    assert asks_for_ratio(name) is expected
 
 
 def refused(constraint):

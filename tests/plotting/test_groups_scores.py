@@ -1,4 +1,4 @@
-"""GroupScoreDisplay: densities that are densities, and the shading of the samples selected."""
+"""ScoreDistributionDisplay: densities that are densities, and the shading of selected samples."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
-from skfair.plotting import GroupScoreDisplay
+from skfair.plotting import ScoreDistributionDisplay
 
 RNG = np.random.default_rng(0)
 GROUP = np.repeat(["a", "b"], [300, 200])
@@ -22,7 +22,7 @@ def legend_of(ax):
 
 @pytest.fixture
 def display():
-    return GroupScoreDisplay.from_predictions(
+    return ScoreDistributionDisplay.from_predictions(
         SCORE, sensitive_features=GROUP, interval={"a": (0.1, 0.3), "b": [(0, 0.1), (0.5, 1)]}
     )
 
@@ -64,15 +64,15 @@ def test_groups_are_distinct_in_colour_and_in_grey(display):
 
 
 def test_nothing_is_shaded_without_an_interval():
-    ax = GroupScoreDisplay.from_predictions(SCORE, sensitive_features=GROUP).ax_
+    ax = ScoreDistributionDisplay.from_predictions(SCORE, sensitive_features=GROUP).ax_
     assert len(ax.collections) == 0
     assert legend_of(ax) == ["a", "b"]
 
 
 def test_equal_weights_change_nothing_and_weight_zero_is_absent():
-    plain = GroupScoreDisplay.from_predictions(SCORE, sensitive_features=GROUP)
+    plain = ScoreDistributionDisplay.from_predictions(SCORE, sensitive_features=GROUP)
     absent = np.linspace(-9, 9, 50)
-    weighted = GroupScoreDisplay.from_predictions(
+    weighted = ScoreDistributionDisplay.from_predictions(
         np.r_[SCORE, absent],
         sensitive_features=np.r_[GROUP, np.repeat("c", 50)],
         sample_weight=np.repeat([0.5, 0], [500, 50]),
@@ -83,7 +83,7 @@ def test_equal_weights_change_nothing_and_weight_zero_is_absent():
 
 def test_weights_move_a_density():
     weights = np.where(SCORE > 0, 2.0, 1.0)
-    display = GroupScoreDisplay.from_predictions(
+    display = ScoreDistributionDisplay.from_predictions(
         SCORE, sensitive_features=GROUP, sample_weight=weights
     )
     width = np.diff(display.scores)[0]
@@ -94,7 +94,7 @@ def test_weights_move_a_density():
 
 
 def test_constant_scores_are_a_spike():
-    display = GroupScoreDisplay.from_predictions(
+    display = ScoreDistributionDisplay.from_predictions(
         np.full(8, 3.0), sensitive_features=list("aabbaabb"), interval=(0, 0.5)
     )
     peak = display.scores[np.argmax(display.densities, axis=1)]
@@ -104,14 +104,14 @@ def test_constant_scores_are_a_spike():
 
 def test_several_attributes_are_named_together():
     groups = pd.DataFrame({"sex": ["f", "m"] * 3, "age": ["old", "old", "young"] * 2})
-    ax = GroupScoreDisplay.from_predictions(range(6), sensitive_features=groups).ax_
+    ax = ScoreDistributionDisplay.from_predictions(range(6), sensitive_features=groups).ax_
     assert legend_of(ax) == ["f, old", "f, young", "m, old", "m, young"]
 
 
 def test_from_estimator_draws_the_scores_of_the_estimator():
     X, y = SCORE[:, np.newaxis], SCORE > 0.2
     svm = LinearSVC().fit(X, y)
-    display = GroupScoreDisplay.from_estimator(svm, X, sensitive_features=GROUP)
+    display = ScoreDistributionDisplay.from_estimator(svm, X, sensitive_features=GROUP)
     scores = svm.decision_function(X)
     assert scores.min() < display.scores[0] < display.scores[-1] < scores.max()
     assert "decision" in display.ax_.get_xlabel()
@@ -120,7 +120,9 @@ def test_from_estimator_draws_the_scores_of_the_estimator():
 
 def test_an_unfitted_estimator_is_refused():
     with pytest.raises(NotFittedError):
-        GroupScoreDisplay.from_estimator(LogisticRegression(), [[0.0]], sensitive_features=["a"])
+        ScoreDistributionDisplay.from_estimator(
+            LogisticRegression(), [[0.0]], sensitive_features=["a"]
+        )
 
 
 def test_plot_draws_on_axes(display):
@@ -136,20 +138,22 @@ def test_the_legend_stands_above_the_axes(display):
 
 
 def test_by_hand():
-    display = GroupScoreDisplay([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]]).plot()
+    display = ScoreDistributionDisplay([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]]).plot()
     assert display.ax_.lines[1].get_ydata().tolist() == [0.2, 0.8]
     assert legend_of(display.ax_) == ["group 0", "group 1"]
 
 
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="rows"):
-        GroupScoreDisplay.from_predictions([1.0, 2.0], sensitive_features=["a"])
+        ScoreDistributionDisplay.from_predictions([1.0, 2.0], sensitive_features=["a"])
     with pytest.raises(ValueError, match="alpha < beta"):
-        GroupScoreDisplay.from_predictions(SCORE, sensitive_features=GROUP, interval=(0.5, 0.2))
+        ScoreDistributionDisplay.from_predictions(
+            SCORE, sensitive_features=GROUP, interval=(0.5, 0.2)
+        )
 
 
 def test_a_regressor_is_refused():
     X = np.arange(20.0).reshape(-1, 1)
     model = LinearRegression().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
-        GroupScoreDisplay.from_estimator(model, X, sensitive_features=np.arange(20) % 2)
+        ScoreDistributionDisplay.from_estimator(model, X, sensitive_features=np.arange(20) % 2)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import _count, _residuals, count_bins, make_counter
+from skfair.enforcement._counting import _count, _residuals, count_along_lines, make_counter
 from skfair.groups import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
@@ -116,9 +116,9 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
         np.testing.assert_allclose(result, expected, atol=1e-12)
     if spec in ("parity", "sum of odds"):  # of decisions alone
         arguments = parameters, rises, np.ones(2)
-        errors, means, negative = divide(full).partitions.reduce(count_bins, *arguments)
+        errors, means, negative = divide(full).partitions.reduce(count_along_lines, *arguments)
         monkeypatch.undo()
-        result = divide(full).partitions.reduce(count_bins, *arguments)
+        result = divide(full).partitions.reduce(count_along_lines, *arguments)
         np.testing.assert_allclose(result[0], errors, atol=1e-12)
         np.testing.assert_allclose(result[1][0], means[0], atol=1e-12)
         np.testing.assert_allclose(result[2][0], negative[0], atol=1e-12)

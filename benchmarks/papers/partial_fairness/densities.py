@@ -51,14 +51,14 @@ def _figure(criterion, problem, kappas, name):
     """Draw a row of densities; records of their differences."""
     import matplotlib.pyplot as plt
 
-    from skfair.plotting import GroupScoreDisplay
+    from skfair.plotting import ScoreDistributionDisplay
 
     figure, axes = plt.subplots(1, len(kappas), figsize=(4.5 * len(kappas), 4))
     records, rows = [], problem.test
     for kappa, ax in zip(kappas, axes, strict=True):
         model = fit_as_printed(problem, kappa, criterion)
         scores = model.decision_function(rows.X, sensitive_features=rows.groups)
-        GroupScoreDisplay.from_predictions(
+        ScoreDistributionDisplay.from_predictions(
             scores, sensitive_features=rows.groups, interval=problem.interval, ax=ax
         )
         title = "unconstrained" if kappa == UNCONSTRAINED else f"kappa {kappa}"

@@ -1,4 +1,4 @@
-"""Steps of k-means under limits: fair assignment, tables of counts, Lloyd iterations."""
+"""Assignment to centres under limits: dual ascent, integer repair; and plain k-means."""
 
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -23,19 +23,20 @@ from skfair.utils._checks import warn
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
 
 
-MAX_ITER, MIN_ITER = 50, 4
-MAX_PAIRS = 2e7  # of groups or of clusters in one ascent, about: a second
+_MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
+MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_SLACK = 1e-3  # the same in rounds after which others follow
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
 MIN_RIDGE = 0.01
 RIDGE_GROWTH = 10.0
 _MAX_RIDGES = 10  # of a step, each with more ridge
-GOOD_GAIN, POOR_GAIN = 0.75, 0.25  # shares of the predicted gain from and up to which ...
-RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # ... the ridge changes
+GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
+POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
+RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
 _MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
-NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
-NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
+NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in
+NEAR_TIES_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 N_GAPS = 1000  # gaps from which the width is estimated, at least
 
 
@@ -90,7 +91,7 @@ def max_dual_iterations(dual, limits):
     n_clusters, n_groups = dual.offsets.shape
     # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
     per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
-    return int(min(max(MAX_PAIRS / per_step, MIN_ITER), MAX_ITER))
+    return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
 
 
 def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
@@ -192,7 +193,7 @@ def _every_gap(evaluation, stride):
     return evaluation.gaps[::stride].copy()
 
 
-# Integer tables of counts that keep the limits, and cheapest moves that lead to them.
+# Integer repair: tables of counts that keep the limits, and the cheapest moves that lead to them.
 #
 # If samples have equal weights, a fractional table of counts that keeps all bounds always exists:
 # clusters of equal size that mirror the data. Rounding it entry by entry changes counts by less
@@ -204,11 +205,11 @@ def _every_gap(evaluation, stride):
 # table: it is searched for by branch and bound then.
 
 
-TOLERANCE = 1e-6  # of HiGHS and of sums
-MAX_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
+_LP_TOLERANCE = 1e-6  # of HiGHS and of sums
+_MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
 
 
-def settle(problem, point, level, rows):
+def repair_to_limits(problem, point, level, rows):
     """Labels near those of a point that keep the limits, for equal weights.
 
     ``rows`` move if that suffices; otherwise all may. Returned as well is the slack: the weight
@@ -220,11 +221,11 @@ def settle(problem, point, level, rows):
     surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
     # Move the rows along cheapest paths; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
-        _send(problem, centers, labels, movable, surplus)
+        _move_surplus(problem, centers, labels, movable, surplus)
     return labels, problem.largest_weight * (1 - margin)
 
 
-def _send(problem, centers, labels, rows, surplus):
+def _move_surplus(problem, centers, labels, rows, surplus):
     """Move rows along cheapest paths from clusters with a surplus to those that lack some.
 
     Changes ``labels`` and ``surplus`` in place.
@@ -309,7 +310,7 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
     # The first integer table will do: nearness is worth little.
     integer_options = {
         "method": "highs",
-        "options": {"mip_rel_gap": 1.0, "time_limit": MAX_SECONDS},
+        "options": {"mip_rel_gap": 1.0, "time_limit": _MAX_BRANCHING_SECONDS},
     }
     solved = optimize.linprog(
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
@@ -368,7 +369,9 @@ def controlled_rounding(table):
     raised = optimize.linprog(
         -fractions.ravel(),
         A_ub=sparse.vstack([by_row, -by_row]),
-        b_ub=np.concatenate([np.ceil(row_sums - TOLERANCE), -np.floor(row_sums + TOLERANCE)]),
+        b_ub=np.concatenate(
+            [np.ceil(row_sums - _LP_TOLERANCE), -np.floor(row_sums + _LP_TOLERANCE)]
+        ),
         A_eq=by_column,
         b_eq=np.round(fractions.sum(axis=0)),
         bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),
@@ -491,12 +494,12 @@ def iterate_lloyd(samples, centers, max_iter, tol):
         shifts, gain, lowest = means - centers, lowest - cost, cost
         if gain <= tol * cost:
             break
-        centers, n_pushed = push(means, previous, n_pushed), n_pushed + 1
+        centers, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
     # From centres to means the cost falls by size times squared distance.
     return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
 
 
-def push(means, previous, n_pushed):
+def extrapolate(means, previous, n_pushed):
     """Means shifted on in the direction in which they moved, by Nesterov's growing momentum."""
     return means + n_pushed / (n_pushed + 3) * (means - previous)
 

@@ -30,11 +30,11 @@ from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
     ROUND_SLACK,
     SLACK,
+    extrapolate,
     iterate_lloyd,
     lloyd,
-    push,
     relocate_centers,
-    settle,
+    repair_to_limits,
 )
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, Point, recompute_point, thin
 from skfair.partitions import n_threads_of
@@ -69,7 +69,7 @@ def finish(problem, point, level, runs):
         if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
             return point, status
     # Moves got stuck: an integer table near the counts keeps the limits.
-    labels, slack = settle(problem, point, level, near_ties(point))
+    labels, slack = repair_to_limits(problem, point, level, near_ties(point))
     problem = replace(problem, limits=problem.limits._replace(slack=slack))
     point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
@@ -114,7 +114,7 @@ def round_off(samples, point, ratio):
         # few samples, if that may end a sample short: every kick would need a table.
         is_quick = samples.n_samples <= SHAKEN and samples.limits.rounding.any()
         if samples.has_equal_weights and not is_quick:
-            labels, _ = settle(samples, point, ratio, near_ties(point))
+            labels, _ = repair_to_limits(samples, point, ratio, near_ties(point))
         else:
             labels = shift_rows(samples, point)
         point = recompute_point(samples, labels, n_clusters, point.dual)
@@ -719,7 +719,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
             start, n_pushed = point, 0  # the momentum has overshot
         else:
             converged = lowest - value <= tol * value or value == 0
-            pushed = push(trial.clustering.centers, point.clustering.centers, n_pushed)
+            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point, lowest, n_pushed = trial, value, n_pushed + 1
         if converged and share > SLACK:  # go on with more precise counts

@@ -377,7 +377,7 @@ def compared_groups(groups, attributes):
     """
     if attributes != "each":
         return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
-    intersections, labels = groups.single_attribute_codes()
+    intersections, labels = groups.attribute_codes_of_groups()
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
     return GroupSummary(labels, counts), intersections, columns

@@ -160,7 +160,7 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
             f"of feasible directions of n_samples={operator.n_nodes} under the group constraint, "
             f"got {n_components}. Use fewer components."
         )
-    solve = _choose(eigen_solver, operator, n_components)
+    solve = _resolve_eigen_solver(eigen_solver, operator, n_components)
     if isinstance(solve, DCADMM):
         H, converged = solve(operator, C, n_components, tol, random_state)
         return _describe(operator, C, H, converged)
@@ -189,7 +189,7 @@ def _trivial(operator, C):
     return trivial[:, :0] if infeasible and operator.isolated.any() else trivial
 
 
-def _choose(eigen_solver, operator, n_components):
+def _resolve_eigen_solver(eigen_solver, operator, n_components):
     """The solver of a name; "auto" is the fastest for the size and storage."""
     if not isinstance(eigen_solver, str):
         return eigen_solver

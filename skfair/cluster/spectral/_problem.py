@@ -571,7 +571,7 @@ def choose_sizes(parameters, n_samples):
 
 
 def check_parameters(estimator):
-    """Refuse a precomputed affinity, a solver and a rounding, which landmarks cannot use."""
+    """Raise for a precomputed affinity, a solver and a rounding, which landmarks cannot use."""
     if estimator.affinity == "precomputed":
         raise ValueError(
             "affinity='precomputed' has no similarities to landmarks, which n_landmarks and "

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skfair._kernels.limits import composition_ratios, keeps_rows
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import controlled_rounding, fitting_table, settle
+from skfair.cluster.kmeans._assignment import controlled_rounding, fitting_table, repair_to_limits
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
 
@@ -53,7 +53,7 @@ def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task
     point = recompute_point(samples, labels, n_clusters)
     level, all_samples = samples.limits.level, np.arange(len(labels))
-    settled, largest_weight = settle(samples, point, level, all_samples[::2])
+    settled, largest_weight = repair_to_limits(samples, point, level, all_samples[::2])
     counts = recompute_point(samples, settled, n_clusters).clustering.counts
     assert samples.keeps_limits(counts, level)
     assert keeps_rows(counts, samples.limits)
@@ -94,7 +94,7 @@ def test_members_go_where_it_costs_least(seed):
     labels = distances.argmin(axis=1)
     point = recompute_point(samples, labels, 3)
     point = point._replace(clustering=point.clustering._replace(centers=centers))
-    settled, _ = settle(samples, point, 0.0, np.arange(8))
+    settled, _ = repair_to_limits(samples, point, 0.0, np.arange(8))
     sizes = np.bincount(settled, minlength=3)
     assert 2 <= sizes.min() <= sizes.max() <= 3
     costs = [

@@ -22,7 +22,7 @@ SPECS = {
 def epigraph(problem, start, multiplier, eta):
     """Minimise the proximal function over x and the gap t, of which each piece is a smooth row."""
     bound, model = problem.constraint, problem.model
-    forms = bound.aggregate.forms(bound.events.n_events)
+    forms = bound.aggregate.linear_forms(bound.events.n_events)
     size = len(start.x)
 
     def rows(z):
@@ -96,7 +96,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         scores = problem.model.evaluate(z[:4]).scores
         return np.concatenate(
             [
-                gap - one.aggregate.forms(one.events.n_events) @ one.smooth_sums(scores)
+                gap - one.aggregate.linear_forms(one.events.n_events) @ one.smooth_sums(scores)
                 for gap, one in zip(z[4:], bounds, strict=True)
             ]
         )
