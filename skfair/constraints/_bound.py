@@ -831,17 +831,16 @@ class ConstraintSystem(tuple):
 
     # The same constraints, each changed in the same way.
 
-    def replace_tolerances(self, tolerances):
-        """The same constraints with other tolerances, (n_constraints,)."""
-        pairs = zip(self, tolerances, strict=True)
-        return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
+    def replace_tolerances(self, tolerances, optimism=None):
+        """The same constraints with other tolerances, (n_constraints,).
 
-    def add_optimism(self, optimism):
-        """The same constraints with rates as expected of new data; None adds nothing."""
-        pairs = zip(self, optimism, strict=True)
-        return ConstraintSystem(
-            [one if of_one is None else replace(one, optimism=of_one) for one, of_one in pairs]
-        )
+        `optimism` has one array per constraint, which is added to its rates, or None.
+        """
+        pairs = zip(self, tolerances, strict=True)
+        changed = [replace(one, tolerance=float(value)) for one, value in pairs]
+        for i, added in enumerate(optimism or ()):
+            changed[i] = changed[i] if added is None else replace(changed[i], optimism=added)
+        return ConstraintSystem(changed)
 
     def correct(self, scores, step_size=1.0):
         """The same constraints, each offset moved by a step to the residual at the scores."""

@@ -145,9 +145,7 @@ class Fitter:
 
     def replace_tolerances(self, tolerances, optimism=None):
         """The same fitter with other tolerances, (n_constraints,), and rates with an optimism."""
-        constraint = self.constraint.replace_tolerances(tolerances)
-        if optimism is not None:
-            constraint = constraint.add_optimism(optimism)
+        constraint = self.constraint.replace_tolerances(tolerances, optimism)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
     def restrict_to(self, problem):

@@ -187,7 +187,7 @@ class _Target(NamedTuple):
 
     def expect(self, constraint):
         """The constraint on rates plus the optimism."""
-        return constraint if self.optimism is None else constraint.add_optimism(self.optimism)
+        return constraint.replace_tolerances(constraint.tolerances, self.optimism)
 
 
 class _Evidence:

@@ -9,8 +9,8 @@ from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
 from skfair.cluster.kmeans import _homotopy
 from skfair.cluster.kmeans._assignment import (
-    MAX_ITER,
-    MIN_ITER,
+    _MAX_DUAL_ITER,
+    _MIN_DUAL_ITER,
     Runs,
     fair_assignment,
     lloyd,
@@ -367,8 +367,8 @@ def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_expensive():
         limits = balance_limits(n_groups)
         return max_dual_iterations(zero_solution(n_clusters, limits), limits)
 
-    assert steps(20, 10) == steps(8, 100) == MAX_ITER
-    assert MIN_ITER == steps(40, 1000) < steps(8, 500) < MAX_ITER
+    assert steps(20, 10) == steps(8, 100) == _MAX_DUAL_ITER
+    assert _MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < _MAX_DUAL_ITER
 
 
 def test_many_small_groups_are_balanced():
