@@ -610,7 +610,7 @@ def summary_sections(report):
     if missing:
         sections.append(("Missing in this summary", [missing]))
     for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
-        sections.append((f"By {attribute}", [_table(report, measure, attribute, rows)]))
+        sections.append((f"By {attribute}", [_summary_table(report, measure, attribute, rows)]))
     return [*sections, ("What was audited", [facts_table(audited_facts(report))])]
 
 
@@ -679,7 +679,7 @@ def _audit_facts(report, table):
     return facts
 
 
-def _table(report, measure, attribute, rows):
+def _summary_table(report, measure, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
     title, meaning = describe_measure(measure)
     best = rows[rows["impact_ratio"] == 1.0]

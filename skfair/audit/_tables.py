@@ -40,7 +40,7 @@ def groupings(groups):
     if not groups.is_disjoint:
         return {"group": groups}
     # Names as text; they must remain distinct.
-    names = [_title(name, number) for number, name in enumerate(groups.attributes)]
+    names = [_attribute_name(name, number) for number, name in enumerate(groups.attributes)]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise ValueError(
@@ -109,7 +109,7 @@ def groups_like_unknown(frame):
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 
 
-def _title(name, number):
+def _attribute_name(name, number):
     """An attribute as text: columns without names are numbered from 1 on."""
     return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
 

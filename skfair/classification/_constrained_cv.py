@@ -27,8 +27,8 @@ from skfair.postprocessing import (
     calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
-    check_rows,
     check_several_classes,
+    check_training_positions,
     cross_fit,
     feature_attributes,
     find_events,
@@ -379,7 +379,9 @@ class ConstrainedClassifierCV(
         """Training data of positive weight, with the rows of X as they were passed; positions."""
         refuse_partitioned(self, X)
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training, rows = check_rows(self, X, y, metadata, request if constraints else None)
+        training, rows = check_training_positions(
+            self, X, y, metadata, request if constraints else None
+        )
         if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
             raise ValueError(
                 "group_estimator='sensitive_features' needs one group per sample, but the groups "

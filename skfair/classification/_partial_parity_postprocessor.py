@@ -23,8 +23,8 @@ from skfair.postprocessing import (
     N_TRIES,
     RankedSamples,
     check_held_out,
-    check_rows,
     check_sizes,
+    check_training_positions,
     cross_fit_once,
     feature_attributes,
     mean_scores,
@@ -394,7 +394,7 @@ class PartialParityPostprocessor(
     def _check(self, X, y, metadata):
         """Training data of positive weight, without features; positions of the samples."""
         request = f"criterion={self.criterion!r} compares groups"
-        training, rows = check_rows(self, X, y, metadata, request)
+        training, rows = check_training_positions(self, X, y, metadata, request)
         if not training.samples.groups.is_disjoint:
             raise ValueError(
                 "sensitive_features is a sparse matrix, which means groups that may overlap, but "

@@ -667,7 +667,7 @@ class BoundConstraint:
         return replace(self, events=events, target=target, counts=counts, uncompared=None)
 
     def contribution(self, rows, factors=1.0, target=None):
-        """A partition's contribution, as in `Events.contribution`; sums without offset add up."""
+        """The contribution of a block, as in `Events.contribution`; sums without offset add up."""
         # The offset is added once, to the sums of all samples, so a partition has none.
         uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
         target = self.target[rows] if target is None else target
@@ -855,7 +855,7 @@ class ConstraintSystem(tuple):
         return ConstraintSystem([one.take(rows) for one in self])
 
     def contribution(self, rows, factors=1.0, target=None):
-        """A partition's contribution to the constraints, as in `BoundConstraint.contribution`."""
+        """The contribution of a block of samples to the constraints, as of each of them."""
         return ConstraintSystem([one.contribution(rows, factors, target) for one in self])
 
 

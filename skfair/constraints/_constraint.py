@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._gap import AGGREGATES, Range, RatioGap, compare_groups
+from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import count_decisions
 from skfair.metrics import asks_for_ratio, find_criterion
@@ -223,7 +223,7 @@ def cell_events(cells, samples, groups, with_overall=False):
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     order = []
-    for names, numbers in _divide(cells, n_samples):
+    for names, numbers in _enumerate_cells(cells, n_samples):
         # Count the members of each group in each cell.
         shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
         n_rows = n_members = _count_pairs(pairs, shape)
@@ -253,7 +253,7 @@ def cell_events(cells, samples, groups, with_overall=False):
     return CellEvents(events, counts, labels, order, blocks, overall, empty)
 
 
-def _divide(cells, n_samples):
+def _enumerate_cells(cells, n_samples):
     """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
     numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
     for number, inside in enumerate(cells.values(), start=1):
@@ -524,7 +524,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         others = None if small is None else cell_events(cells, samples, small)
         uncompared = None
         if others and others.labels:
-            uncompared = self._bind_events(others, samples, surrogate, loss, Range(()), np.inf)
+            uncompared = self._bind_events(others, samples, surrogate, loss, RangeGap(()), np.inf)
         return self._bind_events(
             events, samples, surrogate, loss, self._gap(events), tolerance, uncompared
         )

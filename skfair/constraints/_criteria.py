@@ -20,7 +20,7 @@ from skfair.constraints._constraint import (
     negatives,
     positives,
 )
-from skfair.constraints._gap import Largest, Range
+from skfair.constraints._gap import Largest, RangeGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
     LOSSES,
@@ -646,7 +646,7 @@ class RankingParity(DecisionRateParity):
         number = {label: code for code, (_, label) in enumerate(events.labels)}
         # Each order of a pair of groups is compared with the other one.
         blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
-        return Range(tuple(block for block in blocks if block[0] < block[1]))
+        return RangeGap(tuple(block for block in blocks if block[0] < block[1]))
 
 
 def _over_queries(groups):

@@ -101,7 +101,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False):
     """The rows of a gap; constraints on the same events, as on mini-batches, share them."""
     if isinstance(gap, RatioGap):
         tolerance, scale = gap.width_and_scale(tolerance)
-        gap = Range(gap.blocks, scale)
+        gap = RangeGap(gap.blocks, scale)
     rows = list(gap._rows(tolerance))
     # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
@@ -128,7 +128,7 @@ def _to_matrix(rows, n_columns):
 
 
 @dataclass(frozen=True)
-class Range(Gap):
+class RangeGap(Gap):
     """Largest minus smallest mean of each block of events; the largest over the blocks counts.
 
     `blocks` are tuples of at least two events that are compared with one another: for instance the
@@ -216,12 +216,12 @@ class Range(Gap):
             n_centers += 1
 
 
-class RatioGap(Range):
+class RatioGap(RangeGap):
     """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
 
     A block without positive rates has the ratio 1, as in the metrics. The gap is at most t where
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
-    scaled `Range`. Limits compare logarithms of the rates.
+    scaled `RangeGap`. Limits compare logarithms of the rates.
     """
 
     def _ranges(self, means):
@@ -261,7 +261,7 @@ class RatioGap(Range):
         return 0.0, 1.0 - tolerance
 
 
-class TotalRange(Range):
+class TotalRangeGap(RangeGap):
     """Largest minus smallest mean of each block of events, added over the blocks."""
 
     is_range = False
@@ -467,8 +467,8 @@ class Largest(Gap):
 
 
 AGGREGATES = {
-    ("groups", "max"): Range,
-    ("groups", "sum"): TotalRange,
+    ("groups", "max"): RangeGap,
+    ("groups", "sum"): TotalRangeGap,
     ("overall", "max"): Excess,
     ("overall", "mean"): MeanPositiveExcess,
     ("overall", "signed_mean"): SignedMeanExcess,
@@ -485,7 +485,7 @@ def compare_groups(cells, reference, aggregate):
     if reference == "groups":
         # A cell with a single group has nothing to compare it with. One block alone needs no sum.
         blocks = tuple(block for block in cells.blocks if len(block) > 1)
-        return kind(blocks) if len(blocks) > 1 else Range(blocks)
+        return kind(blocks) if len(blocks) > 1 else RangeGap(blocks)
     pairs = tuple(
         (event, overall)
         for block, overall in zip(cells.blocks, cells.overall, strict=True)
@@ -493,7 +493,7 @@ def compare_groups(cells, reference, aggregate):
     )
     # Where each cell has one group, which is all of it, nothing is compared.
     if all(cells.counts[event] == cells.counts[overall] for event, overall in pairs):
-        return Range(())
+        return RangeGap(())
     return kind(pairs)
 
 

@@ -171,7 +171,7 @@ class RankedEvents:
         return replace(self, scores=scores)
 
     def contribution(self, rows, factors=1.0, target=None):
-        """A partition's share of the events, as in `Events.contribution`."""
+        """The contribution of a block to the events, as in `Events.contribution`."""
         samples = self.samples
         target = samples.target[rows] if target is None else target
         subset = Samples(target, samples.groups.subset(rows), samples.weights[rows] * factors)
@@ -230,7 +230,7 @@ class PartitionSums:
         self.bound = bound
 
     def count(self, scores, cuts):
-        """Weights, weighted scores and numbers of a partition's samples in bins of scores.
+        """Weights, weighted scores and numbers of the samples of a block in bins of scores.
 
         `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
         (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
@@ -245,7 +245,7 @@ class PartitionSums:
         return table, scored, np.bincount(bins, minlength=n_bins)
 
     def gather(self, scores, cuts, wanted):
-        """Score, event and weight of a partition's samples in the wanted bins."""
+        """Score, event and weight of the samples of a block in the wanted bins."""
         from skfair._kernels.scores import bin_members
 
         samples, events, _ = self.bound.events.memberships
@@ -419,7 +419,7 @@ def estimate_curves(bound, scores):
     is_raw = bound.criterion.scale == "raw"
     # Raw differences count where the rank of either group may lie in its interval.
     if is_raw and not bound.is_correctable:
-        may_count = _may_be_inside([interval.pairs for interval in ranked.intervals])
+        may_count = _make_overlap_test([interval.pairs for interval in ranked.intervals])
         return Curves(shares, sizes, lambda values: values, may_count), forms
     units = ranked.widths if is_raw else np.ones(len(shares))
 
@@ -451,7 +451,7 @@ def _shares_above(rows, shares, scores, thresholds):
     return np.minimum(reached[above], 1.0)
 
 
-def _may_be_inside(intervals):
+def _make_overlap_test(intervals):
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
     def may_count(low, high):
@@ -590,7 +590,7 @@ class BoundPartialParity:
         return replace(self, ranked=taken, uncompared=None)
 
     def contribution(self, rows, factors=1.0, target=None):
-        """A partition's share, as in `Events.contribution`: rows of partitions add up."""
+        """The contribution of a block of samples; rows of blocks add up."""
         uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
         ranked = self.ranked.contribution(rows, factors, target)
         return replace(self, ranked=ranked, uncompared=uncompared)

@@ -217,7 +217,7 @@ def enforce(fitter, strategy):
     first = fitter.fit_smooth()
     if strategy is None:
         return first
-    first, is_enough = _without_constraint(fitter, first)
+    first, is_enough = _prefer_plain_fit(fitter, first)
     if is_enough:
         return first if first.is_clear else sweep(fitter, first)
     # Rates of losses are the public metric: no search is needed, and none helps if infeasible.
@@ -238,7 +238,7 @@ def enforce(fitter, strategy):
     return _best_or_constant(fitter, finish(fitter, best))
 
 
-def _without_constraint(fitter, first):
+def _prefer_plain_fit(fitter, first):
     """The smooth fit, or the plain one if that keeps the bound; whether no row of it is active."""
     multipliers = np.abs(first.result.multipliers)
     counts_any = "decisions" in fitter.constraint.statistics

@@ -380,7 +380,7 @@ class _Folds:
         outside = np.array(self.first.scores)
         inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
         if self.fits:
-            outside, inside, gaps = self._predict(target)
+            outside, inside, gaps = self._cross_fit(target)
         training = np.mean(gaps, axis=0)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
@@ -395,7 +395,7 @@ class _Folds:
         ]
         return _Evidence(self.constraint, target, outside, training, clusters, hidden, optimism)
 
-    def _predict(self, target):
+    def _cross_fit(self, target):
         """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
         outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):

@@ -3,8 +3,8 @@
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
-    check_rows,
     check_several_classes,
+    check_training_positions,
     feature_attributes,
     find_events,
     fit_event_models,

@@ -537,7 +537,7 @@ def log_odds_parameters(model):
 # Input of estimators that wrap a classifier, whose features only that classifier checks.
 
 
-def check_rows(estimator, X, y, metadata, request):
+def check_training_positions(estimator, X, y, metadata, request):
     """Training data whose features are left out, and the positions of positive weight.
 
     ``request`` is as in `check_training`.

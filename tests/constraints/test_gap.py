@@ -11,10 +11,10 @@ from skfair.constraints._gap import (
     Excess,
     Largest,
     MeanPositiveExcess,
-    Range,
+    RangeGap,
     RatioGap,
     SignedMeanExcess,
-    TotalRange,
+    TotalRangeGap,
     make_rows,
 )
 from skfair.groups import Events
@@ -22,10 +22,10 @@ from skfair.groups import Events
 BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))
 GAPS = {
-    "range": Range(BLOCKS),
-    "scaled range": Range(BLOCKS, 0.8),
-    "total range": TotalRange(BLOCKS),
-    "signed total range": TotalRange(((0, 1), (2, 3))),
+    "range": RangeGap(BLOCKS),
+    "scaled range": RangeGap(BLOCKS, 0.8),
+    "total range": TotalRangeGap(BLOCKS),
+    "signed total range": TotalRangeGap(((0, 1), (2, 3))),
     "excess": Excess(PAIRS),
     "mean excess": MeanPositiveExcess(PAIRS),
     "signed mean": SignedMeanExcess(PAIRS),
@@ -105,14 +105,17 @@ def test_numbers_of_rows_and_unknowns(name, n_rows, n_aux):
 
 
 def test_two_rates_need_one_two_sided_row():
-    rows = rows_of_gap(Range(((0, 1),)), 2, 0.1)
+    rows = rows_of_gap(RangeGap(((0, 1),)), 2, 0.1)
     np.testing.assert_array_equal(rows.combine, [[-1, 1]])
     assert (rows.lower[0], rows.upper[0]) == (-0.1, 0.1)
 
 
 @given(means=hnp.arrays(np.float64, 6, elements=st.floats(-1, 1)))
 def test_small_numbers_of_pairs_need_no_unknowns(means):
-    smaller, larger = TotalRange(((0, 1), (2, 3), (4, 5))), TotalRange(((0, 1), (2, 3), (4, 5, 5)))
+    smaller, larger = (
+        TotalRangeGap(((0, 1), (2, 3), (4, 5))),
+        TotalRangeGap(((0, 1), (2, 3), (4, 5, 5))),
+    )
     assert smaller(means) == larger(means)
     assert rows_of_gap(smaller, 6, 0.1).combine.shape == (4, 6)
     assert rows_of_gap(smaller, 6, 0.1).n_aux == 0 < rows_of_gap(larger, 6, 0.1).n_aux
@@ -129,13 +132,13 @@ def test_one_row_is_the_gap(gap, means):
 
 
 def test_gaps_of_equal_value_share_their_rows():
-    assert make_rows(Range(BLOCKS), 5, 0.1) is make_rows(Range(BLOCKS), 5, 0.1)
-    assert Range(BLOCKS) != TotalRange(BLOCKS)
+    assert make_rows(RangeGap(BLOCKS), 5, 0.1) is make_rows(RangeGap(BLOCKS), 5, 0.1)
+    assert RangeGap(BLOCKS) != TotalRangeGap(BLOCKS)
 
 
 @pytest.mark.parametrize("as_one_row", [False, True])
 def test_nothing_to_compare(as_one_row):
-    gap, means = Range(()), np.array([0.2, 0.9])
+    gap, means = RangeGap(()), np.array([0.2, 0.9])
     rows = rows_of_gap(gap, 2, 0.1, as_one_row)
     assert gap(means) == 0
     np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))
@@ -157,9 +160,9 @@ def test_a_gap_is_the_largest_of_its_linear_forms_or_0(gap, means):
 
 
 def test_forms_of_nothing_and_of_too_many():
-    assert Range(()).linear_forms(3).shape == (0, 3)
-    assert TotalRange(()).linear_forms(3).toarray().tolist() == [[0, 0, 0]]
-    larger = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
+    assert RangeGap(()).linear_forms(3).shape == (0, 3)
+    assert TotalRangeGap(()).linear_forms(3).toarray().tolist() == [[0, 0, 0]]
+    larger = TotalRangeGap(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
     with pytest.raises(ValueError, match='aggregate="max"'):
         larger.linear_forms(30)
 
@@ -221,6 +224,6 @@ def test_slope_of_a_ratio(means):
 
 
 def test_a_ratio_changes_by_one_sample():
-    assert Range(BLOCKS).change_by_one(MEANS, 50) == 1 / 50
+    assert RangeGap(BLOCKS).change_by_one(MEANS, 50) == 1 / 50
     assert RATIO.change_by_one(MEANS, 50) == 1 / (50 * 0.5)
     assert RATIO.change_by_one(np.zeros(5), 50) == 1

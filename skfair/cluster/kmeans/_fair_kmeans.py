@@ -262,7 +262,7 @@ def summarize(estimator, X, sensitive_features, sample_weight=None):
     rows = partitions_of(estimator.n_jobs, X=X, **columns)
     blocks = rows.map(encode_block, type(estimator).__name__).persist()
     summary = Summary(blocks)
-    refuse_continuous_attributes(groups_of_summary(summary))
+    refuse_continuous_attributes(intersection_groups(summary))
     n_samples = summary.counts.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(
@@ -272,7 +272,7 @@ def summarize(estimator, X, sensitive_features, sample_weight=None):
     return blocks, summary
 
 
-def groups_of_summary(summary):
+def intersection_groups(summary):
     """Groups of one sample of each intersection of a summary."""
     return Groups.disjoint(np.arange(len(summary.cells)), np.array(summary.cells, dtype=object))
 
@@ -281,7 +281,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     """The input of summarized partitions of encoded blocks."""
     # Each intersection of the summary stands for one sample, with its weight.
     codes = np.arange(len(summary.cells))
-    groups, intersections, columns = compared_groups(groups_of_summary(summary), attributes)
+    groups, intersections, columns = compared_groups(intersection_groups(summary), attributes)
     counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
     groups = groups._replace(counts=counts)
     # The order of groups does not depend on their labels.

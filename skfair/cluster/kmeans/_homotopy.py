@@ -168,7 +168,7 @@ def repair(samples, point, ratio):
         # itself.
         cut_short = True
         while point.balance < ratio and cut_short:
-            path = lift(samples, point, ratio, rows, MAX_MOVES)
+            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
             point = follow_path(samples, point, path)
             cut_short = len(path.samples) == MAX_MOVES
     return point
@@ -194,7 +194,7 @@ def near_ties(point):
     return np.sort(np.argpartition(gaps, n_near)[:n_near])
 
 
-def lift(samples, point, goal, rows, max_moves):
+def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes = samples.X, samples.weights, samples.codes
     movable = X if len(rows) == len(X) else X[rows]
@@ -250,7 +250,7 @@ def change(samples, clustering, limits, exchange):
     distances = partitions.map(_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
     movers = partitions.gather(_find_movers, distances, labels, clustering, limits)
-    rows = _positions(movers)
+    rows = _global_indices(movers)
     n_changes = 0
     if len(rows):
         moving, moved = samples.take(rows), clustering._replace(labels=clustering.labels[rows])
@@ -272,14 +272,14 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     # Candidates that may gain by their bound and that of a partner, the best first.
     candidates = partitions.gather(_find_candidates, distances, labels, clustering, partners)
     rows, bounds, cells = zip(*candidates, strict=True)
-    candidates = _positions(rows), np.concatenate(bounds), np.concatenate(cells)
+    candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = sort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes = samples.X, samples.weights, samples.codes
     return exchange(X, weights, codes, clustering, *candidates, lowest, limits)
 
 
-def _positions(rows):
+def _global_indices(rows):
     """Positions within blocks as positions among all samples."""
     return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
 
@@ -733,7 +733,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
 def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
-    path = lift(samples, point, goal, near_ties(point), MAX_MOVES)
+    path = path_to_balance(samples, point, goal, near_ties(point), MAX_MOVES)
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
     costs /= samples.weights.sum()
@@ -751,7 +751,7 @@ def branch_routes(samples, point):
     n_moves = max(N_BRANCHINGS, BRANCHINGS_BY_SIZE // samples.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
-        move = lift(samples, point, 1.0, near_ties(point), 1)
+        move = path_to_balance(samples, point, 1.0, near_ties(point), 1)
         if not len(move.samples):
             break
         branch = point = follow_path(samples, point, move)

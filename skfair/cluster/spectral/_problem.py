@@ -17,7 +17,7 @@ from skfair.cluster._base import (
     warn_of_one_group,
 )
 from skfair.cluster.kmeans._assignment import Runs, controlled_rounding, lloyd
-from skfair.cluster.kmeans._fair_kmeans import groups_of_summary, partitioned_input, summarize
+from skfair.cluster.kmeans._fair_kmeans import intersection_groups, partitioned_input, summarize
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
@@ -375,7 +375,7 @@ class LandmarkProblem:
     def from_partitions(cls, estimator, X, sensitive_features, requirements):
         """Partitioned samples."""
         blocks, summary = summarize(estimator, X, sensitive_features)
-        groups = groups_of_summary(summary)
+        groups = intersection_groups(summary)
         is_single = sensitive_features is not None and warn_of_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
 
