@@ -161,6 +161,7 @@ class _FirstColumn(DummyClassifier):
 FIXED = _FirstColumn(strategy="prior").fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, difference", [((9, 7), 0.35), ((11, 11), 0.3)])
 def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypatch):
     """Over every count, at the rates of the hypothesis: exact, at sizes where Newcombe's is not."""
@@ -244,6 +245,7 @@ def test_a_failed_certificate_states_what_these_data_certify():
     assert content["format"] == "skfair.Certificate" and content["certified"] is False
 
 
+@pytest.mark.slow
 def test_the_tolerance_that_would_be_certified_is_seldom_exceeded(monkeypatch):
     """By enumeration of all counts: the population's gap is above it in at most 5 %."""
     monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined

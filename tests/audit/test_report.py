@@ -397,6 +397,7 @@ def test_predictions_of_the_wrong_kind_or_length():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Attribute 0 .* different numbers")
 def test_a_million_groups_are_refused():
     n = 1_000_000

@@ -410,6 +410,7 @@ def test_a_constrained_classifier_may_be_inside(data):
     assert gap(data, model) <= 0.05
 
 
+@pytest.mark.slow
 def test_several_jobs_give_the_same(data):
     np.testing.assert_array_equal(fit(data, n_jobs=2).oof_scores_, fit(data).oof_scores_)
 

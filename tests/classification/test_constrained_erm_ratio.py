@@ -115,6 +115,7 @@ def test_ratios_and_differences_together(data):
     assert model.constraint_report_["tolerance"].round(9).unique().tolist() == [0.2, 0.1]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), parity=st.sampled_from(PARITIES), is_tied=st.booleans())
 def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
     """Brute force: with one feature all models are its thresholds, in both directions."""

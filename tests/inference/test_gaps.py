@@ -142,6 +142,7 @@ def test_limits_of_a_difference_of_skewed_means_by_hand():
     assert low == pytest.approx(7.0 - 1.0 + quantile * error)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Limits of means")
 def test_intervals_of_skewed_means_of_50_are_narrow_and_hold():
     """Lognormal values with a gap of .3, of which the standard error is .4."""

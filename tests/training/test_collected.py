@@ -106,6 +106,7 @@ def test_smooth_fits_are_those_in_memory(client, constraint, class_weight):
     np.testing.assert_allclose(partitioned.multipliers_, in_memory.multipliers_, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_cluster_and_threads_give_the_same_bits(client, tmp_path):
     X, y, sex, _ = draw()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
@@ -227,6 +228,7 @@ def test_a_failed_fit_leaves_the_earlier_one(client):
     assert model.coef_ is earlier
 
 
+@pytest.mark.slow
 def test_partitions_leave_the_cluster_when_a_fit_returns(client):
     X, y, sex, _ = draw()
     gc.collect()
@@ -256,6 +258,7 @@ def test_data_that_differ_at_every_pass_are_refused_without_a_client(monkeypatch
         fit_model(X.map_blocks(draw_again, dtype=float), y, sex)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", [fit_model, fit_ranks, fit_clusters])
 def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fit):
     distributed = pytest.importorskip("distributed")

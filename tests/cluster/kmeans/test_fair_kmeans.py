@@ -146,6 +146,7 @@ def best_of_all(X, groups, min_balance):
     return costs[exact].min(), costs[up_to_one | (ratio == 0)].min()
 
 
+@pytest.mark.slow
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(("min_balance", "share"), [(0, 1), (0.5, 0.75), (0.8, 0.6)])
 @pytest.mark.parametrize("n_groups", [2, 3])
@@ -195,6 +196,7 @@ def neighbours(labels, n_clusters):
         yield (p, labels[q]), (q, labels[p])
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(draw_problem(weighted=False))
 def test_no_move_and_no_exchange_improves_an_optimal_fit(from_scratch, drawn):

@@ -60,6 +60,7 @@ def size_bounds(model):
 # The guaranteed limits ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(draw_problem())
 def test_all_requirements_hold_up_to_one_sample(drawn):

@@ -33,6 +33,7 @@ def draw(seed, n_samples=150):
 # Nested starts ------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("n_samples", [40, 150, 700])
 def test_more_starts_never_give_a_worse_fit(limits, n_samples):

@@ -213,6 +213,7 @@ def test_the_scatter_is_that_of_all_samples(open_in_files, weighted):
     np.testing.assert_allclose(summary.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
@@ -304,6 +305,7 @@ def test_many_equal_samples_are_distributed(open_in_files):
     assert partitioned.constraint_violation_ == 0
 
 
+@pytest.mark.slow
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8])
@@ -402,6 +404,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     client.wait_for_workers(2, timeout=300)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     X, groups, _ = draw()
     model, cancelled, awaited = fit_model(*make_chunked(X, groups)), [], _dask._await_results

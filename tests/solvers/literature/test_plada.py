@@ -57,6 +57,7 @@ def test_the_exact_step_minimises_the_proximal_function(problems):
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_exact_and_linearised_steps_arrive_at_one_answer(problems):
     problem = problems.fair()
     exact, linear = (PLADA(inner=i).solve(problem) for i in ("exact", "linearised"))
