@@ -479,6 +479,7 @@ def test_a_model_without_selections_has_a_report():
     neither.to_html()
 
 
+@pytest.mark.slow
 def test_rates_that_differ_in_the_last_digit_only_are_equal():
     """500 of 1,000 and 500 of 1,001: a gap of .05 percentage points at most, by chance."""
     decisions = np.r_[np.arange(1000) < 500, np.arange(1001) < 500].astype(int)

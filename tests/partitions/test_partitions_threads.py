@@ -142,6 +142,7 @@ def test_blas_has_one_thread_beside_those_of_partitions(n_jobs):
     assert n_threads_of_blas(None) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_jobs", "n_threads"), [(-1, 1), (None, 1), (3, 3)])
 def test_fits_of_a_search_share_the_processors_already(n_jobs, n_threads):
     """In its processes as in its threads."""

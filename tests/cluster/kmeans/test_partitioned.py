@@ -124,6 +124,7 @@ def test_infeasible_sizes_of_partitioned_data_are_refused(open_in_files):
         fit_model(*open_in_files(X, groups), min_cluster_size=1501)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1500, N_SAMPLES])
 def test_rows_without_weight_are_in_the_cluster_of_the_nearest_final_centre(
     open_in_files, monkeypatch, size
@@ -425,6 +426,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     assert vars(model) == earlier
 
 
+@pytest.mark.slow
 def test_partitions_may_be_empty_or_lack_groups(client):
     X, groups, weights = draw()
     order = np.argsort(groups, kind="stable")
