@@ -63,6 +63,7 @@ from skfair.training import (
     unconstrained_attributes,
     warn_of_cost,
     warn_of_dependence,
+    warn_of_one_group,
     warn_of_outcome,
     warn_of_rare_decisions,
 )
@@ -505,8 +506,10 @@ class ConstrainedClassifierCV(
             "constraint_report_": report,
         }
         outcome |= guarantee_attributes(self, guarantee, status)
-        is_free = compares_nothing(problems[0], problem.constraint)
-        return outcome | (unconstrained_attributes(report) if is_free else {})
+        if compares_nothing(problems[0], problem.constraint):
+            warn_of_one_group(problems[0], problem.constraint)
+            outcome |= unconstrained_attributes(report)
+        return outcome
 
     def _warn(self, problem, guarantee):
         """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""

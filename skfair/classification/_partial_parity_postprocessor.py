@@ -52,6 +52,7 @@ from skfair.training import (
     store_fit,
     unconstrained_attributes,
     warn_of_dependence,
+    warn_of_one_group,
     warn_of_rare_decisions,
 )
 from skfair.utils._api import Label, MatrixLike
@@ -346,6 +347,7 @@ class PartialParityPostprocessor(
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
         if compares_nothing(training, [bound]):
+            warn_of_one_group(training, [bound])
             fitted |= unconstrained_attributes(fitted["constraint_report_"])
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound)

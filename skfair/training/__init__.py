@@ -37,6 +37,7 @@ from skfair.training._outcome import (
     store_fit,
     unconstrained_attributes,
     warn_of_cost,
+    warn_of_one_group,
     warn_of_outcome,
     warn_of_rare_decisions,
 )

@@ -32,6 +32,7 @@ from skfair.training._outcome import (
     store_fit,
     unconstrained_attributes,
     warn_of_cost_to,
+    warn_of_one_group,
     warn_of_outcome,
 )
 from skfair.utils._api import MatrixLike, shared_docs
@@ -144,8 +145,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         """Train on checked input, and store the fitted attributes; the problem may be made."""
         if problem is None:
             problem = self._make_problem(training, constraints, weights)
-        lacks_groups = compares_nothing(training, problem.constraint)
-        training = training._replace(lacks_groups=lacks_groups)
+        if compares_nothing(training, problem.constraint):
+            warn_of_one_group(training, problem.constraint)
+            training = training._replace(lacks_groups=True)
         # Without groups there is nothing to guarantee.
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:

@@ -51,24 +51,27 @@ def guarantee_attributes(estimator, guarantee, status):
 
 
 def compares_nothing(training, constraints):
-    """Whether no bound constraint of several compares groups; warns if all samples are in one."""
+    """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
     is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
     # Rows of ranks may come with the first solution.
     is_free = [
         is_single if one.statistic == "ranks" else not len(one.rows.lower) for one in constraints
     ]
-    if training.lacks_groups or not is_free or not all(is_free):
-        return training.lacks_groups
-    if len(samples.groups.names) == 1:
-        names = join_names(dict.fromkeys(one.name for one in constraints))
+    return training.lacks_groups or (bool(is_free) and all(is_free))
+
+
+def warn_of_one_group(training, constraints):
+    """Warn if all samples are in one group, unless it was said that no groups were passed."""
+    names = training.samples.groups.names
+    if len(names) == 1 and not training.lacks_groups:
+        compared = join_names(dict.fromkeys(one.name for one in constraints))
         warn(
-            f"All samples are in the group {samples.groups.names[0]!r}: there is nothing "
-            f"to compare by {names}, and the fit is unconstrained. Pass sensitive_features with "
-            "two groups or more, or no constraint.",
+            f"All samples are in the group {names[0]!r}: there is nothing to compare by "
+            f"{compared}, and the fit is unconstrained. Pass sensitive_features with two groups or "
+            "more, or no constraint.",
             MissingSensitiveFeaturesWarning,
         )
-    return True
 
 
 def unconstrained_attributes(report):
