@@ -1,6 +1,7 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
 from skfair.constraints._bound import OPTIONAL_ROWS as OPTIONAL_ROWS
+from skfair.constraints._bound import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
 from skfair.constraints._bound import MetricConstraint as MetricConstraint
 from skfair.constraints._bound import RankConstraint as RankConstraint

@@ -402,19 +402,20 @@ def _report_event(name, ranked, event, thresholds, sums, bounds):
     interval = ranked.intervals[event]
     # Standard error of a share, by the variance of a binary decision.
     errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
+    n_rows = len(thresholds)
+    # Whole columns, in order: see `report_rates`.
     columns = {
-        "constraint": name,
-        "cell": cell,
-        "group": [group] * len(thresholds),  # it may be a tuple of attributes
-        "n": int(ranked.counts[event]),
-        "threshold": thresholds,
+        "cell": [cell] * n_rows,
+        "group": [group] * n_rows,  # it may be a tuple of attributes
         "rate": interval.position_of(above),
+        "n": np.full(n_rows, int(ranked.counts[event])),
         "standard_error": errors / interval.width,
-        # Whole columns: of a single nan pandas makes a column of objects.
-        "gap": np.full(len(thresholds), gap, dtype=np.float64),
-        "tolerance": np.full(len(thresholds), tolerance, dtype=np.float64),
+        "constraint": [name] * n_rows,
+        "threshold": thresholds,
+        "gap": np.full(n_rows, gap, dtype=np.float64),
+        "tolerance": np.full(n_rows, tolerance, dtype=np.float64),
     }
-    return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))
+    return pd.DataFrame(columns)
 
 
 # Constraints on rates of events, bound to samples: rows for solvers, and the public metric.

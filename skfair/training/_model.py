@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
+from skfair.constraints import MIN_GROUP_SIZES, REPORT_COLUMNS, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
 from skfair.groups import GroupSummary
 from skfair.losses import OBJECTIVES, over_pairs
@@ -198,7 +198,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         candidate, unit = guarantee.candidate, training.unit
         multipliers = candidate.result.multipliers
         objective, n_rows, report = fitter.counter.describe(candidate.parameters)
-        report["threshold"] = unit.center + unit.spread * report["threshold"].to_numpy()
+        # By position: pandas compares names such that NumPy may discard an interrupt (Ctrl-C).
+        column = REPORT_COLUMNS.index("threshold")
+        report.isetitem(column, unit.from_unit(report.iloc[:, column].to_numpy()))
         is_unknown = np.isnan(candidate.gaps).any()
         fitted = {
             # The plain fit has no rows: where it keeps the bound, multipliers are 0.
