@@ -12,8 +12,7 @@ from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster import FairKMeans
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import fair_assignment
-from skfair.cluster.kmeans._homotopy import round_off
+from skfair.cluster.kmeans._homotopy import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 
@@ -118,10 +117,10 @@ def _compare_assignments(case, model, level, n_runs):
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(slack):
-        dual = fair_assignment(samples, centers, limits)
+        dual = samples.assign_fairly(centers, limits)
         relaxed = replace(samples, limits=limits._replace(slack=slack))
         point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
-        return round_off(relaxed, point, level)
+        return repair(relaxed, point, level)
 
     def linear_programme(_):
         return fair_assignment_lp(distances, case.codes, level, scale=1 / by_group)

@@ -9,7 +9,6 @@ from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair._kernels.limits import balance_limits
-from skfair.cluster.kmeans import _assignment
 from skfair.cluster.kmeans._homotopy import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
@@ -46,7 +45,7 @@ def _compare(case, model, level, n_runs):
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(_):
-        dual = _assignment.fair_assignment(samples, centers, limits._replace(level=ratio))
+        dual = samples.assign_fairly(centers, limits._replace(level=ratio))
         point = recompute_point(samples, dual.labels, case.n_clusters, dual)
         return repair(samples, point, ratio)
 

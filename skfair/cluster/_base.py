@@ -17,10 +17,15 @@ from sklearn.utils.validation import validate_data
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups import group_names
+from skfair.groups import (
+    balance,
+    data_balance,
+    group_names,
+    smallest_balances,
+    smallest_share_ratios,
+)
 from skfair.metrics import hypervolume, non_dominated
 from skfair.partitions import is_partitioned
-from skfair.utils._arrays import balance, data_balance, smallest_balances, smallest_share_ratios
 from skfair.utils._checks import join_names, spelling_hint, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 

@@ -9,9 +9,8 @@ from scipy import sparse
 
 from skfair.constraints._bound import ConstraintSystem, report_shares
 from skfair.constraints._constraint import CellEvents, cell_events
-from skfair.groups import Events, Groups, Samples, is_in_intervals
+from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.inference import AUCs, CurvePosterior, Curves, cluster_effects, curve_pairs, kish_sizes
-from skfair.utils._arrays import count_table
 from skfair.utils._checks import join_names
 
 # Events of samples that are compared in an interval of percentiles.

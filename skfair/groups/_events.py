@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.groups._groups import group_names
-from skfair.utils._arrays import count_table
+from skfair.groups._groups import count_table, group_names
 
 # Events: sets of samples over which means are taken.
 

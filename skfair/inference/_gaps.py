@@ -12,7 +12,7 @@ from scipy import sparse, special, stats
 from scipy.special import betainc
 from sklearn.utils import column_or_1d
 
-from skfair.groups import Events, check_columns
+from skfair.groups import Events, balance, check_columns, count_table
 from skfair.inference._estimates import (
     LogRates,
     Rates,
@@ -24,7 +24,6 @@ from skfair.inference._estimates import (
     rate_limits,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import balance, count_table
 from skfair.utils._checks import check_tolerance, warn
 
 # Confidence intervals of a gap, the largest of many differences.

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import check_columns, check_groups, merge_duplicate_rows, to_pandas_index
+from skfair.groups import (
+    check_columns,
+    check_groups,
+    count_table,
+    merge_duplicate_rows,
+    smallest_balances,
+    smallest_share_ratios,
+    to_pandas_index,
+)
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._registry import metric
 from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import (
-    cluster_links,
-    count_table,
-    group_constraint,
-    node_degrees,
-    smallest_balances,
-    smallest_share_ratios,
-)
+from skfair.utils._arrays import cluster_links, group_constraint, node_degrees
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import group_names
+from skfair.groups import cluster_balances, group_names
 from skfair.metrics import cluster_composition, non_dominated
 from skfair.plotting._display import (
     INK,
@@ -22,7 +22,6 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._arrays import cluster_balances
 
 if TYPE_CHECKING:
     import pandas as pd

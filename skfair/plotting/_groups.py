@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import is_in_intervals
+from skfair.groups import count_table, is_in_intervals
 from skfair.metrics import PREDICTIONS, check_scored, group_report
 from skfair.plotting._display import (
     COLORS,
@@ -24,7 +24,6 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._arrays import count_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

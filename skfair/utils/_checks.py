@@ -1,5 +1,6 @@
 """Checks of arguments and data, and messages to users."""
 
+import functools
 import inspect
 import warnings
 from contextlib import contextmanager
@@ -207,20 +208,29 @@ _PLACES = {
 
 
 class ExplainsArguments:
-    """Mixin of classes whose constructors say where an argument goes that they do not have.
+    """Mixin of classes whose constructors say where an argument goes that they do not have."""
 
-    It has no ``__init__``, since signatures are read from the class that has ``__new__`` otherwise.
-    """
+    def __init_subclass__(cls, **kwargs):
+        """Explain the arguments of the subclass's own constructor."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _explain_arguments(cls.__init__)
 
-    def __new__(cls, *args, **kwargs):
-        """Raise for arguments of other constructors before ``__init__`` does."""
-        for name in _PLACES.keys() & kwargs.keys():
-            if name not in cls._get_param_names():
-                raise TypeError(
-                    f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
-                    f"{_PLACES[name]}."
-                )
-        return super().__new__(cls)
+
+def _explain_arguments(construct):
+    """Decorate ``__init__`` such that it raises for arguments of other constructors."""
+    accepted = inspect.signature(construct).parameters
+
+    @functools.wraps(construct)  # signatures are read from what is wrapped
+    def construct_or_explain(self, *args, **kwargs):
+        for name in _PLACES.keys() & kwargs.keys() - accepted.keys():
+            raise TypeError(
+                f"{type(self).__name__}() got an unexpected keyword argument {name!r}, which "
+                f"{_PLACES[name]}."
+            )
+        construct(self, *args, **kwargs)
+
+    return construct_or_explain
 
 
 # The check of tolerances, for fits, audits, plans and monitors.

@@ -108,15 +108,13 @@ def dual(problem, multipliers, width=np.inf):
     return evaluation.value, evaluation
 
 
-def solve(problem, start=None, slack=0.0, max_iter=50, n_partitions=1):
+def solve(problem, start=None, slack=0.0, n_partitions=1):
     start = start or _assignment.zero_solution(len(problem.distances), problem.limits)
     cuts = np.array_split(np.arange(len(problem.codes)), n_partitions)
     partitioned = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
-    solution, evaluation = _assignment.solve_dual(
-        partitioned, problem.limits, start, slack, max_iter
-    )
+    solution, evaluation = _assignment.solve_dual(partitioned, problem.limits, start, slack)
     labels, gaps = _assignment.gather_labels(evaluation)
     return solution._replace(labels=labels, gaps=gaps)
 

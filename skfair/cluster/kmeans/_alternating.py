@@ -16,8 +16,8 @@ from skfair._kernels import alternating as front_kernels
 from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.groups import data_balance
 from skfair.metrics import non_dominated
-from skfair.utils._arrays import data_balance
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 if TYPE_CHECKING:

@@ -68,21 +68,6 @@ def zero_solution(n_clusters, limits):
     )
 
 
-def fair_assignment(problem, centers, limits, dual=None, slack=0.75, share=SLACK):
-    """Cheapest assignment to fixed centres within limits.
-
-    Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
-    labels round it, so that they may miss a limit by the few samples that sit on a tie. The value
-    bounds from below the cost of every assignment to these centres that keeps the limits. No count
-    misses its bound by more than ``slack`` samples, or a ``share`` of all.
-    """
-    # Without an earlier solution, start at multipliers of zero: nearest centres.
-    if dual is None:
-        dual = zero_solution(len(centers), limits)
-    slack = max(slack * problem.largest_weight, share * problem.total_weight)
-    return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
-
-
 def max_dual_iterations(dual, limits):
     """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
 
@@ -94,7 +79,7 @@ def max_dual_iterations(dual, limits):
     return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
 
 
-def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
+def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
     """Maximise the dual by damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
@@ -106,7 +91,7 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
-    for _ in range(max_iter):
+    for _ in range(max_dual_iterations(start, limits)):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.

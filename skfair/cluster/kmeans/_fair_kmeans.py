@@ -23,7 +23,7 @@ from skfair.cluster._base import (
     warn_of_one_group,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
-from skfair.cluster.kmeans._assignment import check_runs, fair_assignment
+from skfair.cluster.kmeans._assignment import check_runs
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
@@ -98,7 +98,7 @@ class KMeansInput(NamedTuple):
         # cheaper.
         limits = reached_limits(clustering.counts, problem.limits)
         dual = point.dual if limits.level > 0 else None
-        assignment = fair_assignment(problem, clustering.centers, limits, dual)
+        assignment = problem.assign_fairly(clustering.centers, limits, dual)
         return self.describe_clustering(point) | {
             "offsets_": assignment.offsets[:, self.requirements.places],
             "lower_bound_": min(float(assignment.value), point.cost),

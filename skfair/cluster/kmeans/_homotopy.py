@@ -63,7 +63,7 @@ def finish(problem, point, level, runs):
     Returns the point and a status as `search_locally`.
     """
     # Integer repair: required sizes, then the balance, by single moves.
-    point = round_off(problem, point, level)
+    point = repair(problem, point, level)
     if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
         if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
@@ -106,19 +106,31 @@ def shake(samples, point, status, ratio, runs, random_state):
     return point, status
 
 
-def round_off(samples, point, ratio):
+def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    n_clusters = len(point.clustering.sizes)
     if not keeps_rows(point.clustering.counts, samples.limits):
-        # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as
-        # few samples, if that may end a sample short: every kick would need a table.
-        is_quick = samples.n_samples <= SHAKEN and samples.limits.rounding.any()
-        if samples.has_equal_weights and not is_quick:
-            labels, _ = repair_to_limits(samples, point, ratio, near_ties(point))
-        else:
-            labels = shift_rows(samples, point)
-        point = recompute_point(samples, labels, n_clusters, point.dual)
-    return repair(samples, point, ratio)
+        labels = _repair_rows(samples, point, ratio)
+        point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+    # The balance: cheap moves first; all samples only where these do not suffice.
+    for rows in (near_ties(point), np.arange(len(samples.weights))):
+        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
+        # itself.
+        cut_short = True
+        while point.balance < ratio and cut_short:
+            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
+            point = follow_path(samples, point, path)
+            cut_short = len(path.samples) == MAX_MOVES
+    return point
+
+
+def _repair_rows(samples, point, ratio):
+    """Labels that bring the rows within their bounds."""
+    # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as few
+    # samples, if that may end a sample short: every kick would need a table.
+    is_quick = samples.n_samples <= SHAKEN and samples.limits.rounding.any()
+    if samples.has_equal_weights and not is_quick:
+        return repair_to_limits(samples, point, ratio, near_ties(point))[0]
+    return shift_rows(samples, point)
 
 
 def shift_rows(samples, point):
@@ -158,20 +170,6 @@ def shift_rows(samples, point):
         counts[goal, groups] += weights[p]
         labels[p] = goal
     return labels
-
-
-def repair(samples, point, ratio):
-    """Raise the balance to the ratio where rounding left it below."""
-    # Cheap moves first; all samples only where these do not suffice.
-    for rows in (near_ties(point), np.arange(len(samples.weights))):
-        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
-        # itself.
-        cut_short = True
-        while point.balance < ratio and cut_short:
-            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
-            point = follow_path(samples, point, path)
-            cut_short = len(path.samples) == MAX_MOVES
-    return point
 
 
 def follow_path(samples, point, path):
@@ -422,7 +420,14 @@ class Homotopy(BaseEstimator):
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         subsample = self._thin_samples(samples, runs, random_state)
-        starts = self._follow_starts(subsample, runs, random_state)
+        starts = self._rough_starts(subsample, runs, random_state)
+        # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
+        converge = partial(self._converge, subsample, runs)
+        points = _map_in_threads(samples.n_jobs, converge, starts)
+        if level > 0:  # without balance these points have converged
+            climb = partial(self._climb, subsample, level, runs.tol)
+            points = _map_in_threads(samples.n_jobs, climb, points)
+        starts = [start._replace(point=point) for start, point in zip(starts, points, strict=True)]
         if subsample is not samples:
             # On more samples, only those that are cheapest so far on the subsample.
             costs = [start.point.cost for start in starts]
@@ -521,7 +526,7 @@ class Homotopy(BaseEstimator):
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
-            point = round_off(samples, point, level)
+            point = repair(samples, point, level)
             point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
@@ -530,24 +535,16 @@ class Homotopy(BaseEstimator):
             _map_in_threads(samples.n_jobs, climb, [lowest, *others]), key=attrgetter("cost")
         )
         point, _, _ = advance(samples, highest, samples.balance, 5, runs.tol)
-        point = round_off(samples, point, samples.balance)
+        point = repair(samples, point, samples.balance)
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         return [*routes, route_from(samples, point, 1.0)]
 
-    def _follow_starts(self, samples, runs, random_state):
-        """The starts that are worth following to their ends, each with its point on a subsample.
+    def _rough_starts(self, samples, runs, random_state):
+        """The starts whose rough runs are cheapest so far. The first has left its local minimum.
 
         Every choice looks at earlier starts only. So a followed start stays followed however many
         come after it, and more starts never lead to a worse end.
         """
-        starts = self._rough_starts(samples, runs, random_state)
-        follow = partial(self._follow, samples, runs)
-        # Each start has a homotopy of its own; kernels release the interpreter lock.
-        points = _map_in_threads(samples.n_jobs, follow, starts)
-        return [start._replace(point=point) for start, point in zip(starts, points, strict=True)]
-
-    def _rough_starts(self, samples, runs, random_state):
-        """The starts whose rough runs are cheapest so far. The first has left its local minimum."""
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
         size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
@@ -557,7 +554,7 @@ class Homotopy(BaseEstimator):
         generators = runs.generators(random_state)
         starts = [runs.start(subsample, generator) for generator in generators]
         run = partial(lead, max_iter=runs.max_iter, tol=max(runs.tol, ROUGH_TOL))
-        rough = _map_in_threads(samples.n_jobs, run, starts)
+        rough = [*_map_in_threads(samples.n_jobs, run, starts)]
         # Plain k-means gains little from starts that are not the cheapest so far.
         is_plain = samples.limits.level == 0 and not sized
         costs = [cost for _, cost in rough]
@@ -575,13 +572,6 @@ class Homotopy(BaseEstimator):
         tol = max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
         labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
         return recompute_point(samples, labels, runs.n_clusters)
-
-    def _follow(self, samples, runs, start):
-        """The end of the homotopy from a start on a subsample."""
-        point = self._converge(samples, runs, start)
-        # Without balance the point has converged.
-        level = samples.limits.level
-        return point if level == 0 else self._climb(samples, level, runs.tol, point)
 
     def _climb(self, samples, ratio, tol, point):
         """The end of the homotopy from a point to a balance, level by level."""
@@ -635,10 +625,10 @@ def choose_nested(costs, n_followed, tol):
 
 
 def _map_in_threads(n_jobs, function, values):
-    """Results of a function of values; a pool for one thread would take milliseconds."""
+    """Iterate over results of a function; a pool for one thread would take milliseconds."""
     n_threads = n_threads_of(n_jobs)
     if n_threads == 1:
-        return [function(value) for value in values]
+        return map(function, values)
     return Parallel(n_threads, prefer="threads")(delayed(function)(value) for value in values)
 
 

@@ -20,13 +20,14 @@ from skfair._kernels.kmeans import (
 from skfair._kernels.limits import Limits, composition_ratios, excess, keeps_rows
 from skfair.cluster.kmeans._assignment import (
     ROUND_SLACK,
+    SLACK,
     DualSolution,
-    fair_assignment,
     gather_labels,
     occupy_clusters,
     solve_dual,
+    zero_solution,
 )
-from skfair.groups import GroupSummary
+from skfair.groups import GroupSummary, count_table
 from skfair.partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
@@ -35,7 +36,6 @@ from skfair.partitions import (
     random_keys,
     sampling_rates,
 )
-from skfair.utils._arrays import count_table
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
@@ -81,6 +81,10 @@ class BaseClusteringProblem:
         highest = (self.group_weights * scales).max(axis=1)
         attainable = self.limits.factors * lowest / highest
         return max(0.0, min(self.balance, attainable.min()))
+
+    def weigh(self, n_samples, share):
+        """The larger weight: that of so many of the heaviest samples, or of a share of all."""
+        return max(n_samples * self.largest_weight, share * self.total_weight)
 
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
@@ -237,15 +241,22 @@ class ClusteringProblem(BaseClusteringProblem):
         """The point of the fair assignment to a point's centres; its cost is left out."""
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
-        dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
+        dual = self.assign_fairly(centers, limits, point.dual, 2.0, share)
         clustering = occupy_clusters(self, dual.labels, centers)
         return Point(clustering, None, dual, self.balance_of(clustering.counts))
 
-    def solve_assignment(self, centers, limits, start, slack, max_iter):
-        """The dual solution of the fair assignment, with labels and gaps."""
+    def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
+        """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
+
+        The dual of the assignment's linear programme is solved from an earlier solution, or from
+        the nearest centres. Labels round it, so that they may miss a limit by the few samples that
+        sit on a tie, but by at most `slack` samples, or a `share` of all. The value bounds from
+        below the cost of every assignment to these centres that keeps the limits.
+        """
         # Distances are computed once, and each step of the ascent is a pass over them.
         measured = self.partitions.map(_measure, centers)
-        solution, evaluated = solve_dual(measured, limits, start, slack, max_iter)
+        start = start or zero_solution(len(centers), limits)
+        solution, evaluated = solve_dual(measured, limits, start, self.weigh(slack, share))
         labels, gaps = gather_labels(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
 
@@ -485,7 +496,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
-        dual = fair_assignment(self, centers, limits, point.dual, 2.0, share)
+        dual = self.assign_fairly(centers, limits, point.dual, 2.0, share)
         sums, _, cost = dual.extras
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
@@ -494,10 +505,12 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         clustering = clustering._replace(centers=means)
         return Point(clustering, cost, dual, self.balance_of(clustering.counts))
 
-    def solve_assignment(self, centers, limits, start, slack, max_iter):
-        """The dual solution of the fair assignment, with sums of its clusters."""
+    def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
+        """As `ClusteringProblem.assign_fairly`, with sums of the clusters in place of labels."""
         evaluate = partial(_evaluate_and_sum, centers)
-        solution, _ = solve_dual(self.partitions, limits, start, slack, max_iter, evaluate)
+        start = start or zero_solution(len(centers), limits)
+        weight = self.weigh(slack, share)
+        solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
         return solution._replace(centers=centers)
 
     def labels_of(self, point):

@@ -27,7 +27,10 @@ from skfair.groups import (
     Groups,
     GroupSummary,
     Summary,
+    balance,
     check_samples,
+    count_table,
+    data_balance,
     find_first_rows,
     refuse_continuous_attributes,
 )
@@ -42,7 +45,7 @@ from skfair.partitions import (
     random_keys,
     sampling_rates,
 )
-from skfair.utils._arrays import balance, cluster_links, count_table, data_balance
+from skfair.utils._arrays import cluster_links
 from skfair.utils._checks import explain_conversion
 
 # Rounding of a spectral embedding: k-means, local search for the normalised cut, group bounds.

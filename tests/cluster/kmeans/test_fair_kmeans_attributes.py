@@ -117,7 +117,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
         b_eq=np.ones(n_samples),
     ).fun
     partitions = make_partitions([(distances, codes, np.ones(n_samples))])
-    result, evaluation = solve_dual(partitions, limits, zero_solution(n_clusters, limits), 0.0, 100)
+    result, evaluation = solve_dual(partitions, limits, zero_solution(n_clusters, limits), 0.0)
     assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
     assert result.value <= optimum * (1 + 1e-9)
     assert result.value == pytest.approx(optimum, rel=2e-3)

@@ -118,7 +118,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(attributes):
     ).fun
     assert distances.min(axis=0).sum() < 0.99 * optimum  # else nothing would be shown
     blocks = make_partitions([(distances, problem.codes, problem.weights)])
-    solution, evaluated = solve_dual(blocks, limits, zero_solution(3, limits), 0.0, 200)
+    solution, evaluated = solve_dual(blocks, limits, zero_solution(3, limits), 0.0)
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=2e-3)
     labels, _ = gather_labels(evaluated)

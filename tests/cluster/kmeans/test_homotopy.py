@@ -12,7 +12,6 @@ from skfair.cluster.kmeans._assignment import (
     _MAX_DUAL_ITER,
     _MIN_DUAL_ITER,
     Runs,
-    fair_assignment,
     lloyd,
     max_dual_iterations,
     zero_solution,
@@ -66,7 +65,7 @@ def test_levels_rise_to_the_required_balance_and_get_denser(n_levels):
 def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
     samples = samples_of()
     point = plain(samples)
-    dual = fair_assignment(samples, point.clustering.centers, samples.limits._replace(level=ratio))
+    dual = samples.assign_fairly(point.clustering.centers, samples.limits._replace(level=ratio))
     fair = repair(samples, point._replace(dual=dual), ratio)
     assert fair.balance >= ratio
     gaps = samples.X - point.clustering.centers[fair.clustering.labels]
@@ -90,7 +89,7 @@ def test_unit_costs_weigh_costs_but_not_counts():
         A_eq=np.tile(np.eye(60), 3),
         b_eq=np.ones(60),
     )
-    point = fair_assignment(samples, centers, samples.limits._replace(level=0.8), slack=0.0)
+    point = samples.assign_fairly(centers, samples.limits._replace(level=0.8), slack=0.0)
     assert programme.fun * 0.99 <= point.value <= programme.fun * (1 + 1e-9)
     assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
 
@@ -122,8 +121,8 @@ def test_warm_duals_lead_to_the_same_value():
     samples = samples_of(2000)
     centers = plain(samples).clustering.centers
     limits, lower = (samples.limits._replace(level=level) for level in (0.9, 0.8))
-    cold = fair_assignment(samples, centers, limits)
-    warm = fair_assignment(samples, centers, limits, fair_assignment(samples, centers, lower))
+    cold = samples.assign_fairly(centers, limits)
+    warm = samples.assign_fairly(centers, limits, samples.assign_fairly(centers, lower))
     assert warm.value == pytest.approx(cold.value, rel=1e-3)
 
 

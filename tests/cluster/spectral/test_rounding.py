@@ -21,9 +21,8 @@ from skfair.cluster.spectral._problem import (
     round_ncut,
 )
 from skfair.datasets import fetch_lastfm_asia
-from skfair.groups import check_groups
+from skfair.groups import balance, check_groups, count_table
 from skfair.metrics import additive_violation, balance_score, normalized_cut
-from skfair.utils._arrays import balance, count_table
 
 
 class Problem(NamedTuple):
