@@ -91,7 +91,7 @@ class SmoothConstraint(Protocol):
     ...         averaging = sparse.csr_array(np.full((1, len(scores)), 1.0 / len(scores)))
     ...         return ConstraintValues(
     ...             averaging @ scores,
-    ...             ScoreJacobian(combine=sparse.eye_array(1, format="csr"), cells=averaging),
+    ...             ScoreJacobian(combine=sparse.eye_array(1, format="csr"), basis=averaging),
     ...             np.empty((1, 0)),
     ...             lambda v: np.zeros(len(scores)),
     ...         )
@@ -582,7 +582,7 @@ class BoundConstraint:
             self.aux_jacobian,
             lambda v: spread_over_samples(self.events, curvatures, combine.T @ v),
             rows_at_shift=None if is_linear else lambda shift: self.rows_at(sums + shift, aux),
-            cell_curvature=partial(quotient_curvature, self, sums) if self.is_quotient else None,
+            means_curvature=partial(quotient_curvature, self, sums) if self.is_quotient else None,
         )
 
     def rows_at(self, sums, aux=None):

@@ -39,7 +39,7 @@ class ConvexMeans(ABC):
         The means.
     above : ndarray of shape (n_events, n_breakpoints)
         Minus their derivative by the breakpoint: the share of the event above it, smoothed.
-    cells : csr_array of shape (n_cells, n_samples)
+    basis : csr_array of shape (n_sums, n_samples)
         Sums of which all derivatives by scores are combinations.
     """
 
@@ -53,7 +53,7 @@ class ConvexMeans(ABC):
 
     @abstractmethod
     def score_derivative(self, weights):
-        """Rows of a derivative by the scores as combinations of the cells, event by event.
+        """Rows of a derivative by the scores as combinations of the basis, event by event.
 
         `weights`, (n_rows, n_breakpoints), say what the rows of each event take of the means.
         """
@@ -66,7 +66,7 @@ class ConvexMeans(ABC):
     def breakpoint_derivatives(self, weights):
         """Second derivatives of ``sum(weights * values)`` that involve breakpoints.
 
-        Mixed ones with scores as combinations of the cells, (n_breakpoints, n_cells), and those by
+        Mixed ones with scores as combinations of the basis, (n_breakpoints, n_sums), and those by
         each breakpoint, (n_breakpoints,); those by two breakpoints are 0.
         """
 
@@ -76,7 +76,7 @@ class ConvexMeans(ABC):
 
     def along(self, scores, breakpoints):
         """Values of the tangents after a move of scores and breakpoints."""
-        raised = self.score_derivative(np.eye(len(breakpoints))) @ (self.cells @ scores)
+        raised = self.score_derivative(np.eye(len(breakpoints))) @ (self.basis @ scores)
         return self.values + raised.reshape(self.values.shape) - self.above * breakpoints
 
 
@@ -110,14 +110,14 @@ class MeanExcess(ConvexMeans):
         samples = events.memberships
         indptr, order, moments = sort_members(scores, *samples, self.bounds, events.n_events)
         self.integrate(moments)
-        self.cells = _bucket_sums(events, scores, indptr, order, self.has_corner)
+        self.basis = _bucket_sums(events, scores, indptr, order, self.has_corner)
 
     @classmethod
     def from_breakpoints(cls, breakpoints, corner):
-        """The buckets alone, until `integrate` has their moments; there are no cells."""
+        """The buckets alone, until `integrate` has their moments; there is no basis."""
         buckets = cls.__new__(cls)
         buckets.place_buckets(breakpoints, corner)
-        buckets.cells = None
+        buckets.basis = None
         return buckets
 
     def place_buckets(self, breakpoints, corner):
@@ -162,8 +162,8 @@ class MeanExcess(ConvexMeans):
         return exact
 
     def curvature(self, weights):
-        by_cell = (weights @ self.curvatures).ravel()
-        return self.cells[: len(by_cell)].T @ by_cell
+        by_sum = (weights @ self.curvatures).ravel()
+        return self.basis[: len(by_sum)].T @ by_sum
 
     def breakpoint_derivatives(self, weights):
         weighted = weights.T[:, :, np.newaxis] * self.curvatures[:, np.newaxis, :]
@@ -178,7 +178,7 @@ def _per_length(inside, length):
 
 
 def _bucket_sums(events, scores, indptr, order, has_corner):
-    """Sums of shares over all cells, and of shares times scores over those with a corner."""
+    """Sums of shares over all buckets, and of shares times scores over those with a corner."""
     samples, _, shares = events.memberships
     samples, shares = samples[order], shares[order]
     sizes = np.diff(indptr)
@@ -228,7 +228,7 @@ class MeanSigmoid(ConvexMeans):
         self._curvatures = _entry_sums(curvature, samples, codes, shape)
         self._by_event = _event_sums(curvature, codes, events.n_events)
         slopes = _entry_sums(slope, samples, codes, shape)
-        self.cells = sparse.vstack((slopes, self._curvatures), format="csr")
+        self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
     def reach(shares):

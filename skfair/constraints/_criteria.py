@@ -749,7 +749,7 @@ def _check_rows(constraint, rows, scores, rng):
     aux = rows.initial_aux(scores)
     jacobian = rows(scores, aux).jacobian
     expected = rows(scores + step * move, aux).values - rows(scores - step * move, aux).values
-    slopes = jacobian.combine @ (jacobian.cells @ move)
+    slopes = jacobian.combine @ (jacobian.basis @ move)
     wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -768,9 +768,9 @@ def _check_second_derivatives(constraint, bound, scores, rng):
         bound(scores + sign * step * move, aux).jacobian.adjoint(v) for sign in (1.0, -1.0)
     )
     change = rows.curvature(v) * move
-    if rows.cell_curvature is not None:
-        cells = rows.jacobian.cells
-        change = change + cells.T @ (rows.cell_curvature(v) @ (cells @ move))
+    if rows.means_curvature is not None:
+        basis = rows.jacobian.basis
+        change = change + basis.T @ (rows.means_curvature(v) @ (basis @ move))
     wrong = np.abs(change - (above - below) / (2 * step))
     sample = int(np.argmax(wrong))
     if not wrong[sample] <= 1e-5 * (1.0 + np.abs(change).max()):

@@ -501,11 +501,11 @@ def compare_groups(cells, reference, aggregate):
 
 
 class ScoreJacobian:
-    """Derivative of the rows by the scores, as the product ``combine @ cells``.
+    """Derivative of the rows by the scores, as the product ``combine @ basis``.
 
-    `combine`, (n_rows, n_cells), says how cells make up rows; `cells`, a csr_array of shape
-    (n_cells, n_samples), are the derivatives of the means of the cells by the scores, or a function
-    that makes them when they are first used. ``spread(v)`` is ``cells.T @ v``, where that is faster
+    `combine`, (n_rows, n_means), says how means make up rows; `basis`, a csr_array of shape
+    (n_means, n_samples), are the derivatives of the means by the scores, or a function that makes
+    them when they are first used. ``spread(v)`` is ``basis.T @ v``, where that is faster
     without the matrix.
 
     Examples
@@ -513,25 +513,25 @@ class ScoreJacobian:
     >>> import numpy as np
     >>> from scipy import sparse
     >>> from skfair.constraints import ScoreJacobian
-    >>> cells = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    >>> ScoreJacobian(combine=np.array([[1.0, -1.0]]), cells=cells).adjoint(np.ones(1))
+    >>> basis = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    >>> ScoreJacobian(combine=np.array([[1.0, -1.0]]), basis=basis).adjoint(np.ones(1))
     array([ 0.5,  0.5, -1. ])
     """
 
-    def __init__(self, combine: Any, cells: Any, spread: Callable | None = None):
+    def __init__(self, combine: Any, basis: Any, spread: Callable | None = None):
         self.combine = combine
-        self._cells = cells
+        self._basis = basis
         self._spread = spread
 
     @cached_property
-    def cells(self) -> Any:
-        """Derivative of the mean of each cell by each score, a csr_array (n_cells, n_samples)."""
-        return self._cells() if callable(self._cells) else self._cells
+    def basis(self) -> Any:
+        """Derivative of each mean by each score, a csr_array of shape (n_means, n_samples)."""
+        return self._basis() if callable(self._basis) else self._basis
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        by_cell = self.combine.T @ v
-        return self.cells.T @ by_cell if self._spread is None else self._spread(by_cell)
+        by_mean = self.combine.T @ v
+        return self.basis.T @ by_mean if self._spread is None else self._spread(by_mean)
 
 
 def differentiate_means(events, slopes):
@@ -539,9 +539,9 @@ def differentiate_means(events, slopes):
     # Chain rule: the weight of each sample in its event's mean times the slope of its term.
     averaging, of_terms = events.averaging_matrix, []
     for slope in slopes:
-        cells = copy(averaging)  # without the checks of a new one
-        cells.data = averaging.data * slope[averaging.indices]
-        of_terms.append(cells)
+        derivatives = copy(averaging)  # without the checks of a new one
+        derivatives.data = averaging.data * slope[averaging.indices]
+        of_terms.append(derivatives)
     return of_terms[0] if len(of_terms) == 1 else sparse.csr_array(sparse.vstack(of_terms))
 
 
@@ -563,14 +563,14 @@ class StackedJacobian(ScoreJacobian):
 
     @cached_property
     def combine(self):
-        """How cells make up rows, a csr_array of shape (n_rows, n_cells)."""
+        """How means make up rows, a csr_array of shape (n_rows, n_means)."""
         blocks = [sparse.coo_array(one.combine) for one in self.jacobians]
         return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     @cached_property
-    def cells(self):
-        """Derivative of each cell's mean by each score, a csr_array of (n_cells, n_samples)."""
-        return sparse.csr_array(sparse.vstack([one.cells for one in self.jacobians], format="csr"))
+    def basis(self):
+        """Derivative of each mean by each score, a csr_array of shape (n_means, n_samples)."""
+        return sparse.csr_array(sparse.vstack([one.basis for one in self.jacobians], format="csr"))
 
     def adjoint(self, v):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
@@ -594,17 +594,17 @@ class ConstraintValues(NamedTuple):
         v -> (n_samples,): second derivative of ``v @ values`` by each score.
     aux_curvature : callable or None
         v -> (combine, hessian): its second derivatives by unknown and score, as
-        ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
+        ``combine @ jacobian.basis`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
         n_aux). None if the rows are linear in the unknowns.
     exact : callable or None
         () -> ConstraintValues: the same rows with their exact second derivatives, where `curvature`
         is convexified. None where `curvature` is exact.
     rows_at_shift : callable or None
-        shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
-        were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
+        shift -> (values, combine): the rows, and what they take of the means, if the means
+        were moved by ``shift`` of shape (n_means,). None if the rows are linear in the means;
         otherwise they are polyhedral, and smooth only between their breakpoints.
-    cell_curvature : callable or None
-        v -> (n_cells, n_cells): second derivative of ``v @ values`` by the cells' means. None if
+    means_curvature : callable or None
+        v -> (n_means, n_means): second derivative of ``v @ values`` by the means. None if
         the rows are linear or polyhedral in the means.
     """
 
@@ -615,7 +615,7 @@ class ConstraintValues(NamedTuple):
     aux_curvature: Callable | None = None
     exact: Callable | None = None
     rows_at_shift: Callable | None = None
-    cell_curvature: Callable | None = None
+    means_curvature: Callable | None = None
 
 
 def no_rows(n_samples):
@@ -647,17 +647,17 @@ def stack_values(values, n_samples):
         return stack_values([one.exact() if one.exact else one for one in values], n_samples)
 
     def rows_at_shift(shift):
-        # Each constraint has cells of its own, which move independently of the others.
+        # Each constraint has means of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
         pairs = (_rows_at(one, move) for one, move in zip(values, shifts, strict=True))
         moved, combines = zip(*pairs, strict=True)
         return np.concatenate(moved), block_diagonal(combines)
 
-    def cell_curvature(v):
-        n_cells = [one.jacobian.combine.shape[1] for one in values]
+    def means_curvature(v):
+        n_means = [one.jacobian.combine.shape[1] for one in values]
         return block_diagonal(
-            one.cell_curvature(weights) if one.cell_curvature else np.zeros((n, n))
-            for (one, weights), n in zip(pair_with_rows(v), n_cells, strict=True)
+            one.means_curvature(weights) if one.means_curvature else np.zeros((n, n))
+            for (one, weights), n in zip(pair_with_rows(v), n_means, strict=True)
         )
 
     is_linear = all(one.aux_curvature is None for one in values)
@@ -669,12 +669,12 @@ def stack_values(values, n_samples):
         None if is_linear else aux_curvature,
         exact if any(one.exact for one in values) else None,
         rows_at_shift if any(one.rows_at_shift for one in values) else None,
-        cell_curvature if any(one.cell_curvature for one in values) else None,
+        means_curvature if any(one.means_curvature for one in values) else None,
     )
 
 
 def _rows_at(values, shift):
-    """Rows and their derivatives by the means of the cells, moved by a shift."""
+    """Rows and their derivatives by the means, moved by a shift."""
     if values.rows_at_shift is not None:
         return values.rows_at_shift(shift)
     combine = values.jacobian.combine
@@ -686,8 +686,8 @@ def _aux_curvature(values, v):
     """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
     if values.aux_curvature is not None:
         return values.aux_curvature(v)
-    n_aux, n_cells = values.aux_jacobian.shape[1], values.jacobian.combine.shape[1]
-    return np.zeros((n_aux, n_cells)), np.zeros((n_aux, n_aux))
+    n_aux, n_means = values.aux_jacobian.shape[1], values.jacobian.combine.shape[1]
+    return np.zeros((n_aux, n_means)), np.zeros((n_aux, n_aux))
 
 
 def concatenate(vectors):

@@ -134,7 +134,7 @@ class ShareRows:
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
             (convex.values @ difference.T).ravel() - self.by_level @ aux,
-            ScoreJacobian(convex.score_derivative(difference), convex.cells),
+            ScoreJacobian(convex.score_derivative(difference), convex.basis),
             moved.reshape(self.by_level.shape) - self.by_level,
             *self.curvatures(convex, difference, minimum=0.0),
         )
@@ -227,13 +227,13 @@ class ShareMajorant(Majorant):
         curvature, convex_aux_curvature = original.curvatures(convex, of_convex, minimum=0.0)
 
         def aux_curvature(v):
-            # Tangents are linear, so that their cells have no second derivatives.
+            # Tangents are linear, so that they have no second derivatives.
             mixed, hessian = convex_aux_curvature(v)
-            return np.pad(mixed, ((0, 0), (0, tangent.cells.shape[0]))), hessian
+            return np.pad(mixed, ((0, 0), (0, tangent.basis.shape[0]))), hessian
 
         return ConstraintValues(
             (convex.values @ of_convex.T + lines @ of_tangent.T).ravel() - by_level @ aux,
-            ScoreJacobian(combine, sparse.vstack((convex.cells, tangent.cells), format="csr")),
+            ScoreJacobian(combine, sparse.vstack((convex.basis, tangent.basis), format="csr")),
             moved.reshape(by_level.shape) - by_level,
             curvature,
             aux_curvature,

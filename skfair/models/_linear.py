@@ -747,9 +747,9 @@ class _ArgmaxPoint:
         """Gradient by the parameters from one derivative per margin."""
         return self._slopes.T @ slopes
 
-    def pull_back_rows(self, cells):
+    def pull_back_rows(self, slopes):
         """Gradients of several functions at once, from a csr_array (n_rows, n_margins)."""
-        return rows_times(cells, self._slopes)
+        return rows_times(slopes, self._slopes)
 
     def gram(self, weights):
         """Sum of ``weights[i]`` times the outer product of the i-th margin's gradient."""

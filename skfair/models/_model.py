@@ -67,7 +67,7 @@ class Model(Protocol):
         -------
         point : object
             It has ``scores`` (n_samples,), ``pull_back(slopes)``, which maps one derivative per
-            sample to the gradient (n_parameters,), and ``pull_back_rows(cells)``, the same for a
+            sample to the gradient (n_parameters,), and ``pull_back_rows(slopes)``, the same for a
             csr_array (n_rows, n_samples). If it is cheap it also has ``gram(weights)``, the sum of
             ``weights[i]`` times the outer product of the gradient of the i-th score. A model that
             is linear in its parameters also has ``push_forward(direction)``, the change of the
@@ -226,9 +226,11 @@ def check_model(model: Model, *, random_state: RandomState = 0) -> None:
     expected = slopes @ (above - below) / (2.0 * _STEP)
     _compare(model, "pull_back(slopes)", point.pull_back(slopes) @ direction, expected, 1e-4)
     # Several functions at once, and what else the point has.
-    cells = rng.normal(size=(3, len(scores)))
-    rows = point.pull_back_rows(sparse.csr_array(cells))
-    _compare(model, "pull_back_rows(cells)", rows, np.array([point.pull_back(c) for c in cells]))
+    several = rng.normal(size=(3, len(scores)))
+    rows = point.pull_back_rows(sparse.csr_array(several))
+    _compare(
+        model, "pull_back_rows(slopes)", rows, np.array([point.pull_back(one) for one in several])
+    )
     jacobian = point.pull_back_rows(sparse.eye_array(len(scores), format="csr"))
     weights = rng.random(len(scores))
     if hasattr(point, "gram"):
@@ -270,16 +272,16 @@ def _compare(model, what, value, expected, tol=1e-6):
 # Networks at a point on many samples, evaluated in chunks.
 
 
-def pull_back_sparse_rows(point, cells):
+def pull_back_sparse_rows(point, slopes):
     """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
-    cells = sparse.csr_array(cells)
-    jacobian = np.zeros((cells.shape[0], len(point.parameters)))
-    for row, (start, end) in enumerate(pairwise(cells.indptr)):
-        samples = cells.indices[start:end]
+    slopes = sparse.csr_array(slopes)
+    jacobian = np.zeros((slopes.shape[0], len(point.parameters)))
+    for row, (start, end) in enumerate(pairwise(slopes.indptr)):
+        samples = slopes.indices[start:end]
         # Backpropagate through the samples of the row alone.
         if len(samples):
             point_at_samples = point.model.take(samples).evaluate(point.parameters)
-            jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
+            jacobian[row] = point_at_samples.pull_back(slopes.data[start:end])
     return jacobian
 
 

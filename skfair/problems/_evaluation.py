@@ -158,12 +158,12 @@ class Evaluation:
     @cached_property
     def jacobian(self) -> np.ndarray:
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        by_parameters = self.rows.jacobian.combine @ self.cell_jacobian
+        by_parameters = self.rows.jacobian.combine @ self.means_jacobian
         return np.column_stack((by_parameters, self.rows.aux_jacobian))
 
     @property
     def rows_at_shift(self) -> Any:
-        """Rows by the means of their cells, as `ConstraintValues.rows_at_shift`; None if linear."""
+        """Rows by their means, as `ConstraintValues.rows_at_shift`; None if linear."""
         return self.rows.rows_at_shift
 
     def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
@@ -179,14 +179,14 @@ class Evaluation:
         jacobian : ndarray of shape (n_subset, n_unknowns)
         """
         jacobian = self.rows.jacobian
-        by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.cells)
+        by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.basis)
         by_parameters = self.point.pull_back_rows(by_scores)
         return np.column_stack((by_parameters, self.rows.aux_jacobian[rows]))
 
     @cached_property
-    def cell_jacobian(self) -> np.ndarray:
-        """Derivative of the means that rows are made of, (n_cells, n_parameters)."""
-        return self.point.pull_back_rows(self.rows.jacobian.cells)
+    def means_jacobian(self) -> np.ndarray:
+        """Derivative of the means that rows are made of, (n_means, n_parameters)."""
+        return self.point.pull_back_rows(self.rows.jacobian.basis)
 
     @property
     def loss_curvature(self) -> np.ndarray:
@@ -233,13 +233,13 @@ class Evaluation:
         hessian = np.zeros((len(self.x), len(self.x)))
         hessian[:p, :p] = self.point.gram(self.loss_curvature + rows.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
-        if rows.cell_curvature is not None:
-            cells = self.cell_jacobian
-            hessian[:p, :p] += cells.T @ rows.cell_curvature(multipliers) @ cells
+        if rows.means_curvature is not None:
+            means = self.means_jacobian
+            hessian[:p, :p] += means.T @ rows.means_curvature(multipliers) @ means
         # By auxiliary unknowns, where rows are not linear in them: blocks beside and below.
         if rows.aux_curvature is not None:
             combine, hessian[p:, p:] = rows.aux_curvature(multipliers)
-            hessian[p:, :p] = combine @ self.cell_jacobian
+            hessian[p:, :p] = combine @ self.means_jacobian
             hessian[:p, p:] = hessian[p:, :p].T
         return hessian
 
@@ -258,7 +258,7 @@ def compile_block(problem):
 class CompiledBlock:
     """A block of samples as arguments of kernels; methods return None where a rate has no kernel.
 
-    Kernels sum over cells: the events of each constraint, and one more for samples in none of them.
+    Kernels sum over the events of each constraint, and one more for samples in none of them.
     """
 
     def __init__(self, block, columns, losses):
@@ -266,7 +266,7 @@ class CompiledBlock:
 
     @cached_property
     def _combine(self):
-        """Linear map from means to rows, (n_rows, n_cells); samples of no event are in no row."""
+        """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
         no_event = sparse.csr_array((0, 1))
         combines = [(one.combine, no_event) for one in self.block.constraint]
         return sparse.block_diag([one for pair in combines for one in pair], format="csr")
@@ -420,7 +420,7 @@ def _sum_shares(block, parameters, buckets, weights):
 def _stack(constraints, terms):
     """Arguments of kernels for the terms, "smooth" or "exact", of several `BoundConstraint`.
 
-    Codes and shares, (n_constraints, n_samples); where the cells of each begin, and their number;
+    Codes and shares, (n_constraints, n_samples); where the events of each begin, and their number;
     code and width of each rate, and whether it is of errors. None if one has no kernel.
     """
     arguments = [_kernel_arguments(one, terms) for one in constraints]
@@ -459,8 +459,8 @@ def _stack_rows(rows, dtype):
 
 def _split(sums, events, axis):
     """Sums over the events of each constraint, without those over samples in no event."""
-    cells = pairwise(events[2].tolist())
-    return [sums.take(range(first, end - 1), axis) for first, end in cells]
+    pairs = pairwise(events[2].tolist())
+    return [sums.take(range(first, end - 1), axis) for first, end in pairs]
 
 
 # Regions: closed convex sets to which parameters are restricted.

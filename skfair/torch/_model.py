@@ -292,9 +292,9 @@ class TorchPoint:
         )
         return as_float64(torch.cat([gradient.reshape(-1) for gradient in gradients]))
 
-    def pull_back_rows(self, cells):
+    def pull_back_rows(self, slopes):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return pull_back_sparse_rows(self, cells)
+        return pull_back_sparse_rows(self, slopes)
 
 
 # Samples of a network: tensors on its device, or a dataset that is read as it is needed.

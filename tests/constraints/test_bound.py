@@ -92,7 +92,7 @@ def test_derivatives(spec, single, kind):
     bound = replace(bind(spec, samples, single), offset=np.float64(0.01)).rows
     aux = bound.initial_aux(scores) + 0.1
     result = bound(scores, aux)
-    jacobian = result.jacobian.combine @ result.jacobian.cells.toarray()
+    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
     np.testing.assert_allclose(
         jacobian, difference_quotients(lambda s: bound(s, aux).values, scores), atol=1e-9
     )
@@ -318,7 +318,7 @@ def test_derivatives_of_stacked_rows(kind):
     system = make_system(samples)[1].rows
     aux = system.initial_aux(scores)
     result = system(scores, aux)
-    jacobian = result.jacobian.combine @ result.jacobian.cells.toarray()
+    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
     np.testing.assert_allclose(
         jacobian, difference_quotients(lambda s: system(s, aux).values, scores), atol=1e-9
     )
@@ -363,7 +363,7 @@ def test_a_system_of_nothing_has_no_rows_and_no_unknowns():
     assert len(nothing) == rows.n_aux == len(rows.lower) == len(rows.upper) == 0
     assert len(result.values) == 0
     assert result.aux_jacobian.shape == (0, 0)
-    assert (result.jacobian.combine @ result.jacobian.cells).shape == (0, 3)
+    assert (result.jacobian.combine @ result.jacobian.basis).shape == (0, 3)
     np.testing.assert_array_equal(result.jacobian.adjoint(np.empty(0)), np.zeros(3))
     np.testing.assert_array_equal(result.curvature(np.empty(0)), np.zeros(3))
     assert violation(nothing.correct(scores), scores) == 0.0
@@ -471,8 +471,8 @@ def test_rows_of_nothing_stack_and_are_drawn():
     np.testing.assert_array_equal(result.values, expected.values)
     v = np.ones(len(expected.values))
     np.testing.assert_array_equal(result.jacobian.adjoint(v), expected.jacobian.adjoint(v))
-    combined = (result.jacobian.combine @ result.jacobian.cells).toarray()
-    np.testing.assert_array_equal(combined, expected.jacobian.combine @ expected.jacobian.cells)
+    combined = (result.jacobian.combine @ result.jacobian.basis).toarray()
+    np.testing.assert_array_equal(combined, expected.jacobian.combine @ expected.jacobian.basis)
     rows, drawn = draw_rows(stacked, 3, random_state=0, first=[5])
     assert len(rows) == 1 + 3 * bound.events.n_events
     assert len(drawn.lower) == len(alone.lower)

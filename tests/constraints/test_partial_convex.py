@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_finite_differences(data, corner):
         return MeanExcess(members, scores, breakpoints, corner).values
 
     result = MeanExcess(members, scores, breakpoints, corner)
-    by_scores = result.score_derivative(np.eye(4)) @ result.cells.toarray()
+    by_scores = result.score_derivative(np.eye(4)) @ result.basis.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
         slope = (value(scores + bump, breakpoints) - value(scores - bump, breakpoints)) / (2 * step)
@@ -63,12 +63,12 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(data):
 
     def gradients(scores, breakpoints):
         result = MeanExcess(members, scores, breakpoints, 2 * 1.0)
-        by_scores = v.ravel() @ (result.score_derivative(np.eye(4)) @ result.cells.toarray())
+        by_scores = v.ravel() @ (result.score_derivative(np.eye(4)) @ result.basis.toarray())
         return by_scores, -(v * result.above).sum(axis=0)
 
     result = MeanExcess(members, scores, breakpoints, 1.0)
     curvature, (combine, diagonal) = result.curvature(v), result.breakpoint_derivatives(v)
-    cross_derivatives = combine @ result.cells.toarray()
+    cross_derivatives = combine @ result.basis.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
         above, below = gradients(scores + bump, breakpoints), gradients(scores - bump, breakpoints)

@@ -69,7 +69,7 @@ def rows_and_derivatives(constraint):
 def test_derivatives_are_those_of_finite_differences(rows, which):
     constraint, (scores, aux) = rows_and_derivatives(rows)[which], point(3)
     result, step = constraint(scores, aux), 1e-6
-    jacobian = result.jacobian.combine @ result.jacobian.cells.toarray()
+    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
     for i in range(30):
         bump = step * (np.arange(30) == i)
         above, below = constraint(scores + bump, aux), constraint(scores - bump, aux)
@@ -104,7 +104,7 @@ def test_curvature_is_that_of_the_convex_part(pair, which):
     result = constraint(scores, aux)
     curvature = result.curvature(v)
     combine, by_aux = result.aux_curvature(v)
-    cross_derivatives = combine @ result.jacobian.cells.toarray()
+    cross_derivatives = combine @ result.jacobian.basis.toarray()
     exact = np.empty((33, 33))
     for k in range(33):
         bump = step * (np.arange(33) == k)
@@ -174,8 +174,8 @@ def test_exact_curvatures_are_second_derivatives(constraint):
     combine, by_two_unknowns = exact.aux_curvature(v)
     hessian = np.block(
         [
-            [np.diag(exact.curvature(v)), (combine @ exact.jacobian.cells).T],
-            [combine @ exact.jacobian.cells, by_two_unknowns],
+            [np.diag(exact.curvature(v)), (combine @ exact.jacobian.basis).T],
+            [combine @ exact.jacobian.basis, by_two_unknowns],
         ]
     )
     step = 1e-7

@@ -65,14 +65,14 @@ def _row_slope(current, multipliers, center, eta):
     """Gradient of the weighted rows at the minimum of their model and the proximal term."""
     if current.rows_at_shift is None:
         return current.pull_back(multipliers)
-    cells = current.cell_jacobian
+    means = current.means_jacobian
     # Means move linearly with x: offset at the centre, and eta J J' per weight of the means.
-    offset = cells @ (center - current.x)[: cells.shape[1]]
-    weights = _cell_weights(current.rows_at_shift, multipliers, offset, eta * cells @ cells.T)
-    return np.append(cells.T @ weights, multipliers @ current.aux_jacobian)
+    offset = means @ (center - current.x)[: means.shape[1]]
+    weights = _weigh_means(current.rows_at_shift, multipliers, offset, eta * means @ means.T)
+    return np.append(means.T @ weights, multipliers @ current.aux_jacobian)
 
 
-def _cell_weights(rows_at_shift, multipliers, offset, gram):
+def _weigh_means(rows_at_shift, multipliers, offset, gram):
     """Gradient, by the means, of the weighted rows at the minimum over shifts of the means.
 
     The shift is ``offset - gram @ weights``. Pieces are added until no other piece is larger at the

@@ -66,7 +66,7 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     problem = joint(problems)
     at = problem.evaluate(problem.initial_point(np.array([0.1, 0.4, 0.2, -0.1])))
     parity, loss, linear = problem.constraint
-    shift = np.random.default_rng(1).normal(size=at.cell_jacobian.shape[0])
+    shift = np.random.default_rng(1).normal(size=at.means_jacobian.shape[0])
     n, m = parity.events.n_events, loss.events.n_events
     values, combine = at.rows_at_shift(shift)
     assert values[0] == pytest.approx(np.ptp(parity.smooth_sums(at.scores) + shift[:n]))
@@ -76,7 +76,7 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
     unmoved, jacobian = at.rows_at_shift(np.zeros_like(shift))
     np.testing.assert_allclose(unmoved, at.values)
-    np.testing.assert_allclose(jacobian @ at.cell_jacobian, at.jacobian[:, : problem.n_parameters])
+    np.testing.assert_allclose(jacobian @ at.means_jacobian, at.jacobian[:, : problem.n_parameters])
 
 
 def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
