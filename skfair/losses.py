@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE
-from skfair.utils._arrays import SortedScores, taper_length, top_shares
+from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
 # Losses of a score: value, slope and curvature per sample.
@@ -404,7 +404,7 @@ class AUCLoss(BaseEstimator):
         # Negatives up to the end of the interval, less those up to its beginning.
         sides, width = _ClassScores(scores, target, weights), end - begin
         length = self.taper * width
-        return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
+        return tuple(sides.loss_up_to_rank(rank, length, self.loss, width) for rank in (end, begin))
 
     def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Callable:
         """A convex majorant of the loss, equal at the scores passed.
@@ -476,13 +476,13 @@ class _ClassScores:
             for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
         )
 
-    def first_negatives(self, rank, length, loss, width):
+    def loss_up_to_rank(self, rank, length, loss, width):
         """The loss of all positives and the negatives up to a rank, as `Pointwise`."""
         derivatives, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
         if not (len(self.positives) and len(self.negatives)):  # possible in a mini-batch
             return Pointwise(*derivatives)
         # Weights of the negatives, sums over pairs, and the mean per sample.
-        counts = self._average_ties(top_shares(self.negative_shares, rank, length)) / width
+        counts = self._average_ties(shares_up_to_rank(self.negative_shares, rank, length)) / width
         positive_weight, negative_weight = self.weights
         charge, pull = self._pair_sums(loss, counts)
         derivatives[1:, self.positives] = pull / positive_weight

@@ -17,7 +17,7 @@ from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._monitor import check_settings, parameters
 from skfair.monitoring._state import (
     CellEvidence,
-    Differences,
+    DifferenceHypotheses,
     GapEvidence,
     change_evidence,
     gap_limits,
@@ -67,7 +67,7 @@ class Streams:
 
     def __init__(self, n_streams, n_groups, levels, tolerance, rng):
         self.shape, self.n_groups, self.rng = (n_streams,), n_groups, rng
-        self.cell = CellEvidence(Differences(), np.asarray(levels), tolerance, self.shape)
+        self.cell = CellEvidence(DifferenceHypotheses(), np.asarray(levels), tolerance, self.shape)
         self.cell.add_groups(n_groups)
         self.gap = GapEvidence(len(levels), tolerance, self.shape)
         self.block = np.zeros((2, n_streams, n_groups))

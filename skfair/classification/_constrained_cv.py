@@ -37,7 +37,7 @@ from skfair.postprocessing import (
     fit_rows,
     log_odds_parameters,
     make_folds,
-    match_classes,
+    make_predicted_class_likeliest,
     match_decisions,
     mean_scores,
     out_of_fold_probabilities,
@@ -602,7 +602,7 @@ class ConstrainedClassifierCV(
         """
         odds, scores = self._scores(X, sensitive_features)
         if len(self.classes_) > 2:
-            return match_classes(expit(odds), scores.argmax(axis=1))
+            return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         success = match_decisions(odds[:, 0], scores[:, 0], self.coef_[0])
         pair = np.column_stack((1.0 - success, success))

@@ -12,7 +12,7 @@ from skfair.constraints._bound import batch_events
 from skfair.constraints._convex import Majorant, MeanExcess
 from skfair.constraints._gap import ConstraintValues, ScoreJacobian
 from skfair.groups import Events
-from skfair.utils._arrays import SortedScores, taper_length, top_shares
+from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 
 # Rows that bound shares of events above thresholds between percentiles.
 #
@@ -102,18 +102,18 @@ class ShareRows:
 
     def bucket_curvatures(self, buckets, v, is_exact):
         """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
-        weights = v.reshape(self.events.n_events, -1) @ np.subtract(*self.ends)
+        weights = v.reshape(self.events.n_events, -1) @ np.subtract(*self.ramp_factors)
         if is_exact:
             return weights @ buckets.exact().curvatures
         return np.maximum(0.0, weights) @ buckets.curvatures
 
     def shares(self, scores, aux):
         """Shares of the events above the thresholds, (n_events, n_thresholds)."""
-        return self.convex_at(scores, aux).values @ np.subtract(*self.ends).T
+        return self.convex_at(scores, aux).values @ np.subtract(*self.ramp_factors).T
 
     @cached_property
-    def ends(self):
-        """Factors of the convex functions where each ramp begins, and where it ends."""
+    def ramp_factors(self):
+        """Matrices that pick the convex functions where each ramp begins, and where it ends."""
         n = len(self.origin)
         return np.split(np.eye(2 * n) / self.width, [n])
 
@@ -129,7 +129,7 @@ class ShareRows:
     def evaluate_convex(self, convex, aux):
         """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
-        difference = np.subtract(*self.ends)
+        difference = np.subtract(*self.ramp_factors)
         # A threshold that rises moves both ends of its ramp, and lowers the share.
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
@@ -212,7 +212,7 @@ class ShareMajorant(Majorant):
         """Rows and their derivatives, as `ConstraintValues`."""
         original, tangent = self.original, self._tangent
         convex = original.convex_at(scores, aux)
-        begin, end = original.ends
+        begin, end = original.ramp_factors
         # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
         of_convex, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
@@ -402,7 +402,9 @@ class Ranking:
         self._before = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
             top = [
-                top_shares(shares[ascending][::-1], rank, taper_length(rank, _TAPER * width))[::-1]
+                shares_up_to_rank(
+                    shares[ascending][::-1], rank, taper_length(rank, _TAPER * width)
+                )[::-1]
                 for rank in ranks
             ]
             self._before.append(sum(top) / width)

@@ -39,11 +39,11 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._state import (
     CellEvidence,
     Comparison,
-    Differences,
+    DifferenceHypotheses,
     GapEvidence,
+    MeanHypotheses,
     Row,
     State,
-    UpperBounds,
     Verdict,
     step,
 )
@@ -88,7 +88,7 @@ class Settings:
     def hypothesis(self):
         """What certificates and alarms are about."""
         is_bound = isinstance(self.constraint, BoundedGroupLoss)
-        return UpperBounds() if is_bound else Differences()
+        return MeanHypotheses() if is_bound else DifferenceHypotheses()
 
     @cached_property
     def range(self):
@@ -214,8 +214,8 @@ _VERSION = 2
 _CLASSES = {
     one.__name__: one
     for one in (
-        *(CellEvidence, Comparison, Differences, GapEvidence, Outstanding),
-        *(Row, Settings, State, UpperBounds, Verdict),
+        *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, Outstanding),
+        *(Row, Settings, State, MeanHypotheses, Verdict),
     )
 }
 """Classes that a file may name, besides the public constraints."""

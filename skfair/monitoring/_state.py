@@ -65,12 +65,12 @@ def log_ratio(x, n, q, p):
     return x * np.log(q / p) + (n - x) * np.log((1.0 - q) / (1.0 - p))
 
 
-class Differences:
+class DifferenceHypotheses:
     """Hypotheses on the differences of the means of groups, which are compared in pairs."""
 
     is_paired = True
 
-    def gap(self, means):
+    def tested_value(self, means):
         """Largest difference of these means, 0 of fewer than two."""
         return float(np.ptp(means)) if len(means) else 0.0
 
@@ -127,12 +127,12 @@ class Differences:
         return log_e
 
 
-class UpperBounds:
+class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     is_paired = False
 
-    def gap(self, means):
+    def tested_value(self, means):
         """The largest of these means, 0 without any."""
         return float(np.max(means, initial=0.0))
 
@@ -180,7 +180,7 @@ class CellEvidence:
     axes of shape `streams`: one entry per stream that is monitored at once.
     """
 
-    hypothesis: Differences | UpperBounds
+    hypothesis: DifferenceHypotheses | MeanHypotheses
     levels: np.ndarray
     tolerance: int
     counts: np.ndarray
@@ -399,7 +399,7 @@ class Comparison:
     """
 
     name: str
-    hypothesis: Differences | UpperBounds
+    hypothesis: DifferenceHypotheses | MeanHypotheses
     levels: np.ndarray
     tolerance: int
     min_group_size: int | str | None
@@ -514,7 +514,7 @@ class Comparison:
         gaps = [0.0]
         for cell, (_, weight, weighted_sum) in self.totals.items():
             compared = self.compared_groups(cell)
-            gaps.append(self.hypothesis.gap(weighted_sum[compared] / weight[compared]))
+            gaps.append(self.hypothesis.tested_value(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
     def log_certificates(self):
@@ -765,7 +765,7 @@ def _gap_of_tables(settings, comparisons, tables):
     gaps = []
     for (name, _), (_, weights, sums) in cells.items():
         present = (weights > 0) & comparisons[name].is_large()[: len(weights)]
-        gaps.append(settings.hypothesis.gap(sums[present] / weights[present]))
+        gaps.append(settings.hypothesis.tested_value(sums[present] / weights[present]))
     return settings.unscale(max(gaps)) if gaps else np.nan
 
 

@@ -25,7 +25,7 @@ from skfair.postprocessing._oof import (
     cross_fit_once,
     fit_rows,
     make_folds,
-    match_classes,
+    make_predicted_class_likeliest,
     match_decisions,
     mean_scores,
     snap_to_levels,

@@ -548,7 +548,7 @@ def calibrated_log_odds(scores, calibration):
     return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _LARGEST))
 
 
-def match_classes(probabilities, classes):
+def make_predicted_class_likeliest(probabilities, classes):
     """The nearest probabilities, by least squares, of which the predicted class has the largest.
 
     ``classes`` holds the position of each sample's predicted class.

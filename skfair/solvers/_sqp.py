@@ -256,7 +256,7 @@ def _interior_point(h, G, b, penalty, tol):
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
 #
-# `ExactHessians` and `Secants` map an iterate to a function ``damping -> Root``.
+# `HessianSchedule` and `Secants` map an iterate to a function ``damping -> Root``.
 
 
 _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -283,8 +283,8 @@ class Root(NamedTuple):
     solve_transposed: Callable
 
 
-class ExactHessians:
-    """Hessians of the Lagrangian: convexified ones first, exact ones near the answer.
+class HessianSchedule:
+    """Choose the Hessian of each step: convexified ones first, exact ones near the answer.
 
     Near the answer Newton steps with the exact Hessian at least halve the residual; if a step does
     not, the answer was further away. A convexified Hessian is reused once after a step that has
@@ -541,7 +541,7 @@ class SQP(Solver):
         return ("gram",) if self.hessian == "exact" else ()
 
     def _iterate(self, problem, x, random_state):
-        hessian_at = ExactHessians(self.tol) if self.hessian == "exact" else Secants(self.memory)
+        hessian_at = HessianSchedule(self.tol) if self.hessian == "exact" else Secants(self.memory)
         evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
         penalty, damping = _FIRST_PENALTY, 0.0
         iterate = _make_iterate(evaluation, multipliers)

@@ -71,8 +71,8 @@ def taper_length(end, length):
     return min(length, 2.0 * end, 2.0 * (1.0 - end))
 
 
-def top_shares(shares, end, length):
-    r"""Share of each sample that counts with a ramp around rank `end`, not more than its share.
+def shares_up_to_rank(shares, end, length):
+    r"""Portion of each sample's share up to rank `end`, cut off by a linear ramp.
 
     With a ramp w of this length that falls from 1 to 0 around `end`, a sample whose share covers
     the ranks from a to b counts :math:`\int_a^b w`. Together they count `end`. Shares are in the

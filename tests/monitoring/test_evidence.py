@@ -7,9 +7,9 @@ from scipy import stats
 from skfair.monitoring._state import (
     WINDOWS,
     CellEvidence,
-    Differences,
+    DifferenceHypotheses,
     GapEvidence,
-    UpperBounds,
+    MeanHypotheses,
     change_evidence,
     log_evidence_against,
     log_mean,
@@ -61,7 +61,7 @@ def test_a_mean_of_logarithms_does_not_overflow():
 
 
 def test_windows_forget_at_the_rate_of_samples_whatever_the_batches():
-    one, many = (CellEvidence(Differences(), np.array([0.0, 0.1]), 1) for _ in range(2))
+    one, many = (CellEvidence(DifferenceHypotheses(), np.array([0.0, 0.1]), 1) for _ in range(2))
     one.add_groups(1)
     many.add_groups(1)
     one.update(np.array([300.0]), np.array([150.0]))
@@ -72,7 +72,7 @@ def test_windows_forget_at_the_rate_of_samples_whatever_the_batches():
 
 
 def test_a_group_that_joins_has_neither_counts_nor_certificates():
-    cell = CellEvidence(Differences(), np.array([0.0, 0.3]), 1)
+    cell = CellEvidence(DifferenceHypotheses(), np.array([0.0, 0.3]), 1)
     cell.add_groups(2)
     for _ in range(5):
         cell.update(np.full(2, 100.0), np.full(2, 50.0))
@@ -87,7 +87,7 @@ def streams(rates, n_streams, n_batches, tolerance, batch=10, seed=0):
     """Evidence of streams of batches: the largest for and against at any look."""
     rng, levels = np.random.default_rng(seed), np.array([tolerance])
     shape, rates = (n_streams,), np.asarray(rates)
-    cell, gap = CellEvidence(Differences(), levels, 0, shape), GapEvidence(1, 0, shape)
+    cell, gap = CellEvidence(DifferenceHypotheses(), levels, 0, shape), GapEvidence(1, 0, shape)
     cell.add_groups(len(rates))
     n = np.full((n_streams, len(rates)), float(batch))
     against = np.full(n_streams, -np.inf)
@@ -117,7 +117,7 @@ def test_streams_far_from_the_edge_are_certified_or_raise_an_alarm():
 
 
 def test_a_bound_is_certified_from_above():
-    cell = CellEvidence(UpperBounds(), np.array([0.3]), 0)
+    cell = CellEvidence(MeanHypotheses(), np.array([0.3]), 0)
     cell.add_groups(1)
     for _ in range(20):
         cell.update(np.array([50.0]), np.array([10.0]))

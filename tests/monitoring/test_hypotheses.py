@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from skfair.monitoring._state import Differences, UpperBounds, log_e_gap, log_ratio, plug_in
+from skfair.monitoring._state import (
+    DifferenceHypotheses,
+    MeanHypotheses,
+    log_e_gap,
+    log_ratio,
+    plug_in,
+)
 
 
 def divergence(p, q, n):
@@ -47,7 +53,7 @@ def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():
 def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     q, n, gap = rng.uniform(0.05, 0.95, 4), rng.integers(1, 50, 4), rng.uniform(0, 0.3)
-    projected = Differences().project_gap(q, n, gap)
+    projected = DifferenceHypotheses().project_gap(q, n, gap)
     assert np.ptp(projected) <= gap + 1e-9
     best = optimize.minimize_scalar(
         lambda low: divergence(np.clip(q, low, low + gap), q, n),
@@ -60,8 +66,8 @@ def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
 
 def test_means_within_the_hypothesis_are_not_moved():
     q = np.array([0.3, 0.35, 0.4])
-    assert Differences().project_gap(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
-    assert UpperBounds().project_gap(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
+    assert DifferenceHypotheses().project_gap(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
+    assert MeanHypotheses().project_gap(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -70,12 +76,12 @@ def test_an_alarm_bet_has_an_expectation_of_at_most_one(seed, share):
     rng = np.random.default_rng(seed)
     n, q, gap = rng.integers(0, 4, 3).astype(float), rng.uniform(0.02, 0.98, 3), rng.uniform(0, 0.4)
     x = counts_up_to(n)
-    log_e = log_e_gap(Differences(), x, n, q, np.full(len(x), gap), share)
+    log_e = log_e_gap(DifferenceHypotheses(), x, n, q, np.full(len(x), gap), share)
     for _ in range(40):
         low = rng.uniform(0, 1 - gap)
         p = low + gap * rng.choice([0.0, 1.0, rng.random()], 3)
         assert expectation(log_e, x, n, p) <= 1 + 1e-9
-    log_e = log_e_gap(UpperBounds(), x, n, q, np.full(len(x), gap), share)
+    log_e = log_e_gap(MeanHypotheses(), x, n, q, np.full(len(x), gap), share)
     for p in rng.uniform(0, gap, (20, 3)):
         assert expectation(log_e, x, n, p) <= 1 + 1e-9
 
@@ -86,8 +92,12 @@ def test_a_certificate_bet_has_an_expectation_of_at_most_one(seed):
     n, q = rng.integers(0, 5, 2).astype(float), rng.uniform(0.02, 0.98, 2)
     gap = np.array([rng.uniform(0.01, 0.6)])
     x, is_open = counts_up_to(n), np.array(True)
-    pairs = Differences().log_e_contrasts(x, np.broadcast_to(n, x.shape), q[None], gap, is_open)
-    singles = UpperBounds().log_e_contrasts(x, np.broadcast_to(n, x.shape), q[None], gap, is_open)
+    pairs = DifferenceHypotheses().log_e_contrasts(
+        x, np.broadcast_to(n, x.shape), q[None], gap, is_open
+    )
+    singles = MeanHypotheses().log_e_contrasts(
+        x, np.broadcast_to(n, x.shape), q[None], gap, is_open
+    )
     for low in np.linspace(0, 1 - gap[0], 15):
         for excess in (0.0, 0.4 * (1 - gap[0] - low)):
             p = np.array([low + gap[0] + excess, low])
@@ -98,7 +108,9 @@ def test_a_certificate_bet_has_an_expectation_of_at_most_one(seed):
 
 def test_a_pair_bets_on_the_hypothesis_that_the_first_is_larger():
     n, q = np.array([100.0, 100.0]), np.array([0.2, 0.3])
-    log_e = Differences().log_e_contrasts(n * q, n, q, np.array([0.05]), np.array(True))[..., 0]
+    log_e = DifferenceHypotheses().log_e_contrasts(n * q, n, q, np.array([0.05]), np.array(True))[
+        ..., 0
+    ]
     assert log_e[0, 1] > log_e[1, 0] == 0.0  # .3 - .2 exceeds .05
 
 
@@ -106,5 +118,5 @@ def test_values_between_0_and_1_bet_no_better_than_rates_of_the_same_mean():
     # x = sum of values: the bet on half of the samples at 0 and half at 1 is the same.
     n, q = np.array([2.0, 0.0]), np.array([0.9, 0.5])
     x = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
-    e = np.exp(log_e_gap(UpperBounds(), x, n, q, np.full(3, 0.5), 1.0))
+    e = np.exp(log_e_gap(MeanHypotheses(), x, n, q, np.full(3, 0.5), 1.0))
     assert e[1] <= (e[0] + e[2]) / 2

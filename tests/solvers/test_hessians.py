@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import BFGS
 
 from skfair.solvers import Iterate, _sqp
-from skfair.solvers._sqp import ExactHessians, bfgs_matrix, cholesky_root, symmetric_root
+from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_root, symmetric_root
 
 
 def dense(root, p):
@@ -101,7 +101,7 @@ def test_a_convexified_hessian_is_reused_where_the_residual_is_halved(
     point = SimpleNamespace(
         is_convexified=is_convexified, violation=0.0, hessian=lambda *arguments: np.eye(2)
     )
-    hessians = ExactHessians(tol=1e-6)
+    hessians = HessianSchedule(tol=1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(5)]
     assert [new is old for old, new in zip(made, made[1:], strict=False)] == is_reused
 
@@ -111,6 +111,6 @@ def test_the_last_step_needs_no_new_hessian(monkeypatch):
     residuals = iter([1e-1, 1e-3, 1e-5, 1e-7])
     monkeypatch.setattr(_sqp, "kkt_residual", lambda iterate: next(residuals))
     point = SimpleNamespace(is_convexified=False, violation=0.0, hessian=lambda *_: np.eye(2))
-    hessians = ExactHessians(tol=1.1e-6)
+    hessians = HessianSchedule(tol=1.1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(4)]
     assert [new is old for old, new in zip(made, made[1:], strict=False)] == [False, True, False]
