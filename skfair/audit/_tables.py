@@ -484,13 +484,7 @@ def _selection_rate(is_selected, ending=""):
 
 def _rate_measures(is_true, is_selected, names, ending=""):
     """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
-    outcomes = 2 * is_true.astype(np.intp) + is_selected
-    measures = {}
-    for name in names:
-        rate = RATES[name]
-        condition = None if rate.condition.all() else rate.condition.ravel()[outcomes]
-        measures[name + ending] = rate.event.ravel()[outcomes], condition
-    return measures
+    return {name + ending: RATES[name].of_outcomes(is_true, is_selected) for name in names}
 
 
 def multiclass_measures(y_true, y_pred):

@@ -42,6 +42,7 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
+from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.utils._checks import Registry
 
 PARTIAL_CRITERIA = Registry(
@@ -108,12 +109,15 @@ __all__ = [
     "ErrorRateParity",
     "FalsePositiveRateParity",
     "LossParity",
+    "MaximumRate",
     "MeanParity",
+    "MinimumRate",
     "PartialDemographicParity",
     "PartialEqualOpportunity",
     "PartialEqualizedOdds",
     "PartialGroupAUC",
     "PartialStatisticalParity",
     "RankingParity",
+    "RateParity",
     "check_constraint",
 ]

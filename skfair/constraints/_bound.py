@@ -554,8 +554,8 @@ class BoundConstraint:
         """
         if not self.is_quotient:
             return (sums.T + self.optimism).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.divide(*np.split(sums, 2))
+        counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
+        return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
     # Rows, for solvers.
 
@@ -695,14 +695,21 @@ def quotient_curvature(constraint, sums, v):
 
 
 def _count(constraint, scores):
-    """What each sample counts by the public metric; a ValueError for a quotient."""
+    """What each sample counts by the public metric; a ValueError for a quotient, or for counts."""
     if constraint.is_quotient:
         raise ValueError(
             f"{constraint.name} compares quotients whose denominators depend on decisions, and no "
             "limits of these are implemented; pass confidence_level=None, or a constraint on rates "
             "with fixed denominators, such as equal_opportunity."
         )
-    return constraint.exact[0](scores, constraint.target).value
+    values = constraint.exact[0](scores, constraint.target).value
+    if constraint.statistic == "decisions" and not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError(
+            f"{constraint.name} counts samples other than by 0 and 1, and no limits of such rates "
+            "are implemented; pass confidence_level=None, or a constraint on a rate whose table "
+            "holds zeros and ones."
+        )
+    return values
 
 
 @lru_cache(maxsize=128)

@@ -432,6 +432,11 @@ class Constraint(ExplainsArguments, BaseEstimator):
         self.min_group_size = min_group_size
 
     @property
+    def name(self) -> str:
+        """What reports and messages call the constraint."""
+        return type(self).__name__
+
+    @property
     def counts_decisions(self) -> bool:
         """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
@@ -532,7 +537,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
     def _bind_events(self, events, samples, surrogate, loss, gap, tolerance, uncompared=None):
         """Bind to events: the smooth rate for solvers, and the exact one for the metric."""
         return BoundConstraint(
-            type(self).__name__,
+            self.name,
             events.events,
             events.labels,
             events.order,
@@ -625,11 +630,11 @@ class Constraint(ExplainsArguments, BaseEstimator):
         named = [f"{cell} of group {group!r}" for cell, group in events.empty]
         if not events.labels:
             raise ValueError(
-                f"{type(self).__name__} has no rate to compare, for there are no "
+                f"{self.name} has no rate to compare, for there are no "
                 f"{join_names(named)}. Drop the constraint, or fit on data that has such samples."
             )
         warn(
-            f"{type(self).__name__} cannot bound the rate of an empty group: there are no "
+            f"{self.name} cannot bound the rate of an empty group: there are no "
             f"{join_names(named)}; {len(named)} empty cell(s) are left out of the constraint."
         )
 

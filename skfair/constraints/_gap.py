@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import LogRates, all_pairs
+from skfair.inference import BoundedRates, LogRates, Rates, all_pairs
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -455,15 +455,47 @@ class Largest(Gap):
         return slope
 
     def shrink(self, means, factor):
-        # The means are losses, at least 0, and shrink towards that.
+        # The means are losses or rates, at least 0, and shrink towards that.
         return factor * means
 
     def linear_forms(self, n_events):
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
+    def estimates(self, means):
+        return BoundedRates(means) if isinstance(means, Rates) else means
+
     def _rows(self, tolerance):
         for event in self.events:
             yield -np.inf, {event: 1.0}, {}, tolerance
+
+
+@dataclass(frozen=True)
+class Shortfall(Gap):
+    """By how much the smallest mean of some events is below the largest value of a mean."""
+
+    events: tuple
+    largest: float = 1.0
+
+    def __call__(self, means):
+        return self.largest - means[list(self.events)].min(axis=0)
+
+    def subgradient(self, means):
+        slope = np.zeros_like(means)
+        slope[self.events[means[list(self.events)].argmin()]] = -1.0
+        return slope
+
+    def shrink(self, means, factor):
+        return self.largest + factor * (means - self.largest)
+
+    def linear_forms(self, n_events):
+        return sparse.eye_array(n_events, format="csr")[list(self.events)]
+
+    def estimates(self, means):
+        return BoundedRates(means, is_complement=True)
+
+    def _rows(self, tolerance):
+        for event in self.events:
+            yield self.largest - tolerance, {event: 1.0}, {}, np.inf
 
 
 AGGREGATES = {

@@ -2,6 +2,7 @@
 
 from skfair.inference._estimates import (
     AUCs,
+    BoundedRates,
     Curves,
     Estimates,
     LogRates,

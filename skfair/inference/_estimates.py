@@ -277,6 +277,25 @@ class LogRates(Estimates):
         return -np.expm1(-form)
 
 
+class BoundedRates(Estimates):
+    """Rates, or 1 minus them, each of which is compared with a bound.
+
+    The limits are exact ones, or Wilson's if these are wider.
+    """
+
+    def __init__(self, rates, is_complement=False):
+        self._rates, self._is_complement = rates, is_complement
+        self.sizes, self.correlation = rates.sizes, rates.correlation
+        self.values = 1.0 - rates.values if is_complement else rates.values
+
+    def limits(self, level):
+        """Limits of the rates, or of 1 minus them, as in `Estimates.limits`."""
+        rates, (low, high) = self._rates, self._rates.limits(level)
+        exact_low, exact_high = clopper_pearson(rates.values * rates.sizes, rates.sizes, level)
+        low, high = np.minimum(low, exact_low), np.maximum(high, exact_high)
+        return (1.0 - high, 1.0 - low) if self._is_complement else (low, high)
+
+
 class Means(_EventMeans):
     r"""Means of any values: Student's limits, or those of Hall's transformation if wider ([1]_).
 

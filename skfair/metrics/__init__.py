@@ -41,7 +41,8 @@ from skfair.metrics._partial import equal_opportunity_gap as equal_opportunity_g
 from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
-from skfair.metrics._rates import RATES, class_report, find_positive, group_report
+from skfair.metrics._rates import RATES, Rate, class_report, find_positive, group_report
+from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
 from skfair.metrics._registry import find_criterion as find_criterion
@@ -63,6 +64,7 @@ from skfair.metrics._scoring import PREDICTIONS, get_scorer
 __all__ = [
     "METRICS",
     "Metric",
+    "Rate",
     "accuracy_score_difference",
     "balance_score",
     "class_report",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +22,7 @@ from skfair.groups import (
 from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names, positive_class, spelling_hint, warn
+from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,45 +111,176 @@ class ConfusionMatrices(NamedTuple):
     overall: np.ndarray
 
 
-class Rate(NamedTuple):
-    """A conditional probability within a group, Pr(event | condition).
+_OUTCOMES = ("tp", "fp", "fn", "tn")
+"""True positives, false positives, false negatives and true negatives: the order of tables."""
 
-    Both are masks over [true class, predicted class], and `phrase` is the condition in words, as in
-    "no samples {phrase}".
+
+@dataclass(frozen=True)
+class Rate:
+    r"""A quotient of two weighted counts of decisions, of each group.
+
+    .. math:: r_g = \frac{\sum_{i \in g} w_i n(y_i, \hat y_i)}{\sum_{i \in g} w_i d(y_i, \hat y_i)},
+
+    where n and d are tables of four numbers, what a true positive (tp), a false positive (fp), a
+    false negative (fn) and a true negative (tn) count. A group whose denominator is 0 has no rate.
+
+    Parameters
+    ----------
+    name : str
+        What reports and messages call it.
+    numerator : dict of str to float, or four floats
+        By "tp", "fp", "fn" and "tn", of which those left out count 0; or the four in this order.
+    denominator : dict of str to float, or four floats, default=(1, 1, 1, 1)
+        The same, of non-negative numbers; by default all samples count 1.
+
+    Raises
+    ------
+    ValueError
+        If a table has other keys, not four numbers, infinite ones, or a denominator a negative one.
+
+    Examples
+    --------
+    >>> from skfair.metrics import Rate
+    >>> Rate("cost", {"fp": 1, "fn": 5})
+    Rate(name='cost', numerator=(0.0, 1.0, 5.0, 0.0), denominator=(1.0, 1.0, 1.0, 1.0))
     """
 
-    event: np.ndarray
-    condition: np.ndarray
-    phrase: str
+    name: str
+    numerator: Any
+    denominator: Any = (1.0, 1.0, 1.0, 1.0)
+
+    def __post_init__(self):
+        for side in ("numerator", "denominator"):
+            object.__setattr__(self, side, _check_table(getattr(self, side), side, self.name))
+        if min(self.denominator) < 0.0 or max(self.denominator) == 0.0:
+            raise ValueError(
+                f"The denominator of a rate must count no outcome less than 0, and one more; that "
+                f"of {self.name!r} is {self.denominator}."
+            )
 
     def base(self, weights):
-        """Weight of the condition, (n_groups, 2, 2) -> (n_groups,)."""
-        return weights.sum(axis=(1, 2), where=self.condition)
+        """Denominator of each group, (n_groups, 2, 2) -> (n_groups,)."""
+        return (weights * _as_matrix(self.denominator)).sum(axis=(1, 2))
 
     def hits(self, weights):
-        """Weight of the event and the condition, (n_groups, 2, 2) -> (n_groups,)."""
-        return weights.sum(axis=(1, 2), where=self.event & self.condition)
+        """Numerator of each group, (n_groups, 2, 2) -> (n_groups,)."""
+        return (weights * _as_matrix(self.numerator)).sum(axis=(1, 2))
 
     def __call__(self, weights):
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
         base = self.base(weights)
         return np.divide(self.hits(weights), base, out=np.full(len(base), np.nan), where=base > 0)
 
+    @property
+    def largest(self):
+        """Largest value that the rate can have; infinite if only the numerator counts something."""
+        pairs = zip(self.numerator, self.denominator, strict=True)
+        return max(n / d if d else (np.inf if n > 0 else -np.inf) for n, d in pairs)
 
-ALL = np.ones((2, 2), dtype=bool)
-TRUE = np.array([[False, False], [True, True]])
-PREDICTED = np.array([[False, True], [False, True]])
+    @property
+    def phrase(self):
+        """The samples that the denominator counts, as in "no samples {phrase}"."""
+        return _PHRASES.get(self.denominator, f"that count in the denominator of {self.name}")
+
+    def of_outcomes(self, is_true, is_selected):
+        """What each sample counts, and a mask of those in the denominator; None if all are."""
+        outcomes = 2 * is_true.astype(np.intp) + is_selected
+        is_counted = _as_matrix(self.denominator).ravel()[outcomes] > 0
+        mask = None if min(self.denominator) > 0 else is_counted
+        return _as_matrix(self.numerator).ravel()[outcomes], mask
+
+
+def _check_table(table, side, name):
+    """A table as four floats; a ValueError if it is none."""
+    is_named = isinstance(table, Mapping)
+    if is_named and not set(table) <= set(_OUTCOMES):
+        raise ValueError(
+            f"The {side} of a rate has the keys {join_names(map(repr, _OUTCOMES))}; that of "
+            f"{name!r} has {join_names(map(repr, table))}."
+        )
+    values = tuple(table.get(key, 0.0) for key in _OUTCOMES) if is_named else table
+    try:
+        values = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        values = ()
+    if len(values) != 4 or not np.isfinite(values).all():
+        raise ValueError(
+            f"The {side} of a rate must be four finite numbers, for true positives, false "
+            f"positives, false negatives and true negatives, or a dict of them; that of {name!r} "
+            f"is {table!r}."
+        )
+    return values
+
+
+def _as_matrix(table):
+    """A table by true and predicted class, (2, 2); 1 is the positive class."""
+    true_positive, false_positive, false_negative, true_negative = table
+    return np.array([[true_negative, false_positive], [false_negative, true_positive]])
+
+
+_ALL, _TRUE, _FALSE = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0)
+_SELECTED, _REJECTED = (1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
+
+_PHRASES = {
+    _ALL: "at all",
+    _TRUE: "of the positive class",
+    _FALSE: "of the negative class",
+    _SELECTED: "predicted positive",
+    _REJECTED: "predicted negative",
+}
 
 RATES = {
-    "base_rate": Rate(TRUE, ALL, "at all"),
-    "selection_rate": Rate(PREDICTED, ALL, "at all"),
-    "true_positive_rate": Rate(PREDICTED, TRUE, "of the positive class"),
-    "false_positive_rate": Rate(PREDICTED, ~TRUE, "of the negative class"),
-    "positive_predictive_value": Rate(TRUE, PREDICTED, "predicted positive"),
-    "false_omission_rate": Rate(TRUE, ~PREDICTED, "predicted negative"),
-    "accuracy": Rate(TRUE == PREDICTED, ALL, "at all"),
-    "error_rate": Rate(TRUE != PREDICTED, ALL, "at all"),
+    rate.name: rate
+    for rate in (
+        Rate("base_rate", _TRUE),
+        Rate("selection_rate", _SELECTED),
+        Rate("true_positive_rate", {"tp": 1}, _TRUE),
+        Rate("false_positive_rate", {"fp": 1}, _FALSE),
+        Rate("true_negative_rate", {"tn": 1}, _FALSE),
+        Rate("false_negative_rate", {"fn": 1}, _TRUE),
+        Rate("positive_predictive_value", {"tp": 1}, _SELECTED),
+        Rate("false_discovery_rate", {"fp": 1}, _SELECTED),
+        Rate("negative_predictive_value", {"tn": 1}, _REJECTED),
+        Rate("false_omission_rate", {"fn": 1}, _REJECTED),
+        Rate("accuracy", {"tp": 1, "tn": 1}),
+        Rate("error_rate", {"fp": 1, "fn": 1}),
+        Rate("f1_score", {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1}),
+        Rate("jaccard_score", {"tp": 1}, {"tp": 1, "fp": 1, "fn": 1}),
+        Rate("treatment_equality", {"fn": 1}, {"fp": 1}),
+    )
 }
+"""Rates by name."""
+
+RATE_SYNONYMS = {
+    "acceptance_rate": "selection_rate",
+    "positive_rate": "selection_rate",
+    "recall": "true_positive_rate",
+    "recall_score": "true_positive_rate",
+    "sensitivity": "true_positive_rate",
+    "hit_rate": "true_positive_rate",
+    "fall_out": "false_positive_rate",
+    "specificity": "true_negative_rate",
+    "miss_rate": "false_negative_rate",
+    "precision": "positive_predictive_value",
+    "precision_score": "positive_predictive_value",
+    "accuracy_score": "accuracy",
+    "f1": "f1_score",
+    "jaccard": "jaccard_score",
+    "tpr": "true_positive_rate",
+    "fpr": "false_positive_rate",
+    "tnr": "true_negative_rate",
+    "fnr": "false_negative_rate",
+    "ppv": "positive_predictive_value",
+    "fdr": "false_discovery_rate",
+    "npv": "negative_predictive_value",
+}
+"""Other names of the rates."""
+
+
+def find_rate(rate):
+    """The rate of a name or a synonym, or the `Rate` passed."""
+    known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()}
+    return resolve_name(known, rate, "rate", Rate)
 
 
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):

@@ -23,6 +23,8 @@ from skfair.constraints import (
     PARTIAL_CRITERIA,
     BoundedGroupLoss,
     Constraint,
+    MaximumRate,
+    MinimumRate,
     RankingParity,
 )
 from skfair.inference import Interval, check_level
@@ -87,7 +89,7 @@ class Settings:
     @cached_property
     def hypothesis(self):
         """What certificates and alarms are about."""
-        is_bound = isinstance(self.constraint, BoundedGroupLoss)
+        is_bound = isinstance(self.constraint, BoundedGroupLoss | MaximumRate)
         return MeanHypotheses() if is_bound else DifferenceHypotheses()
 
     @cached_property
@@ -180,13 +182,17 @@ def _check_constraint(constraint):
         and resolved.reference == "groups"
         and resolved.aggregate == "max"
         and resolved.ratio is None
+        and not isinstance(resolved, MinimumRate)
         and not isinstance(resolved.rate(StepFunction(), LogisticLoss()), tuple)  # a quotient
+        and (resolved.table is None or {0.0, 1.0} >= set(resolved.table))
     )
     if not is_supported:
         raise ValueError(
             "constraint must be the largest difference between the means of two groups "
-            '(reference="groups", aggregate="max", no ratio, no quotient) or BoundedGroupLoss; got '
-            f"{constraint}. Other criteria can be certified once, by skfair.audit.certify."
+            '(reference="groups", aggregate="max", no ratio, no quotient, decisions counting 0 or '
+            f"1), BoundedGroupLoss or MaximumRate; got {constraint}. In place of a floor bound the "
+            "opposite rate, as MaximumRate('false_negative_rate', 0.25) for recall. Other criteria "
+            "can be certified once, by skfair.audit.certify."
         )
     resolved._check_parameters()
     return resolved

@@ -1,0 +1,261 @@
+"""Constraints on any rate of decisions: parity, floors and ceilings."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from skfair.constraints._constraint import (
+    Constraint,
+    all_samples,
+    constraint_docs,
+    negatives,
+    positives,
+)
+from skfair.constraints._gap import Largest, Shortfall
+from skfair.metrics import Rate, find_rate
+from skfair.utils._sklearn import Interval
+
+if TYPE_CHECKING:
+    from skfair.groups import Samples
+
+
+class ConstraintOnRate(Constraint):
+    """Base of the constraints on a rate of decisions, which is their parameter ``measure``.
+
+    Where the denominator depends on the target alone, the numerator is averaged over the samples
+    that it counts. Otherwise the rate is a quotient of two counts.
+    """
+
+    applies_to = ("decisions",)
+    unit = "rate"
+
+    measure: Any
+
+    @property
+    def name(self) -> str:
+        """What reports and messages call the constraint."""
+        return f"{type(self).__name__}({find_rate(self.measure).name!r})"
+
+    @property
+    def table(self) -> Any:
+        """What is averaged, or numerator and denominator of a quotient."""
+        measure = find_rate(self.measure)
+        if _counted_samples(measure) is None:
+            return measure.numerator, measure.denominator
+        return tuple(count / max(measure.denominator) for count in measure.numerator)
+
+    @property
+    def largest_gap(self) -> float:
+        """Largest possible gap: the largest value of the rate."""
+        return find_rate(self.measure).largest
+
+    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
+        """The samples that are averaged over, or all.
+
+        Parameters
+        ----------
+        samples : Samples
+            Targets (classes -1 and +1), groups and weights.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+            One cell.
+        """
+        return (_counted_samples(find_rate(self.measure)) or all_samples)(samples)
+
+    def _check_parameters(self):
+        find_rate(self.measure)  # before anything else asks for it
+        super()._check_parameters()
+
+
+def _counted_samples(rate):
+    """The function of the samples that a denominator counts; None if it depends on decisions."""
+    true_positive, false_positive, false_negative, true_negative = rate.denominator
+    if true_positive != false_negative or false_positive != true_negative:
+        return None  # it depends on decisions
+    if true_positive == false_positive:
+        return all_samples
+    if not false_positive:
+        return positives
+    return None if true_positive else negatives
+
+
+@constraint_docs
+class RateParity(ConstraintOnRate):
+    r"""Equal rates of any kind: :math:`r_g = N_g / D_g` is the same for all groups g.
+
+    Of precision this is predictive parity, of accuracy overall accuracy equality, of the ratio of
+    false negatives to false positives treatment equality. The tolerance is in units of the rate.
+
+    A group without positive decisions has no precision: with a denominator of 0 no constraint is
+    kept.
+
+    Parameters
+    ----------
+    measure : str or Rate
+        Name of a rate, such as "precision", "f1_score" or "false_discovery_rate", or a
+        :class:`skfair.metrics.Rate` of one's own.
+    {tolerance, ratio, options}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import RateParity
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 2)) + np.outer(group, [0.5, 0])
+    >>> y = X.sum(axis=1) - group + 2 * rng.normal(size=1000) > 0
+    >>> model = ConstrainedERMClassifier(RateParity("precision"), tolerance=0.02)
+    >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
+    >>> bool(report["gap"].max() <= 0.02)
+    True
+    """
+
+    _parameter_constraints = {**Constraint._parameter_constraints, "measure": [str, Rate]}
+
+    def __init__(
+        self,
+        measure: str | Rate,
+        *,
+        tolerance: float | None = None,
+        ratio: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        super().__init__(
+            tolerance=tolerance,
+            ratio=ratio,
+            reference=reference,
+            aggregate=aggregate,
+            attributes=attributes,
+            min_group_size=min_group_size,
+        )
+        self.measure = measure
+
+
+class BoundedRate(ConstraintOnRate):
+    """Base of the bounds on the rate of every group, which bind a single group too."""
+
+    _parameter_constraints = {
+        "measure": [str, Rate],
+        "bound": [Interval(Real, 0, None, closed="left")],
+        **{
+            name: Constraint._parameter_constraints[name]
+            for name in ("attributes", "min_group_size")
+        },
+    }
+
+    # No rate is compared with another one, so these are no parameters here.
+    reference, aggregate = "groups", "max"
+
+    def __init__(
+        self,
+        measure: str | Rate,
+        bound: float,
+        *,
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.measure = measure
+        self.bound = bound
+        self.attributes = attributes
+        self.min_group_size = min_group_size
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        largest = find_rate(self.measure).largest
+        if self.bound > largest:
+            raise ValueError(
+                f"bound must be at most {largest:g}, the largest value of a rate of this kind; got "
+                f"{self}. Rates are fractions: 0.75 is 75 %."
+            )
+
+
+@constraint_docs
+class MaximumRate(BoundedRate):
+    r"""No group's rate exceeds a bound: :math:`r_g \le bound` for all groups g.
+
+    The gap of this constraint is the largest rate itself, and its tolerance the bound. Groups below
+    ``min_group_size`` are not covered.
+
+    Parameters
+    ----------
+    measure : str or Rate
+        As in :class:`RateParity`.
+    bound : float
+        Largest rate allowed.
+    attributes, min_group_size
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import MaximumRate
+    >>> MaximumRate("false_positive_rate", 0.1)
+    MaximumRate(bound=0.1, measure='false_positive_rate')
+    """
+
+    @property
+    def tolerance(self) -> float:
+        """The bound, under the name that all constraints share."""
+        return self.bound
+
+    def _gap(self, events):
+        return Largest(tuple(range(len(events.labels))))
+
+
+@constraint_docs
+class MinimumRate(BoundedRate):
+    r"""Every group's rate reaches a floor: :math:`r_g \ge bound` for all groups g.
+
+    With m the largest value of the rate, 1 for most, the gap of this constraint is m less the
+    smallest rate, and its tolerance m less the floor, so that an excess is in units of the rate.
+    Groups below ``min_group_size`` are not covered. A list of a parity and of floors at the rates
+    of a plain model asks for equality by raising rates alone.
+
+    Parameters
+    ----------
+    measure : str or Rate
+        As in :class:`RateParity`; a rate without a largest value, such as treatment equality, has
+        no floor.
+    bound : float
+        Smallest rate allowed.
+    attributes, min_group_size
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import MinimumRate
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> model = ConstrainedERMClassifier(MinimumRate("recall", 0.75))
+    >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
+    >>> bool(report["rate"].min() >= 0.75)
+    True
+    """
+
+    @property
+    def tolerance(self) -> float:
+        """The largest value of the rate less the floor."""
+        return find_rate(self.measure).largest - self.bound
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if np.isinf(self.tolerance):
+            raise ValueError(
+                f"{self} sets a floor to a rate without a largest value. Bound the inverse rate by "
+                "MaximumRate instead."
+            )
+
+    def _gap(self, events):
+        return Shortfall(tuple(range(len(events.labels))), find_rate(self.measure).largest)

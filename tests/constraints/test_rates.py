@@ -1,0 +1,258 @@
+"""Constraints on any rate: parity, floors and ceilings."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, jaccard_score, precision_score, recall_score
+
+from skfair.audit import certify
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import (
+    DemographicParity,
+    EqualOpportunity,
+    MaximumRate,
+    MinimumRate,
+    RateParity,
+    check_constraint,
+)
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.metrics import RATES, Rate
+from skfair.monitoring import GapMonitor
+from skfair.partitions import Blocks
+from skfair.surrogates import Sigmoid
+
+COST = Rate("cost", {"fp": 1, "fn": 5})
+CONSTRAINTS = [
+    *(RateParity(name, tolerance=0.1) for name in RATES if name != "base_rate"),
+    RateParity("recall", ratio=0.8),
+    RateParity(COST, reference="overall", tolerance=0.1),
+    RateParity(Rate("scaled", {"tp": 3}, {"tp": 2, "fn": 2}), tolerance=0.1),
+    MinimumRate("recall", 0.75),
+    MinimumRate("f1_score", 0.5),
+    MaximumRate("false_positive_rate", 0.1),
+    MaximumRate(COST, 0.5),
+    MaximumRate("treatment_equality", 2.0),
+]
+
+
+def make_data(n_samples, seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(3, size=n_samples)
+    X = rng.normal(size=(n_samples, 4))
+    X[:, 0] += 0.8 * (group == 0)
+    y = X.sum(axis=1) - 0.3 * (group == 0) + 1.5 * rng.normal(size=n_samples) > 0.3
+    return X, y, np.array(["a", "b", "c"])[group]
+
+
+def bind(constraint, y, groups):
+    samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, len(y)), np.ones(len(y)))
+    return constraint.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+
+
+def by_group(score, y, decisions, groups, **options):
+    return np.array(
+        [score(y[groups == g], decisions[groups == g], **options) for g in np.unique(groups)]
+    )
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+def test_derivatives_counts_and_blocks(constraint):
+    check_constraint(constraint)
+
+
+@pytest.mark.parametrize(
+    "name, score, options",
+    [
+        ("precision", precision_score, {}),
+        ("recall", recall_score, {}),
+        ("specificity", recall_score, {"pos_label": 0}),
+        ("npv", precision_score, {"pos_label": 0}),
+        ("f1", f1_score, {}),
+        ("jaccard", jaccard_score, {}),
+    ],
+)
+def test_gaps_are_those_of_scikit_learn(name, score, options):
+    X, y, groups = make_data(500)
+    scores = X @ [1.0, -0.5, 0.2, 0.0]
+    rates = by_group(score, y.astype(int), (scores > 0).astype(int), groups, **options)
+    assert bind(RateParity(name), y, groups).gap(scores) == pytest.approx(np.ptp(rates))
+    assert bind(MaximumRate(name, 0.9), y, groups).gap(scores) == pytest.approx(rates.max())
+    floor = bind(MinimumRate(name, 0.6), y, groups)
+    assert floor.gap(scores) == pytest.approx(1.0 - rates.min())
+    assert floor.tolerance == pytest.approx(0.4)
+    # The rates themselves are reported.
+    assert floor.report(scores)["rate"].tolist() == pytest.approx(rates.tolist())
+
+
+def test_a_cost_by_hand():
+    y, groups = np.array([1, 1, 0, 0, 1, 0]) > 0, np.array(list("aaabbb"))
+    scores = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
+    # a: a true positive, a false negative and a false positive, (5 + 1) / 3; b: 5 / 3.
+    assert bind(RateParity(COST), y, groups).gap(scores) == pytest.approx(1 / 3)
+    assert bind(MaximumRate(COST, 1.0), y, groups).gap(scores) == pytest.approx(2.0)
+
+
+def test_rates_that_have_a_criterion_give_the_same_fit():
+    X, y, groups = make_data(1500)
+    for one, other in (
+        (RateParity("recall"), EqualOpportunity()),
+        (RateParity("selection_rate"), DemographicParity()),
+    ):
+        models = [
+            ConstrainedERMClassifier(constraint, tolerance=0.02).fit(
+                X, y, sensitive_features=groups
+            )
+            for constraint in (one, other)
+        ]
+        np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+FITTED = [
+    (RateParity("precision", tolerance=0.01), ["parity"]),
+    (RateParity("f1_score", tolerance=0.005), ["parity"]),
+    (RateParity(COST, tolerance=0.02), ["parity"]),
+    (MinimumRate("recall", 0.82), ["floor"]),
+    (MinimumRate("precision", 0.85), ["floor"]),
+    (MaximumRate("false_positive_rate", 0.1), ["ceiling"]),
+    ([MinimumRate("recall", 0.76), RateParity("precision", tolerance=0.02)], ["floor", "parity"]),
+]
+
+
+@pytest.mark.parametrize("constraint, kinds", FITTED, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize("base", [None, LogisticRegression()], ids=["linear", "any model"])
+def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
+    X, y, groups = make_data(2500)
+    fair = (
+        ConstrainedERMClassifier(constraint)
+        if base is None
+        else ConstrainedClassifierCV(base, constraint)
+    )
+    report = fair.fit(X, y, sensitive_features=groups).constraint_report_
+    assert fair.constraint_violation_ <= 1e-9
+    plain = LogisticRegression().fit(X, y).decision_function(X)
+    excesses = []
+    for one, kind in zip(np.ravel(constraint), kinds, strict=True):
+        bound = bind(one, y, groups)
+        excesses.append(bound.gap(plain) - bound.tolerance)
+        rates = report.loc[report["constraint"] == one.name, "rate"]
+        assert len(rates) == 3
+        if kind == "parity":
+            assert np.ptp(rates) <= one.tolerance + 1e-9
+        elif kind == "floor":
+            assert rates.min() >= one.bound - 1e-9
+        else:
+            assert rates.max() <= one.bound + 1e-9
+    assert max(excesses) > 0.0, "the constraint does not bind"
+
+
+@pytest.mark.parametrize("constraint", [one for one, _ in FITTED[:6]], ids=str)
+def test_partitioned_samples_have_the_fit_of_those_in_memory(constraint):
+    X, y, groups = make_data(2000)
+    codes = np.unique(groups, return_inverse=True)[1]
+    table = np.column_stack((X, y, codes)).astype(float)
+    rows = Blocks(
+        lambda i, names: table[i * 500 : (i + 1) * 500, names], [500] * 4, range(table.shape[1])
+    )
+    model = ConstrainedERMClassifier(constraint)
+    stored = clone(model).fit(rows[[0, 1, 2, 3]], rows[4], sensitive_features=rows[5])
+    model.fit(X, y, sensitive_features=codes)
+    assert stored.constraint_violation_ <= 1e-9
+    assert stored.objective_ == pytest.approx(model.objective_, rel=0.02)
+
+
+def test_guarantees_and_certificates_of_bounds():
+    X, y, groups = make_data(4000)
+    model = ConstrainedERMClassifier(MinimumRate("recall", 0.75), confidence_level=0.95)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.guarantee_probability_ >= 0.95
+    X, y, groups = make_data(20_000, seed=1)
+    recall = by_group(recall_score, y, model.predict(X), groups).min()
+    assert recall >= 0.75
+    for floor, is_shown in ((recall - 0.03, True), (recall - 0.001, False)):
+        certificate = certify(
+            model, X, y, sensitive_features=groups, constraint=MinimumRate("recall", floor)
+        )
+        assert certificate.certified == is_shown
+        assert certificate.gap == pytest.approx(1.0 - recall)
+
+
+def test_certificates_of_bounds_err_as_often_as_stated():
+    """Models on the edge of a floor, of groups of 40 to 400 samples, and one group that is not."""
+    rng = np.random.default_rng(0)
+    n_shown = 0
+    for _ in range(400):
+        sizes = rng.integers(40, 400, 2)
+        y = np.ones(sizes.sum(), dtype=bool)
+        groups = np.repeat(["a", "b"], sizes)
+        decisions = rng.random(len(y)) < np.where(groups == "a", 0.9, 0.95)
+        scores = np.where(decisions, 1.0, -1.0)
+        bound = bind(MinimumRate("recall", 0.9), y, groups)
+        estimates, forms = bound.estimates(scores)
+        n_shown += estimates.upper(forms, 0.95).max() < bound.tolerance
+    assert n_shown <= 400 * 0.05 + 2 * np.sqrt(400 * 0.05 * 0.95)
+
+
+def test_quotients_and_counts_are_not_guaranteed():
+    X, y, groups = make_data(1000)
+    for constraint, match in (
+        (RateParity("precision", tolerance=0.05), "quotients"),
+        (RateParity(COST, tolerance=0.5), "other than by 0 and 1"),
+    ):
+        model = ConstrainedERMClassifier(constraint, confidence_level=0.95)
+        with pytest.raises(ValueError, match=match):
+            model.fit(X, y, sensitive_features=groups)
+
+
+def test_monitors_take_bounds_from_above_and_say_how_to_turn_a_floor():
+    X, y, groups = make_data(5000)
+    model = LogisticRegression().fit(X, y)
+    rates = by_group(recall_score, ~y, ~model.predict(X), groups)
+    monitor = GapMonitor(MaximumRate("false_positive_rate", 0.5), tolerance=0.5)
+    summary = monitor.update(model.predict(X), y, sensitive_features=groups).summary()
+    assert summary["gap"].iloc[-1] == pytest.approx((1.0 - rates).max())
+    assert summary["status"].iloc[-1] == "certified"
+    for constraint in (MinimumRate("recall", 0.7), RateParity(COST), RateParity("precision")):
+        with pytest.raises(ValueError, match="MaximumRate\\('false_negative_rate'"):
+            GapMonitor(constraint, tolerance=0.1).update(
+                model.predict(X), y, sensitive_features=groups
+            )
+
+
+@pytest.mark.parametrize(
+    "constraint, match",
+    [
+        (RateParity("recal"), "Did you mean 'recall'"),
+        (MinimumRate("recall", 75), "bound must be at most 1"),
+        (MinimumRate("treatment_equality", 0.5), "without a largest value"),
+        (MaximumRate("recall", -0.1), "bound"),
+        (RateParity("recall", tolerance=5), "more than any gap"),
+    ],
+)
+def test_bad_parameters(constraint, match):
+    X, y, groups = make_data(200)
+    with pytest.raises(ValueError, match=match):
+        ConstrainedERMClassifier(constraint).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    "tables, match",
+    [
+        (({"tp": 1}, {"tn": -1}), "less than 0"),
+        (({"tp": 1}, {}), "one more"),
+        (({"TP": 1},), "keys"),
+        (((1, 0, 0),), "four finite numbers"),
+        (({"tp": np.inf},), "four finite numbers"),
+        (("recall",), "four finite numbers"),
+    ],
+)
+def test_bad_tables(tables, match):
+    with pytest.raises(ValueError, match=match):
+        Rate("mine", *tables)
+
+
+def test_groups_without_selected_samples_have_no_precision():
+    X, y, groups = make_data(300)
+    scores = np.where(groups == "a", -1.0, 1.0)
+    assert np.isnan(bind(RateParity("precision"), y, groups).gap(scores))
