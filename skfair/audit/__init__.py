@@ -6,7 +6,7 @@ report can be attached to a model card.
 """
 
 from skfair.audit._certify import Certificate, certify, limit_metric
-from skfair.audit._command_line import add_report_command
+from skfair.audit._command_line import add_certify_command, add_plan_command, add_report_command
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._monitor_command import add_monitor_command
 from skfair.audit._report import FairnessReport

@@ -208,8 +208,9 @@ def report_to_json(report):
 
 
 def certificate_to_json(certificate):
-    """The text of a certificate: its attributes and its sentence."""
+    """The text of a certificate: its attributes, whether it is exceeded, and its sentence."""
     fields = {name: _encode(value) for name, value in certificate._asdict().items()}
+    fields["exceeded"] = certificate.exceeded
     content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
     return json.dumps(
         content | {"text": str(certificate)}, allow_nan=False, ensure_ascii=False, indent=1

@@ -14,11 +14,18 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.audit._command_line import (
-    check_missing_marks,
+    FINDING_STATUS,
+    UNCERTIFIED_STATUS,
+    add_output_options,
     check_output,
+    explain_options,
+    print_results,
+    resolve_output,
+)
+from skfair.audit._files import (
+    check_missing_marks,
     check_same_notation,
     complete_column,
-    explain_options,
     find_label,
     is_mark,
     read_columns,
@@ -552,7 +559,10 @@ _PHRASES = {
 def add_monitor_command(commands):
     """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
     monitor = commands.add_parser(
-        "monitor", help="monitor a gap over time, valid at every look", description=__doc__
+        "monitor",
+        help="monitor a gap over time, valid at every look",
+        description="Gap of a file of decisions over time. The exit status is 3 with an alarm, 0 "
+        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
     )
     add = monitor.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
@@ -583,13 +593,13 @@ def add_monitor_command(commands):
         help="JSON file to resume from, and to write for the next file; a period is read once, so "
         "it should be over",
     )
-    add("--title", default="Fairness monitor", help="heading of the page")
     add(
-        "--out",
-        type=Path,
-        default=Path("monitor.html"),
-        help="the page, .html, or its figures, .json (default monitor.html)",
+        "--require-certificate",
+        action="store_true",
+        help="exit with 1 while the tolerance is not certified",
     )
+    add("--title", default="Fairness monitor", help="heading of the page")
+    add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=partial(_run, monitor))
 
 
@@ -609,21 +619,29 @@ def _run(parser, options):
         parser.error(str(error))
     for message in dict.fromkeys(str(one.message) for one in caught):
         print(f"{parser.prog}: warning: {message}", file=sys.stderr)
-    print(*monitor_findings(monitor, options.by), sep="\n")
+    sentences = list(monitor_findings(monitor, options.by))
     if n_left_out:
-        print(f"{n_left_out:,} decisions of periods that were read before are not read again.")
-    print(f"The whole report is in {options.out}.")
-    return 0
+        sentences.append(
+            f"{n_left_out:,} decisions of periods that were read before are not read again."
+        )
+    if options.out is not None:
+        sentences.append(f"The whole report is in {options.out}.")
+    print_results(options, sentences, json.dumps(monitor_results(monitor, options)))
+    if monitor.status_ == "alarm":
+        return FINDING_STATUS
+    is_shown = monitor.status_ == "certified" or not options.require_certificate
+    return 0 if is_shown else UNCERTIFIED_STATUS
 
 
 def _read(options):
     """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
     check_level(options.confidence, "--confidence")
-    check_output(options.out, options.file, (".html", ".htm", ".json"))
+    resolve_output(options, (".html", ".htm", ".json"))
     if options.state is not None:
         check_output(options.state, options.file, (".json",), "--state")
-        if options.state.resolve() == options.out.resolve():
-            raise ValueError(f"--state and --out must be two files, but both are {options.out}.")
+        for option, path in {"--out": options.out, "--json": options.json}.items():
+            if path is not None and options.state.resolve() == Path(path).resolve():
+                raise ValueError(f"--state and {option} must be two files, but both are {path}.")
     if options.constraint not in (None, *constraints_on("decisions")):
         raise ValueError(
             f"--constraint must be one of {constraints_on('decisions')}; got "
@@ -681,11 +699,11 @@ def _resume(options, params):
 
 def _write(monitor, options):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
-    if options.out.suffix.lower() == ".json":
-        content = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
-    else:
-        content = render_monitor(monitor, options.title, options.by)
-    write_text(content, options.out)
+    if options.out is not None and options.out.suffix.lower() == ".json":
+        results = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
+        write_text(results, options.out)
+    elif options.out is not None:
+        write_text(render_monitor(monitor, options.title, options.by), options.out)
     if options.state is not None:
         state = json.loads(monitor.to_json()) | {"by": options.by}
         write_text(json.dumps(state), options.state)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
-from skfair.audit._certify import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._formats import (
     FIELDS,
     render_fragment,
@@ -22,10 +21,12 @@ from skfair.audit._formats import (
     report_fields,
     report_to_json,
 )
+from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._sections import (
     adverse_impact,
     collect_facts,
     findings,
+    has_finding,
     missing_fields,
     open_questions,
     report_sections,
@@ -378,6 +379,11 @@ class FairnessReport:
     def findings(self) -> str:
         """The main results, in two or three sentences."""
         return findings(self)
+
+    @property
+    def has_finding(self) -> bool:
+        """Whether a gap in outcomes or errors is significant by Holm's procedure."""
+        return has_finding(self)
 
     @property
     def open_questions(self) -> list[str]:

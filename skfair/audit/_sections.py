@@ -117,6 +117,12 @@ def findings(report):
     return sentences
 
 
+def has_finding(report):
+    """Whether a gap in outcomes or errors is significant."""
+    gaps = report.gaps[report.gaps["is_significant"]]
+    return bool(gaps["measure"].isin(_primary_measures(report.gaps)).any() or any(_is_error(gaps)))
+
+
 def _is_error(frame):
     """Mask of the rows on measures of errors, which need a target."""
     return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._certify import to_numbers
+from skfair.audit._predictions import to_numbers
 from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,

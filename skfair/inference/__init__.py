@@ -26,6 +26,7 @@ from skfair.inference._gaps import (
     gap_interval,
     gap_posterior,
     kish_sizes,
+    lower_limit,
     ratio_interval,
     required_sample_size,
     upper_limit,
