@@ -187,21 +187,22 @@ limit 0.04; exact).
         ... ).certified
         True
         """
-        constraint, level = resolve_constraint(constraint), check_level(confidence_level)
-        kind = infer_task(constraint, y_true, kind)
+        resolved, level = resolve_constraint(constraint), check_level(confidence_level)
+        kind = infer_task(resolved, y_true, kind)
         columns = {"y_pred": y_pred, "sensitive_features": sensitive_features, "X": X}
         check_alignment(**{"y_true": y_true} | columns)
         if y_true is None:
-            refuse_missing_outcomes(constraint, y_pred, X)
-        per_class = arrange_for_metric(constraint, y_true, y_pred, kind, pos_label)
-        constraint, unit, _ = resolve_units(
-            constraint,
+            refuse_missing_outcomes(resolved, y_pred, X)
+        per_class = arrange_for_metric(resolved, y_true, y_pred, kind, pos_label)
+        is_score = resolved.unit == "score"
+        resolved, unit, _ = resolve_units(
+            resolved,
             loss,
             is_real=kind == "regression",
-            has_probabilities=constraint.unit == "score" and are_probabilities(per_class[0][0][-1]),
+            has_probabilities=is_score and are_probabilities(per_class[0][0][-1]),
         )
         return _certify_predictions(
-            constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+            resolved, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
         )
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:

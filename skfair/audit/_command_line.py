@@ -15,7 +15,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from skfair.audit._certify import Certificate
-from skfair.audit._files import (
+from skfair.audit._formats import (
     check_missing_marks,
     check_same_notation,
     complete_column,

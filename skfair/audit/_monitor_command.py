@@ -22,15 +22,16 @@ from skfair.audit._command_line import (
     print_results,
     resolve_output,
 )
-from skfair.audit._files import (
+from skfair.audit._formats import (
+    STYLE,
     check_missing_marks,
     check_same_notation,
     complete_column,
     find_label,
     is_mark,
     read_columns,
+    render_table,
 )
-from skfair.audit._formats import STYLE, render_table
 from skfair.constraints import constraints_on
 from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
 from skfair.inference import check_level

@@ -354,7 +354,7 @@ class FairnessReport:
         )
         missing = "exclude" if unknown and missing == "error" else missing
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
-        _check_group_size(min_group_size)
+        check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
@@ -582,7 +582,7 @@ def _check_share(min_share):
     return float(min_share)
 
 
-def _check_group_size(min_group_size):
+def check_group_size(min_group_size):
     """Raise unless it is a positive whole number."""
     is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
     if not is_number or min_group_size < 1:

@@ -91,7 +91,7 @@ def difference_text(difference, measure):
 def gap_text(gap, measure, unit=" percentage points"):
     """A gap with its interval, as text."""
     interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
-    return f"{_size_text(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
+    return f"{describe_size(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
 
 
 def findings(report):
@@ -101,7 +101,7 @@ def findings(report):
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
-    outcomes = gaps[gaps["measure"].isin(_primary_measures(gaps))]
+    outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
     sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_is_error(gaps)]
@@ -120,7 +120,7 @@ def findings(report):
 def has_finding(report):
     """Whether a gap in outcomes or errors is significant."""
     gaps = report.gaps[report.gaps["is_significant"]]
-    return bool(gaps["measure"].isin(_primary_measures(report.gaps)).any() or any(_is_error(gaps)))
+    return bool(gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_is_error(gaps)))
 
 
 def _is_error(frame):
@@ -135,7 +135,7 @@ def _largest_gap(gaps, column):
     return candidates.loc[candidates[column].idxmax()]
 
 
-def _primary_measures(gaps):
+def primary_measures(gaps):
     """Names of the measures of outcomes that gaps are claimed of."""
     names = gaps["measure"].unique().tolist()
     for outcome in OUTCOMES:
@@ -198,7 +198,7 @@ def _chance_clause(report, gap):
 def _is_equal(gap):
     """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
     return pd.isna(gap["highest"]) or (
-        not gap["is_significant"] and _size_text(gap["gap"], gap["measure"]) in _ZEROS
+        not gap["is_significant"] and describe_size(gap["gap"], gap["measure"]) in _ZEROS
     )
 
 
@@ -206,7 +206,7 @@ _ZEROS = ("0.0", "0.000", "0")
 """Gaps of 0 as text."""
 
 
-def _size_text(gap, measure):
+def describe_size(gap, measure):
     """A gap as text, without unit and sign."""
     return difference_text(gap, measure).removeprefix("+")
 
@@ -229,7 +229,7 @@ def _possible_gap(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     name = gap["measure"]
     unit = " percentage points" if is_share(name) else ""
-    return f"a gap of up to {_size_text(gap['gap_high'], name)}{unit} is possible"
+    return f"a gap of up to {describe_size(gap['gap_high'], name)}{unit} is possible"
 
 
 def _four_fifths(gap):
@@ -248,11 +248,11 @@ def open_questions(report):
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
         title = describe_measure(name)[0].lower()
-        if name in _primary_measures(report.gaps) and _is_equal(gap):
+        if name in primary_measures(report.gaps) and _is_equal(gap):
             questions.append(
                 f"Whether the {title} differs by {by}: {_possible_gap(gap)} in the population."
             )
-        elif name in _primary_measures(report.gaps) and not gap["is_significant"]:
+        elif name in primary_measures(report.gaps) and not gap["is_significant"]:
             questions.append(
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."

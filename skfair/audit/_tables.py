@@ -135,11 +135,11 @@ def _quote_label(label):
     return repr(text) if _SIGN.strip() in text or text[:1] in ("'", '"') else text
 
 
-def estimate_means(measure, groups, weights):
+def estimate_means(measure, groups, weights, units=None):
     """Means of a measure in groups, and which groups have samples that count.
 
     The measure is a pair of a value of each sample and a mask of those that count, or None. The
-    estimates are None if there are no such samples.
+    estimates are None if there are no such samples. `units` are as in `estimates_of`.
     """
     values, counts = measure
     if counts is not None and not counts.any():
@@ -159,7 +159,7 @@ def estimate_means(measure, groups, weights):
             matrix.eliminate_zeros()
         present = np.flatnonzero(np.bincount(matrix.indices, minlength=n_groups))
         events = Events.overlapping(matrix[:, present], weights)
-    return estimates_of(events, values), present
+    return estimates_of(events, values, units), present
 
 
 def estimate_areas(is_true, scores, groups, weights):
@@ -212,7 +212,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
         return columns
     # Differences and ratios of the other groups to the reference.
     others, against = _difference_rows(n, reference)
-    comparisons = _differences(estimates, against, end)
+    comparisons = differences(estimates, against, end)
     if isinstance(estimates, Rates):
         comparisons += _ratios(estimates, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
@@ -252,7 +252,7 @@ def impact_ratios(estimates, level, is_left_out):
     return columns
 
 
-def _differences(estimates, against, end):
+def differences(estimates, against, end):
     """Differences to the reference and their limits."""
     return (
         against @ estimates.values,
@@ -266,7 +266,7 @@ def _ratios(rates, against, end, others, reference):
     base = rates.values[reference]
     ratios = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
     # Limits of a ratio are those of the difference of log rates.
-    _, low, high = _differences(LogRates(rates), against, end)
+    _, low, high = differences(LogRates(rates), against, end)
     return ratios, np.exp(low), np.exp(high)
 
 
@@ -278,7 +278,7 @@ def gap_row(estimates, level, compared, names):
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
     if len(compared) > 1:
-        pairs = _pairs(estimates, compared)
+        pairs = ordered_pairs(estimates, compared)
         gap = contrast_interval(estimates, pairs, level)
         values = estimates.values[compared]
         if not values.min() == values.max():
@@ -292,7 +292,7 @@ def gap_row(estimates, level, compared, names):
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 
 
-def _pairs(estimates, compared):
+def ordered_pairs(estimates, compared):
     """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
     pairs = all_pairs(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
@@ -309,7 +309,7 @@ def significant_gaps(compared, level):
     Statistics 6, 1979.
     """
     remaining = {
-        number: (estimates, _pairs(estimates, groups))
+        number: (estimates, ordered_pairs(estimates, groups))
         for number, (estimates, groups) in enumerate(compared)
         if len(groups) > 1 and not isinstance(estimates, _PointEstimates)
     }

@@ -14,6 +14,7 @@ from skfair.inference._estimates import (
     estimates_of,
     exact_pair_test,
     rate_limits,
+    upper_change,
     wilson,
 )
 from skfair.inference._estimates import _constrained_rate as constrained_rate

@@ -12,7 +12,7 @@ import pytest
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
 from skfair.audit._command_line import FINDING_STATUS
-from skfair.audit._files import file_digest
+from skfair.audit._formats import file_digest
 
 RNG = np.random.default_rng(0)
 N = 400
