@@ -152,11 +152,11 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 """Characters that are escaped, so that names are shown as they are written."""
 
 
-def render_markdown(title, sections):
-    """The whole text."""
-    blocks = [f"# {_escape(title)}"]
+def render_markdown(title, sections, level=1):
+    """The whole text; its title is a heading of this level."""
+    blocks = [f"{'#' * level} {_escape(title)}"]
     for heading, elements in sections:
-        blocks.append(f"## {_escape(heading)}")
+        blocks.append(f"{'#' * (level + 1)} {_escape(heading)}")
         blocks += [block for element in elements for block in _render_markdown(element)]
     return "\n\n".join(blocks) + "\n"
 
@@ -214,6 +214,27 @@ def report_to_json(report):
     tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
     content = {"format": FORMAT, "version": VERSION} | fields | tables
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
+
+
+def sections_to_json(title, sections):
+    """The text of a title and of sections: lists of texts and tables by heading."""
+    content = {"title": title}
+    for heading, elements in sections:
+        content[heading] = [
+            element if isinstance(element, (str, list)) else _table_to_python(*element)
+            for element in elements
+        ]
+    return json.dumps(content, ensure_ascii=False, indent=1)
+
+
+def _table_to_python(caption, note, titles, rows):
+    """A table as its caption and rows, each with the texts of its cells by title."""
+
+    def text(cell):
+        return cell if isinstance(cell, str) else " ".join(cell[:2])
+
+    texts = [map(text, row) for row, _ in rows]
+    return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
 
 
 def changes_to_json(report):

@@ -20,6 +20,7 @@ from skfair.audit._formats import (
     render_page,
     report_fields,
     report_to_json,
+    sections_to_json,
 )
 from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._sections import (
@@ -28,6 +29,7 @@ from skfair.audit._sections import (
     findings,
     has_finding,
     missing_fields,
+    model_card_sections,
     open_questions,
     report_sections,
     summary_sections,
@@ -323,8 +325,9 @@ class FairnessReport:
         provenance : dict of str to str, default=None
             Facts that the page states under "What was audited", such as ``{"source":
             "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,
-            ``rows``, ``threshold``, ``date``, ``source``, ``explanation``, ``distribution_date``
-            and ``justification``. The date, the versions and the positive label are added.
+            ``rows``, ``threshold``, ``groups``, ``date``, ``source``, ``explanation``,
+            ``distribution_date`` and ``justification``. The date, the versions and the positive
+            label are added.
         title : str, default="Fairness report"
             Heading of the page.
 
@@ -504,6 +507,38 @@ class FairnessReport:
             The text.
         """
         return write_text(render_markdown(self.title, self._sections(summary)), path)
+
+    def to_model_card(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        format: Literal["markdown", "json"] = "markdown",
+    ) -> str:
+        """Section of a model card with the fields that a report can fill.
+
+        They are those of M. Mitchell et al., "Model cards for model reporting", 2019: factors,
+        metrics with the decision rule, evaluation data, quantitative analyses by group with
+        intervals, and caveats. How groups were recorded is the fact ``groups`` of ``provenance``.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+        format : {"markdown", "json"}, default="markdown"
+            Markdown whose headings are of the second level and below, to be pasted into a card, or
+            the same fields as JSON.
+
+        Returns
+        -------
+        text : str
+            The section.
+        """
+        if format not in ("markdown", "json"):
+            raise ValueError(f'format must be "markdown" or "json"; got {format!r}.')
+        sections = model_card_sections(self)
+        if format == "json":
+            return write_text(sections_to_json(self.title, sections), path)
+        return write_text(render_markdown(self.title, sections, level=2), path)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.

@@ -305,6 +305,7 @@ FACTS = {
     "rows": "Rows",
     "positive_label": "Positive label",
     "threshold": "Threshold",
+    "groups": "Recording of groups",
     "date": "Date of the audit",
     "versions": "Versions",
     "source": "Source of the data",
@@ -591,6 +592,52 @@ def _method(report):
         "gaps.",
         "FairnessReport.to_frame() returns all numbers, and FairnessReport.to_json() the report.",
     ]
+
+
+# Section of a model card (M. Mitchell et al., "Model cards for model reporting", FAT* 2019).
+
+
+def model_card_sections(report):
+    """Yield the sections of a model card that a report can fill: headings and elements."""
+    facts, single = report.provenance, report.attributes[:-1] or report.attributes
+    recorded = facts.get("groups", "how they were recorded is not stated")
+    listed = []
+    for attribute in single:
+        rows = report.frame[report.frame["attribute"] == attribute]
+        listed.append(f"{attribute}: {join_names(rows['group'].unique(), 20)}")
+    unknown = [f"{n:,} samples of unknown {name}" for name, n in report.n_missing.items() if n]
+    yield "Factors", [[*listed, *unknown, f"Recording of groups: {recorded}."]]
+    rule = facts.get("threshold", "as predicted by the model")
+    names = report.frame["measure"].unique()
+    measures = [": ".join(describe_measure(name)) for name in names]
+    decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
+    level = f"{100 * report.confidence_level:g} %"
+    yield "Metrics", [[*measures, *decision, f"Intervals have a confidence level of {level}."]]
+    known = ("source", "explanation", "file", "sha256", "date")
+    data = [f"{FACTS[name]}: {facts[name]}." for name in known if name in facts]
+    yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
+    tables = [_model_card_table(report, attribute, names) for attribute in report.attributes]
+    yield "Quantitative analyses", [report.findings, *tables]
+    yield "Caveats and recommendations", [report.open_questions]
+
+
+def _model_card_table(report, attribute, names):
+    """Table of all measures of the groups of one attribute, with intervals."""
+    frame = report.frame[report.frame["attribute"].isin([OVERALL, attribute])]
+    by = frame.set_index(["group", "measure"])
+    rows = []
+    for group in frame["group"].unique():
+        cells = [by.loc[(group, name)] if (group, name) in by.index else None for name in names]
+        texts = [
+            "–"
+            if cell is None
+            else (value_text(cell["value"], name), interval_text(cell["low"], cell["high"], name))
+            for name, cell in zip(names, cells, strict=True)
+        ]
+        n = frame.loc[frame["group"] == group, "n"].max()
+        rows.append(((group, f"{n:,.0f}", *texts), False))
+    titles = ("Group", "Samples", *(describe_measure(name)[0] for name in names))
+    return f"By {attribute}", "With intervals.", titles, rows
 
 
 # Summary of a bias audit under New York City's Local Law 144 (6 RCNY 5-300 to 5-304).
