@@ -44,6 +44,7 @@ _OPTIONS = {
     'missing="group"': "--missing group",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
+    "min_published": "--min-published",
     "provenance": "--provenance",
     "pos_label=...": "--positive",
     "pos_label": "--positive",
@@ -330,6 +331,7 @@ def add_report_command(commands):
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    add("--min-published", type=int, help="smallest count that is published, such as 10")
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
     report.set_defaults(run=partial(_run_report, report))
@@ -391,6 +393,7 @@ def _build_report(options):
             min_share=options.min_share,
             confidence_level=options.confidence,
             title=options.title,
+            min_published=options.min_published,
             provenance=_provenance(options, len(columns["y_pred"]), threshold),
             **columns,
         )

@@ -26,6 +26,7 @@ from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samp
 from skfair.audit._sections import (
     adverse_impact,
     collect_facts,
+    describe_suppression,
     findings,
     has_finding,
     missing_fields,
@@ -46,6 +47,7 @@ from skfair.audit._tables import (
     has_missing,
     infer_kind,
     name_as_text,
+    publish_groups,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
@@ -264,6 +266,7 @@ class FairnessReport:
         unknown: Sequence[Label] | None = None,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
+        min_published: int | None = None,
     ) -> Self:
         """Report of any predictions.
 
@@ -330,6 +333,12 @@ class FairnessReport:
             label are added.
         title : str, default="Fairness report"
             Heading of the page.
+        min_published : int, default=None
+            Smallest count that may be published. Groups with a count from 1 to one less are left
+            out of everything, and as many others as keep their counts from being computed as the
+            difference of those that are published. Counts are those of samples, of samples that a
+            measure is over, and of these with and without its event. Not for clusterings. The page
+            states the number of groups that were left out.
 
         Returns
         -------
@@ -340,7 +349,8 @@ class FairnessReport:
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, a reference does not occur, or there are integers without a target and `kind`.
+            many, a reference does not occur, there are integers without a target and `kind`, or no
+            group can be published.
         TypeError
             If ``provenance`` is not a dict of text.
 
@@ -360,7 +370,8 @@ class FairnessReport:
         check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         estimators = estimators_by_name(kind, columns, positive, metrics)
-        by, n_missing = _groupings(samples.groups, missing)
+        _check_min_published(min_published, kind)
+        by, n_missing, suppressed = _groupings(samples, missing, estimators, min_published)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
         return cls(
@@ -374,7 +385,7 @@ class FairnessReport:
             title=title,
             n_missing=n_missing,
             counts_samples=samples.groups.is_disjoint and not np.ptp(samples.weights),
-            provenance=collect_facts(provenance, positive_label=positive),
+            provenance=collect_facts(provenance, positive_label=positive, suppressed=suppressed),
             balance=_balance(kind, columns, samples, level, missing),
         )
 
@@ -660,15 +671,42 @@ def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     return samples, dict(zip(columns, arrays, strict=True))
 
 
-def _groupings(groups, missing):
-    """Groups by each attribute and by all together, and the number of missing values of each."""
-    by = groupings(groups)
-    if not groups.is_disjoint:
-        return by, {}
-    if missing == "error":
-        return by, dict.fromkeys(by, 0)
-    n_missing = count_missing(by)
-    return (exclude_missing(by) if missing == "exclude" else by), n_missing
+def _groupings(samples, missing, estimators, min_published):
+    """Groups by attribute and by all together, numbers of missing values, and what is suppressed.
+
+    The last is a sentence, or None.
+    """
+    by, suppressed = groupings(samples.groups), None
+    n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
+    if missing != "error" and n_missing:
+        n_missing = count_missing(by)
+    if min_published is not None:
+        by, n_suppressed = publish_groups(estimators, by, samples.weights, min_published)
+        # A number of missing values is a count too.
+        n_missing = {
+            name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
+        }
+        suppressed = describe_suppression(n_suppressed, min_published)
+    if missing == "exclude" and samples.groups.is_disjoint:
+        by = exclude_missing(by)
+    return by, n_missing, suppressed
+
+
+def _check_min_published(min_published, kind):
+    """Raise unless it is None, or a whole number from 2 on; not for clusterings."""
+    if min_published is None:
+        return
+    is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
+    if not is_number or min_published < 2:
+        raise ValueError(
+            "min_published must be a whole number of samples from 2 on, such as 10; got "
+            f"{min_published!r}."
+        )
+    if kind == "clustering":
+        raise ValueError(
+            "min_published protects counts of groups, but a report of a clustering has a balance "
+            "of groups in clusters, which is not protected; leave it out."
+        )
 
 
 def _tables(estimators, by, weights, reference, level, min_group_size):

@@ -18,6 +18,7 @@ from skfair.audit._tables import (
     groups_like_unknown,
     is_missing_group,
     is_user_metric,
+    single_attributes,
 )
 from skfair.groups import MISSING
 from skfair.utils._checks import join_names
@@ -147,11 +148,12 @@ def primary_measures(gaps):
 def _describe_sample(report):
     """Sentence on the number of people and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
-    *single, last = report.attributes
+    last, single = report.attributes[-1], single_attributes(report.attributes)
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
-    listed = f"{', '.join(single[:-1])} and {single[-1]}" if len(single) > 1 else ""
     noun = "group" if n_groups == 1 else "groups"
-    by = f"combinations of {listed}" if single else f"{noun} by {last}"
+    by = f"{noun} by {last}"
+    if last not in single:
+        by = f"combinations of {', '.join(single[:-1])} and {single[-1]}"
     text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
     templates = {
         "selection_rate": "{} were selected",
@@ -306,6 +308,7 @@ FACTS = {
     "positive_label": "Positive label",
     "threshold": "Threshold",
     "groups": "Recording of groups",
+    "suppressed": "Groups not published",
     "date": "Date of the audit",
     "versions": "Versions",
     "source": "Source of the data",
@@ -343,6 +346,15 @@ def _check_provenance(provenance):
             f" got {provenance!r}. Known names are {join_names(FACTS)}."
         )
     return provenance
+
+
+def describe_suppression(n_suppressed, min_published):
+    """Sentence on the groups that are not published, by attribute."""
+    limit = f"counts from 1 to {min_published - 1} are not published"
+    if not n_suppressed:
+        return f"none; {limit}"
+    listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
+    return f"{listed}, so that {limit} and cannot be computed"
 
 
 def titled_facts(facts):
@@ -599,14 +611,15 @@ def _method(report):
 
 def model_card_sections(report):
     """Yield the sections of a model card that a report can fill: headings and elements."""
-    facts, single = report.provenance, report.attributes[:-1] or report.attributes
+    facts, single = report.provenance, single_attributes(report.attributes)
     recorded = facts.get("groups", "how they were recorded is not stated")
     listed = []
     for attribute in single:
         rows = report.frame[report.frame["attribute"] == attribute]
         listed.append(f"{attribute}: {join_names(rows['group'].unique(), 20)}")
     unknown = [f"{n:,} samples of unknown {name}" for name, n in report.n_missing.items() if n]
-    yield "Factors", [[*listed, *unknown, f"Recording of groups: {recorded}."]]
+    unknown += [f"{FACTS[name]}: {facts[name]}." for name in ("suppressed",) if name in facts]
+    yield "Factors", [[*listed, *unknown, f"{FACTS['groups']}: {recorded}."]]
     rule = facts.get("threshold", "as predicted by the model")
     names = report.frame["measure"].unique()
     measures = [": ".join(describe_measure(name)) for name in names]
@@ -715,7 +728,7 @@ def _audit_facts(report, table):
     facts.append(("Number of applicants", f"{report.n_samples:,}"))
     suspect = groups_like_unknown(report.frame)
     for attribute in report.attributes:
-        text = f"{report.n_missing[attribute]:,}"
+        text = _count_missing(report, attribute)
         for _, label, n in (one for one in suspect if one[0] == attribute):
             text += f", and {n:,} more if {label!r} means unknown"
         facts.append((f"Applicants of unknown category by {attribute}", text))
@@ -732,12 +745,19 @@ def _audit_facts(report, table):
     return facts
 
 
+def _count_missing(report, attribute):
+    """Number of samples of unknown group as text, which may be too small to be published."""
+    n = report.n_missing.get(attribute)
+    return "too few to be published:" if n is None else f"{n:,}"
+
+
 def _summary_table(report, measure, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
     title, meaning = describe_measure(measure)
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
-    note += f"is highest. {report.n_missing[attribute]:,} applicants of unknown category are left "
+    missing = _count_missing(report, attribute)
+    note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."
     titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
     cells = [(_summary_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]
