@@ -398,7 +398,7 @@ def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
     paired = "the same samples" if report.is_paired else "different samples"
-    yield f"{after} is compared with {before} on {paired}."
+    yield f"This report compares {after} with {before}, on {paired}."
     if report.moves is not None:
         moves = report.moves[report.moves["attribute"] == report.moves["attribute"].iloc[0]]
         gained, lost, n = (int(moves[name].sum()) for name in ("n_gained", "n_lost", "n"))

@@ -58,6 +58,13 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report svg line{vector-effect:non-scaling-stroke}
 .skfair-report .span{stroke:var(--bar);stroke-width:7}
 .skfair-report .at{stroke:var(--stroke);stroke-width:3}
+.skfair-report .line{fill:none;stroke:var(--stroke);stroke-width:2}
+.skfair-report .tick{stroke:var(--soft)}
+.skfair-report svg text{font-size:12px;fill:currentColor}
+@media (max-width:40rem){.skfair-report svg text{font-size:19px}
+.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.4rem}
+.skfair-report tbody th{min-width:4.5rem}}
+.skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report .ref{stroke:var(--ref);stroke-width:1.5;stroke-dasharray:3 3}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
 --stroke:#000;--ref:#000;font-size:10pt;max-width:none}

@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from skfair import __version__
@@ -253,7 +254,10 @@ def _read_decisions(monitor, log, rows, time):
 # A monitor of a gap as one page of HTML, and its findings as sentences.
 
 
-_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 48.0
+_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
+
+_N_DATES = 5
+"""Number of dates below the picture of a monitor, at most."""
 
 
 def render_monitor(monitor, title, period="batch"):
@@ -409,7 +413,7 @@ def _picture(monitor, period):
             f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
         )
     line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["estimate"]))
-    shapes.append(f'<polyline points="{line}" fill="none" stroke="#0b3d75" stroke-width="2"/>')
+    shapes.append(f'<polyline points="{line}" class="line"/>')
     ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
     at = y(monitor.tolerance)
     shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
@@ -418,15 +422,8 @@ def _picture(monitor, period):
         for i, gap in enumerate(summary["gap"])
         if isfinite(gap)
     ]
-    for gap in (0.0, monitor.tolerance, top):
-        shapes.append(
-            f'<text x="0" y="{y(gap)}" font-size="12" fill="currentColor">{100 * gap:.1f} %</text>'
-        )
-    for i, anchor in {len(summary) - 1: "end", 0: "start"}.items():
-        shapes.append(
-            f'<text x="{x(i)}" y="{_HEIGHT - 12:g}" font-size="12" text-anchor="{anchor}" '
-            f'fill="currentColor">{escape(_name(summary, summary["time"].iloc[i]))}</text>'
-        )
+    shapes += _axis_labels(monitor.tolerance, top, y)
+    shapes += _date_labels(summary, x)
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
         f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone '
@@ -434,6 +431,24 @@ def _picture(monitor, period):
         "samples so far, its height the interval of the gap, its colour the status (blue: "
         "monitoring, green: certified, orange: alarm). Line: gap so far. Dashed: tolerance.</p>"
     )
+
+
+def _axis_labels(tolerance, top, y):
+    """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
+    right = _WIDTH - _MARGIN + 6
+    for gap in (0.0, top):
+        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{100 * gap:.1f} %</text>'
+    yield f'<text x="{right:g}" y="{float(y(tolerance)) + 4:g}">{100 * tolerance:.1f} %</text>'
+
+
+def _date_labels(summary, x):
+    """Yield some times of batches with their ticks, the first and the last among them."""
+    n = len(summary)
+    for i in np.unique(np.linspace(0, n - 1, min(n, _N_DATES)).round().astype(int)):
+        at, bottom = x(i), _HEIGHT - _MARGIN
+        time = escape(_name(summary, summary["time"].iloc[i]))
+        yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
+        yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
 
 
 def _marker(x, y, is_above):

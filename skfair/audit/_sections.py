@@ -71,8 +71,13 @@ def interval_text(low, high, measure):
     if np.isnan(low) or np.isnan(high):
         return "no interval"
     if is_share(measure):
-        return f"{100 * low:.1f} to {100 * high:.1f}"
+        return f"{_percentage(low)} to {_percentage(high)}"
     return f"{_plain(low, measure)} to {_plain(high, measure)}"
+
+
+def _percentage(share):
+    """A share in percent as text, in which no zero has a sign."""
+    return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
 def _plain(value, measure):

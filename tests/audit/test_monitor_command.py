@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -296,3 +297,13 @@ def test_nothing_is_said_of_the_gap_before_a_sample_is_counted(tmp_path, capsys)
     text = capsys.readouterr().out
     assert "No sample is counted yet after 2 batches, from 2026-01-01 to 2026-02-01" in text
     assert "gap is" not in text and "are not counted yet" in text
+
+
+def test_the_picture_has_dates_on_its_axis_and_the_tolerance_at_its_right(path):
+    page = run(path, "--by", "week", "--tolerance", "0.1")
+    picture = page.split("<svg")[1].split("</svg>")[0]
+    dates = re.findall(r">(202[0-9-]+)</text>", picture)
+    weeks = pd.to_datetime(LOG["date"]).dt.to_period("W").dt.start_time
+    assert len(dates) == 5 and dates == sorted(dates) and picture.count('class="tick"') == 5
+    assert dates[-1] == f"{weeks.max():%Y-%m-%d}"
+    assert re.search(r'<text x="6\d\d" y="[0-9.]+">10.0 %</text>', picture)
