@@ -1,10 +1,18 @@
-"""Commands of the shell: ``python -m skfair report``, ``monitor`` and ``warm-up``."""
+"""Commands of the shell: ``python -m skfair report``, ``certify``, ``plan`` and others."""
 
 import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
 
-from skfair.audit import add_monitor_command, add_report_command
+from skfair.audit import (
+    add_certify_command,
+    add_monitor_command,
+    add_plan_command,
+    add_report_command,
+)
+
+ADD_COMMANDS = (add_report_command, add_certify_command, add_plan_command, add_monitor_command)
+"""Functions that add the commands of audits to a parser."""
 
 
 class _Parser(ArgumentParser):
@@ -18,15 +26,16 @@ class _Parser(ArgumentParser):
 def main(arguments):
     """Run the command in the arguments after ``python -m skfair``; return the exit status.
 
-    The status is 0 on success. Errors in the arguments or in a file exit with 2, one sentence and
-    nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
+    The status says what was found: 0 nothing that needs attention, 3 something that does, 1 that
+    what was asked for is not shown. Errors in the arguments or in a file exit with 2, one sentence
+    and nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
     """
     parser = _Parser(
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    add_report_command(commands)
-    add_monitor_command(commands)
+    for add_command in ADD_COMMANDS:
+        add_command(commands)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):

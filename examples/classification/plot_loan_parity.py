@@ -95,7 +95,9 @@ tolerances = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15])
 rows = []
 for tolerance in tolerances:
     model = fit(tolerance)
-    report = group_report(y_test, model.predict(X_test), sensitive_features=sex_test)
+    report = group_report(
+        y_test, model.predict(X_test), sensitive_features=sex_test, confidence_level=0.95
+    )
     rates = report.loc[["female", "male"]]
     rows.append(
         {

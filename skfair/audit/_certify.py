@@ -6,336 +6,59 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone, is_regressor
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_regressor
 
 from skfair.audit._formats import certificate_to_json
-from skfair.constraints import (
-    CONSTRAINTS,
-    Constraint,
-    constraints_on,
-    refuse_inapplicable,
+from skfair.audit._predictions import (
+    PROBABILITY,
+    RATE,
+    RATIO,
+    are_probabilities,
+    arrange_for_metric,
+    bind_constraint,
+    check_applies,
+    check_fitted_model,
+    final_estimator,
+    infer_task,
+    metric_kind,
+    predict_for_metric,
+    refuse_missing_outcomes,
+    resolve_constraint,
+    resolve_units,
+    warn_of_dependent_samples,
 )
-from skfair.groups import check_alignment, check_columns
+from skfair.constraints import (
+    Constraint,
+)
+from skfair.groups import check_alignment
 from skfair.inference import (
     LogRates,
     Rates,
     check_level,
     clopper_pearson,
     exact_pair_test,
+    lower_limit,
     required_sample_size,
     upper_limit,
 )
-from skfair.losses import (
-    LOSSES,
-    OBJECTIVES,
-    AbsoluteLoss,
-    LogisticLoss,
-    Pointwise,
-    SquaredLoss,
-    as_pointwise,
-    over_pairs,
-)
-from skfair.metrics import METRICS, PREDICTIONS, Metric, find_positive
-from skfair.surrogates import StepFunction
+from skfair.metrics import Metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import (
     check_tolerance,
     join_names,
     refuse_training_data,
-    resolve_name,
     warn,
-    warn_of_clustered_samples,
 )
 from skfair.utils._fit import write_text
-from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair.constraints import Constraint
-
-
-# Units of a certificate: that of the gap, and its size in units of the fit.
-
-
-RATE = "percentage points"
-"""Unit of rates; certificates show them as fractions too."""
-
-RATIO = "ratio"
-"""Unit of 1 minus a ratio; certificates show the ratio."""
-
-PROBABILITY = "units of the predicted probability"
-"""Unit of the mean scores of a classifier with probabilities."""
-
-_NUMBER_LOSSES = ("squared", "absolute")
-
-
-def resolve_units(estimator, constraint, loss):
-    """The constraint with the loss to compare, the unit of its gap, and one fit unit in it.
-
-    `loss` is the one passed to `certify`; None takes that of the constraint or of the fit. The last
-    is None where the fit has no units of its own. An unknown loss of a regressor, and one that is
-    not used, are a ValueError.
-    """
-    model, is_real = _final_estimator(estimator), is_regressor(estimator)
-    scale = getattr(model, "target_scale_", None) if is_real else None
-    # Mean losses: resolve the loss and its unit.
-    if constraint.unit == "loss":
-        loss = _requested_loss(constraint, loss)
-        if is_real:
-            loss, *units = _prediction_loss(model, loss, scale)
-        else:
-            loss, *units = _decision_function_loss(model, loss)
-        return clone(constraint).set_params(loss=loss), *units
-    if loss is not None:
-        raise ValueError(
-            f"loss={loss!r} is for constraints on mean losses, such as 'loss_parity', but "
-            f"{constraint} compares none; leave it out."
-        )
-    # Scores and rates have no loss.
-    if constraint.unit == "score":
-        return constraint, *_score_units(estimator, scale, is_real)
-    return constraint, _rate_unit(constraint), None
-
-
-def _rate_unit(constraint):
-    """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
-    if constraint.unit == "area":
-        return "units of the area under the ROC curve"
-    if constraint.ratio is not None:
-        return RATIO
-    inside = getattr(constraint, "scale", None) == "normalized"
-    return f"{RATE} of those ranked in the interval" if inside else RATE
-
-
-def _score_units(estimator, scale, is_real):
-    """Unit of scores or predictions, and one unit of the fit in it."""
-    if is_real:
-        return "units of the target", scale
-    if hasattr(estimator, "predict_proba"):
-        return PROBABILITY, None
-    return "units of the decision function", None
-
-
-def _final_estimator(estimator):
-    """Return the innermost estimator of nested pipelines and searches."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            return estimator
-
-
-def _requested_loss(constraint, loss):
-    """The loss that was passed to the constraint or to `certify`; not to both."""
-    if loss is not None and constraint.loss is not None:
-        raise ValueError(
-            f"{constraint} has a loss of its own, but loss={loss!r} was passed too; pass one of "
-            "them."
-        )
-    return constraint.loss if loss is None else loss
-
-
-def _decision_function_loss(model, loss):
-    """Loss of the decision function: the one passed, else that of a fit of this package."""
-    if loss is None and hasattr(model, "constraint_report_"):
-        fitted = resolve_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
-        loss = None if over_pairs(fitted) else fitted  # a loss of pairs has no value per sample
-    loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
-    return loss, f"units of {_loss_name(loss)} of the decision function", None
-
-
-def _loss_name(loss):
-    return getattr(loss, "__name__", type(loss).__name__)
-
-
-def _prediction_loss(model, loss, scale):
-    """Loss of predicted numbers, its unit, and one unit of the loss of the fit in it."""
-    if loss is None and scale is not None:
-        loss = model.loss
-    if loss is None:
-        raise ValueError(
-            "Mean losses must have a loss to compare, but that of "
-            f"{type(model).__name__} is not known. Pass loss='squared' (half the "
-            "squared error), loss='absolute', or a callable (predictions, target) -> "
-            "skfair.losses.Pointwise."
-        )
-    if isinstance(loss, str) and loss not in _NUMBER_LOSSES:
-        raise ValueError(
-            f"For predicted numbers loss must be one of {list(_NUMBER_LOSSES)} or a callable; got "
-            f"{loss!r}, which is a loss of classes or no loss at all."
-        )
-    if scale is None:
-        chosen = {"squared": SquaredLoss(), "absolute": _absolute_error}.get(loss, loss)
-        return chosen, _loss_unit(loss, "units of the loss"), None
-    fitted = resolve_name(LOSSES, loss, "loss")
-    # The fit divides target and predictions by the target's standard deviation.
-    if isinstance(fitted, SquaredLoss):
-        factor, name = scale**2, "squared"
-    elif isinstance(fitted, AbsoluteLoss):
-        factor, name = scale, "absolute"
-    else:
-        factor, name = 1.0, None
-    unit = _loss_unit(name, "units of the loss over the target's standard deviation in the fit")
-    return _rescale_loss(fitted, scale, factor), unit, factor
-
-
-def _loss_unit(name, otherwise):
-    """Return the unit of a regression loss, or `otherwise` for any other loss."""
-    return {
-        "squared": "units of the squared loss, half the squared error",
-        "absolute": "units of the target, as the absolute loss is",
-    }.get(name if isinstance(name, str) else None, otherwise)
-
-
-def _absolute_error(scores, target):
-    """The absolute loss, not smoothed at 0 as that of a fit is."""
-    residual = scores - target
-    return Pointwise(np.abs(residual), np.sign(residual), np.zeros_like(residual))
-
-
-def _rescale_loss(loss, scale, factor):
-    """``factor * loss(scores / scale, target / scale)``, with derivatives, as a loss."""
-
-    def evaluate(scores, target):
-        scaled = loss(scores / scale, target / scale)
-        value, slope, curvature = as_pointwise(scaled, len(scores), "The loss")
-        return Pointwise(factor * value, factor / scale * slope, factor / scale**2 * curvature)
-
-    return evaluate
-
-
-# Predictions of a model as targets and scores that constraints can be bound to.
-
-
-def resolve_constraint(constraint):
-    """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
-    return resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
-
-
-def metric_kind(constraint):
-    """The predictions that the constraint's metric takes, as `Metric.kind`.
-
-    A constraint without a public metric takes classes and values of the decision function.
-    """
-    if constraint.counts_decisions:
-        return "classification"
-    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
-
-
-def warn_of_dependent_samples(X):
-    """Warn if held-out samples seem to belong together: standard errors would be too small."""
-    warn_of_clustered_samples(
-        X,
-        "But certificates and intervals take samples for independent, and are too narrow if they "
-        "are not. Pass one sample of each household or person.",
-    )
-
-
-def check_fitted_model(estimator):
-    """Raise for an object without ``fit`` and ``predict``, or that is not fitted."""
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
-        raise TypeError(
-            "estimator must have fit and predict, as those of scikit-learn do, but a "
-            f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
-            "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
-        )
-    check_is_fitted(estimator)
-
-
-def check_applies(constraint, estimator):
-    """Raise for a constraint that is not about what the estimator predicts; name those that are.
-
-    That is one on decisions or classes for a regressor, and one on scores for a classifier that
-    has none. Other estimators are a TypeError.
-    """
-    name = type(estimator).__name__
-    if is_regressor(estimator):
-        refuse_inapplicable(constraint, name)
-        return
-    if not hasattr(estimator, "classes_"):
-        raise TypeError(
-            f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
-            "is no regressor. For the balance of clusters use skfair.inference.balance_limit; for "
-            "other predictions skfair.audit.FairnessReport.from_predictions or "
-            "skfair.inference.gap_interval."
-        )
-    if constraint.counts_decisions:
-        return
-    # Constraints on scores need a classifier of two classes with scores.
-    instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
-    if len(estimator.classes_) > 2:
-        raise ValueError(
-            f"{constraint} compares scores of two classes, but {name} knows "
-            f"{len(estimator.classes_)} classes. {instead}"
-        )
-    methods = ["decision_function"]
-    if metric_kind(constraint) != "labelled_margin":
-        methods.append("predict_proba")
-    if not any(hasattr(estimator, method) for method in methods):
-        raise ValueError(
-            f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"
-        )
-
-
-def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
-    """Arguments of the constraint's metric, a list of (positional, keyword) arguments.
-
-    For decisions about more than two classes it has one entry for each class against the rest.
-    """
-    kind = metric_kind(constraint)
-    classes = getattr(estimator, "classes_", ())
-    if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
-        return [PREDICTIONS[kind](estimator, X, y, sensitive_features, pos_label)]
-    (predicted,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
-    if is_regressor(estimator):
-        return [((y, predicted), {"is_real": True})]
-    check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-    # Several classes: one comparison of each class against the rest.
-    truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
-    return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
-
-
-def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
-    """Targets and scores that a constraint can be bound to, both (n_samples,).
-
-    `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
-    the threshold, so that decisions are made at 0. With `is_real` these are real targets and
-    predictions of them.
-    """
-    if is_real:
-        return tuple(map(to_numbers, columns, ("y", "predictions")))
-    if kind == "classification":
-        truth, predicted = columns
-        positive = find_positive(truth, predicted, pos_label=pos_label)
-        return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
-    # Move the threshold to 0, where constraints decide.
-    scores = np.asarray(columns[-1], dtype=np.float64) - threshold
-    if len(columns) == 1:
-        return np.ones(len(scores)), scores
-    positive = find_positive(columns[0], pos_label=pos_label)
-    return np.where(columns[0] == positive, 1.0, -1.0), scores
-
-
-def to_numbers(column, name):
-    """A column as finite float64 numbers; `name` is what users call it."""
-    try:
-        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
-    except ValueError as error:
-        if np.asarray(column).dtype.kind in "biuf":
-            raise
-        raise ValueError(
-            f"{name} must be numbers, as for a regression or a score, but holds "
-            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
-        ) from error
 
 
 # Certificates: held-out data show that a model meets a tolerance in the population.
@@ -346,7 +69,7 @@ _NO_MARGIN = 1e-9
 
 
 class Certificate(NamedTuple):
-    """Whether held-out data show that a tolerance is met; made by `certify`.
+    """Whether held-out data show that a tolerance is met; made by `certify`, or of predictions.
 
     Attributes
     ----------
@@ -378,6 +101,9 @@ class Certificate(NamedTuple):
     n_more : int or None
         Where `required_sample_size` is known: by how many samples it exceeds the smallest group
         here.
+    lower_limit : float
+        Lower limit of the population's gap at that confidence. Above the tolerance, the data show
+        that the tolerance is exceeded.
 
     Examples
     --------
@@ -398,6 +124,86 @@ limit 0.04; exact).
     fit_unit: float | None = None
     certified_tolerance: float | None = None
     n_more: int | None = None
+    lower_limit: float = 0.0
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        constraint: str | Constraint = "demographic_parity",
+        tolerance: float | None = None,
+        confidence_level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        kind: Literal["classification", "regression"] | None = None,
+        loss: str | Callable | None = None,
+        X: MatrixLike | None = None,
+    ) -> Self:
+        """Certificate of the predictions of any model, such as a file of decisions.
+
+        It is the one that :func:`certify` makes of the model on the same samples.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True classes or values; None for constraints that need no outcomes, such as
+            "demographic_parity".
+        y_pred : array-like of shape (n_samples,)
+            Predicted classes for constraints on decisions; each of more than two classes is
+            certified against the rest. For constraints on scores, probabilities of the positive
+            class or values of the decision function: they count as probabilities if all are in
+            [0, 1]. Of a regression, predicted values.
+        sensitive_features, constraint, tolerance, confidence_level, sample_weight, pos_label
+            As in :func:`certify`. A ratio is certified with an instance of a constraint, such as
+            ``DemographicParity(ratio=0.8)``.
+        kind : {"classification", "regression"}, default=None
+            Task of the predictions; None infers it: a target of real numbers means regression.
+        loss : str, callable or None, default=None
+            Loss that constraints on mean losses compare, if they have none of their own. None is
+            the logistic loss of a decision function; for a regression it must be passed.
+        X : array-like of shape (n_samples, n_features), default=None
+            Features, for constraints that use them, such as strata.
+
+        Returns
+        -------
+        certificate : Certificate
+
+        Raises
+        ------
+        ValueError
+            As for :func:`certify`, and if y_true is None for a constraint on outcomes.
+
+        Examples
+        --------
+        >>> from skfair.audit import Certificate
+        >>> from skfair.constraints import DemographicParity
+        >>> decisions, sex = [1, 0, 0, 1, 0] * 800, ["f"] * 2000 + ["m"] * 2000
+        >>> four_fifths = DemographicParity(ratio=0.8)
+        >>> Certificate.from_predictions(
+        ...     None, decisions, sensitive_features=sex, constraint=four_fifths
+        ... ).certified
+        True
+        """
+        resolved, level = resolve_constraint(constraint), check_level(confidence_level)
+        kind = infer_task(resolved, y_true, kind)
+        columns = {"y_pred": y_pred, "sensitive_features": sensitive_features, "X": X}
+        check_alignment(**{"y_true": y_true} | columns)
+        if y_true is None:
+            refuse_missing_outcomes(resolved, y_pred, X)
+        per_class = arrange_for_metric(resolved, y_true, y_pred, kind, pos_label)
+        is_score = resolved.unit == "score"
+        resolved, unit, _ = resolve_units(
+            resolved,
+            loss,
+            is_real=kind == "regression",
+            has_probabilities=is_score and are_probabilities(per_class[0][0][-1]),
+        )
+        return _certify_predictions(
+            resolved, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+        )
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The certificate as JSON: all attributes by name, and its sentence as ``text``.
@@ -414,6 +220,11 @@ limit 0.04; exact).
         """
         return write_text(certificate_to_json(self), path)
 
+    @property
+    def exceeded(self) -> bool:
+        """Whether the data show that the population's gap is above the tolerance."""
+        return self.lower_limit > self.tolerance
+
     def __str__(self):
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
         if self.unit == RATIO:
@@ -425,19 +236,26 @@ limit 0.04; exact).
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
             return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
-        advice = f"no sample size suffices, if the population's {name} is the same"
-        if self.gap < self.tolerance:
-            advice = "a larger sample may suffice"
-        if self.required_sample_size is not None:
-            more = f", {self.n_more} more than the smallest has here" if self.n_more else ""
-            advice = f"{self.required_sample_size} people of each group suffice{more}, if the "
-            advice += f"population's {name} is the same"
         refusal = f"Not certified: these data do not show a {name} of {relation} {bound}"
-        text = f"{refusal} ({observed}); {advice}."
+        text = f"{refusal} ({observed}); {self._advice(name)}."
         if self.certified_tolerance is None:
             return text
         shown = self._bound(self.certified_tolerance)
         return f"{text} They certify a {name} of {relation} {shown}."
+
+    def _advice(self, name):
+        """Clause on the sample size that suffices, if any does."""
+        if self.exceeded:
+            low = self.lower_limit
+            shown = f"below {1.0 - low:.3g}" if self.unit == RATIO else f"above {low:.3g}"
+            return f"no sample size suffices, since they show a {name} {shown}"
+        if self.required_sample_size is not None:
+            more = f", {self.n_more} more than the smallest has here" if self.n_more else ""
+            samples = f"{self.required_sample_size} people of each group suffice{more}"
+            return f"{samples}, if the population's {name} is the same"
+        if self.gap < self.tolerance:
+            return "a larger sample may suffice"
+        return f"no sample size suffices, if the population's {name} is the same"
 
     def _bound(self, tolerance):
         """A tolerance in all known units, or the ratio."""
@@ -560,24 +378,41 @@ def certify(
     check_fitted_model(estimator)
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     check_applies(constraint, estimator)
-    constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
-    largest = _largest_gap(constraint, unit)
-    tolerance = _resolve_tolerance(constraint, tolerance, largest)
+    constraint, unit, fit_unit = resolve_units(
+        constraint,
+        loss,
+        final_estimator(estimator),
+        is_real=is_regressor(estimator),
+        has_probabilities=hasattr(estimator, "predict_proba"),
+    )
     refuse_training_data(X, X_fit)
     warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
-    certificates = [
-        _certify_gap(  # type: ignore[misc]
-            *bind_constraint(
-                constraint, predictions, sensitive_features, sample_weight, X=X, **params
-            ),
-            tolerance=tolerance,
-            level=level,
-            largest=largest,
-        )
+    certificate = _certify_predictions(
+        constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+    )
+    return certificate._replace(fit_unit=fit_unit)
+
+
+def _certify_predictions(
+    constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+):
+    """The certificate of predictions, which are as `predict_for_metric` returns them."""
+    largest = _largest_gap(constraint, unit)
+    tolerance = _resolve_tolerance(constraint, tolerance, largest)
+    bound_constraints = [
+        bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=X, **params)
         for predictions, params in per_class
     ]
-    return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
+    # Each class holds at the full level. An excess of any of them shares the error.
+    excess_level = 1.0 - (1.0 - level) / len(per_class)
+    certificates = [
+        _certify_gap(bound, scores, tolerance, level, largest)._replace(
+            lower_limit=lower_limit(*bound.estimates(scores), excess_level)
+        )
+        for bound, scores in bound_constraints
+    ]
+    return _combine_classes(certificates)._replace(unit=unit)
 
 
 def _resolve_tolerance(constraint, tolerance, largest):
@@ -649,6 +484,7 @@ def _combine_classes(certificates):
         certified=not failed,
         gap=max(one.gap for one in certificates),
         limit=max(one.limit for one in certificates),
+        lower_limit=max(one.lower_limit for one in certificates),
         is_exact=all(one.is_exact for one in certificates),
         required_sample_size=largest("required_sample_size"),
         certified_tolerance=largest("certified_tolerance"),
@@ -710,27 +546,6 @@ def _limit(*predictions, sensitive_features, constraint, level, sample_weight=No
         constraint, predictions, sensitive_features, sample_weight, **params
     )
     return upper_limit(*bound.estimates(scores), level)
-
-
-def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
-    """The constraint bound to the held-out samples, and their scores.
-
-    `predictions` are the positional arguments of the constraint's metric, `params` those of
-    `target_and_scores`. X is for constraints that use features.
-    """
-    rows = np.arange(len(predictions[0]))
-    # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
-    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-    samples, (*columns, rows) = check_columns(
-        sensitive_features, sample_weight, **columns, rows=rows
-    )
-    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-    if X is not None:
-        check_consistent_length(predictions[0], X)
-        if len(rows) < len(predictions[0]):
-            X = safe_indexing(X, rows)
-    samples = samples._replace(target=target, X=X)
-    return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores
 
 
 def _is_exact(estimates, contrasts):

@@ -1,232 +1,39 @@
-"""The command ``python -m skfair report``, and the files of predictions that it reads."""
+"""The commands ``report``, ``certify`` and ``plan``, and what all commands share."""
 
-import csv
-import gzip
-import hashlib
+import json
 import os
 import re
+import sys
 import tempfile
 import warnings
-import zlib
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
-from itertools import islice
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
 
+from skfair.audit._certify import Certificate
+from skfair.audit._formats import (
+    check_missing_marks,
+    check_same_notation,
+    complete_column,
+    file_digest,
+    find_label,
+    has_decimals,
+    holds_numbers,
+    read_columns,
+)
 from skfair.audit._report import FairnessReport
 from skfair.audit._sections import FACTS
-from skfair.inference import check_level
-from skfair.partitions import load_rows, open_blocks
-from skfair.utils._checks import join_names, warn
+from skfair.constraints import CONSTRAINTS
+from skfair.groups import MISSING, fill_missing, is_like_unknown
+from skfair.inference import check_level, required_sample_size
+from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._fit import write_text
 
-# Read columns of a file of predictions: CSV, also compressed by gzip, or Parquet.
-
-
-_SEPARATORS = ",;\t|"
-_N_SNIFFED_LINES = 100
-"""Lines that the separator is detected from."""
-
-_GZIP = b"\x1f\x8b"
-_BINARY = {
-    b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
-    b"\xff\xfe": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
-    b"\xfe\xff": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
-    b"BZh": "compressed by bzip2; unpack it",
-    b"\xfd7zXZ": "compressed by xz; unpack it",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
-}
-"""First bytes of files of other formats -> what they are, and what to do."""
-
-
-def read_columns(path, names):
-    """DataFrame of columns of a CSV file in UTF-8, a Parquet file or a folder of these.
-
-    The format is recognised by content, not by name. Entries of CSV are text as it is written, and
-    only empty ones are missing. Entries of Parquet have their stored types. Files that are damaged
-    or of another format, lines of another length than the header, and absent or repeated columns
-    raise an OSError or ValueError with one sentence.
-    """
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {path}.")
-    if not path.is_dir() and not path.is_file():
-        raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
-    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
-        table = open_blocks(path)
-        _check_columns(table.columns, names, path)
-        return load_rows(table[names])
-    with _explain_text_errors(path):
-        return _read_text(path, names)
-
-
-def file_digest(path):
-    """SHA-256 digest of a file; of a folder, that of the names and digests of its files."""
-    if not path.is_dir():
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    files = sorted(one for one in path.rglob("*") if one.is_file())
-    lines = [f"{file_digest(one)}  {one.relative_to(path).as_posix()}\n" for one in files]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _first_bytes(path, count):
-    with open(path, "rb") as file:
-        return file.read(count)
-
-
-def _open_content(path):
-    """A file opened as bytes, without the compression by gzip."""
-    return gzip.open(path) if _first_bytes(path, 2) == _GZIP else open(path, "rb")
-
-
-def _open_text(path):
-    if _first_bytes(path, 2) == _GZIP:
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
-
-
-@contextmanager
-def _explain_text_errors(path):
-    """Turn errors of decoders and parsers into sentences that name the file."""
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise ValueError(
-            f"{path} must be text in UTF-8, but line {_first_undecoded(path)} is not. Save it as "
-            'UTF-8, in a spreadsheet as "CSV UTF-8"; iconv -f latin1 -t utf-8 converts Latin-1.'
-        ) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is not a complete gzip file ({error}); write it again.") from None
-    except (csv.Error, pd.errors.ParserError) as error:
-        raise ValueError(
-            f"{path} must be CSV, but it cannot be divided into columns ({error}). A quotation "
-            "mark may be open; write the file again."
-        ) from None
-
-
-def _first_undecoded(path):
-    """Number of the first line that is not UTF-8, of a file that has one."""
-    with _open_content(path) as lines:
-        return next(number for number, line in enumerate(lines, start=1) if not _is_utf8(line))
-
-
-def _is_utf8(line):
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _read_text(path, names):
-    """Columns of a CSV file, as text."""
-    _refuse_binary(path)
-    # Detect the separator, check every line, then parse the columns.
-    with _open_text(path) as lines:
-        separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
-    with _open_text(path) as lines:
-        header = _check_rows(csv.reader(lines, delimiter=separator), separator, path)
-    _check_columns(header, names, path)
-    places = [header.index(name) for name in names]
-    with _open_text(path) as lines:
-        table = pd.read_csv(
-            lines,
-            sep=separator,
-            header=0,
-            names=range(len(header)),
-            usecols=places,
-            index_col=False,
-            dtype=str,
-            keep_default_na=False,  # "NA", "None" and "null" are names of groups and classes
-            na_values=[""],
-        )
-    return table[places].set_axis(names, axis=1)
-
-
-def _refuse_binary(path):
-    """Raise for spreadsheets, archives and other files that are not text."""
-    with _open_content(path) as file:
-        content = file.read(1 << 16)
-    for first, what in _BINARY.items():
-        if content.startswith(first):
-            raise ValueError(f"{path} must be CSV or Parquet, but it is {what}.")
-    if b"\0" in content:
-        raise ValueError(
-            f"{path} must be CSV or Parquet, but it is a binary file of another kind; save the "
-            "table as one of these."
-        )
-
-
-def _detect_separator(lines):
-    """The separator with which most lines have as many fields as the first, of several."""
-
-    def agreement(separator):
-        lengths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
-        first, *others = lengths
-        return (others.count(first) if first > 1 else -1), first
-
-    return max(_SEPARATORS, key=agreement)
-
-
-def _check_rows(rows, separator, path):
-    """The header of a file, after checking that all lines have as many fields."""
-    header = next(filter(None, rows), None)
-    if header is None:
-        raise ValueError(f"{path} is empty; one row per sample is needed, below a header.")
-    n_rows = 0
-    for row in filter(None, rows):
-        if len(row) != len(header):
-            raise ValueError(
-                f"All lines of {path} must have the {len(header)} fields of its header, separated "
-                f"by {separator!r}, but line {rows.line_num} has {len(row)}. The file may be cut "
-                "off, or a separator within a name or a number lack quotation marks."
-            )
-        n_rows += 1
-    if not n_rows:
-        raise ValueError(f"{path} has a header, but no rows below it; one per sample is needed.")
-    return header
-
-
-def _check_columns(columns, names, path):
-    """Raise for names of columns that a file does not have, or has twice."""
-    columns = [str(name) for name in columns]
-    if repeated := [name for name in names if columns.count(name) > 1]:
-        raise ValueError(
-            f"{path} has more than one column {join_names(map(repr, repeated))}; rename them."
-        )
-    absent = [name for name in names if name not in columns]
-    if not absent:
-        return
-    raise ValueError(
-        f"{path} has no column {join_names(map(repr, absent))}; its {len(columns)} columns are "
-        f"{join_names(map(repr, columns), 20)}.{_hint(absent, columns)}"
-    )
-
-
-def _hint(absent, columns):
-    """Advice on a column that is absent: a missing header, or a similar name."""
-    if numbers := [name for name in columns if _is_number(name)]:
-        return (
-            f" The first line looks like data ({join_names(map(repr, numbers), 3)}): the file must "
-            "begin with a line of column names."
-        )
-    folded = {name.strip().casefold(): name for name in columns}
-    close = get_close_matches(absent[0].strip().casefold(), folded, n=1)
-    return f" Did you mean {folded[close[0]]!r}?" if close else ""
-
-
-def _is_number(name):
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
-# The command ``python -m skfair report``: audit a file of predictions of any tool.
+# Options of several commands, and messages about them.
 
 
 _OPTIONS = {
@@ -237,6 +44,7 @@ _OPTIONS = {
     'missing="group"': "--missing group",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
+    "min_published": "--min-published",
     "provenance": "--provenance",
     "pos_label=...": "--positive",
     "pos_label": "--positive",
@@ -249,27 +57,17 @@ _OPTIONS = {
 }
 """Parameters of reports -> options of the command line."""
 
-_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
-"""Entries that mark missing numbers, in lower case."""
 
-_BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
-"""Spellings of booleans."""
-
-
-def add_report_command(commands):
-    """Add the command ``report`` to the subparsers of ``python -m skfair``."""
-    report = commands.add_parser(
-        "report", help="audit predictions in CSV or Parquet files", description=__doc__
-    )
-    add = report.add_argument
+def add_column_options(command, kinds):
+    """Add the file and the options that name its columns, groups and labels."""
+    add = command.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--target", help="column of the truth; left out if outcomes are not known")
     add(
         "--prediction",
         required=True,
-        help="column of decisions, classes, scores, values or clusters",
+        help=f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}",
     )
-    add("--probability", help="column of the probability of the positive class")
     add(
         "--sensitive",
         nargs="+",
@@ -280,13 +78,8 @@ def add_report_command(commands):
     add("--weight", help="column of sample weights")
     add(
         "--kind",
-        choices=["classification", "regression", "clustering"],
+        choices=kinds,
         help="what the predictions are (default: regression if the target has decimals)",
-    )
-    add(
-        "--missing",
-        choices=["exclude", "group", "error"],
-        help="what happens to empty groups (default: group, or exclude for a summary)",
     )
     add(
         "--unknown",
@@ -294,48 +87,33 @@ def add_report_command(commands):
         metavar="LABEL",
         help="labels of unknown groups, such as Unknown or 'Decline to state'",
     )
-    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
-    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
-    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
     add("--positive", help="the class that means success, as it is written in the file")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
-    add("--title", default="Fairness report", help="heading of the page")
-    add(
-        "--out",
-        type=Path,
-        default=Path("report.html"),
-        help="page, .html, .md or .json (report.html)",
-    )
-    report.set_defaults(run=partial(_run, report))
 
 
-def _run(parser, options):
-    """Write the report that the options ask for; return the exit status."""
-    try:
-        _check_options(options)
-        check_output(options.out, options.file)
-        report = _build_report(options)
-        missing = _write_report(report, options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
-    print(*report.findings, f"The whole report is in {options.out}.", *missing, sep="\n")
-    return 0
-
-
-def _write_report(report, options):
-    """Write the report in the format of the file, and return what a summary lacks."""
-    missing = []
-    if options.summary is not None:
-        with explain_options():
-            missing = report.missing_fields(options.summary)
-    if options.out.suffix.lower() == ".json":
-        report.to_json(options.out)
-    elif options.out.suffix.lower() == ".md":
-        report.to_markdown(options.out, summary=options.summary)
-    else:
-        report.to_html(options.out, summary=options.summary)
-    return [f"Missing in the summary: {_name_options(sentence)}" for sentence in missing]
+def check_roles(options):
+    """Raise for columns, kinds and labels that contradict each other."""
+    check_level(options.confidence, "--confidence")
+    named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
+    repeated = {name for name in named if name is not None and named.count(name) > 1}
+    if repeated:
+        raise ValueError(
+            f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
+            "twice among --target, --prediction, --probability and --sensitive."
+        )
+    if options.target is not None and options.kind == "clustering":
+        raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
+    if options.target is None and options.threshold is not None and options.positive is not None:
+        raise ValueError(
+            "--positive names a class, but without --target --threshold makes the decisions: "
+            "scores above it are positive. Leave one of the two out."
+        )
+    if options.kind == "regression":
+        class_options = ("positive", "threshold", "probability")
+        unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
+        if unused:
+            raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
 
 
 def _name_options(message, phrases=MappingProxyType({})):
@@ -360,30 +138,7 @@ def explain_options(phrases=MappingProxyType({})):
         warn(_name_options(str(warning.message), phrases), warning.category)
 
 
-def _check_options(options):
-    """Raise for options that contradict each other, before anything is read."""
-    check_level(options.confidence, "--confidence")
-    named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
-    if options.summary is not None and options.out.suffix.lower() == ".json":
-        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
-    repeated = {name for name in named if name is not None and named.count(name) > 1}
-    if repeated:
-        raise ValueError(
-            f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability and --sensitive."
-        )
-    if options.target is not None and options.kind == "clustering":
-        raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
-    if options.target is None and options.threshold is not None and options.positive is not None:
-        raise ValueError(
-            "--positive names a class, but without --target --threshold makes the decisions: "
-            "scores above it are positive. Leave one of the two out."
-        )
-    if options.kind == "regression":
-        class_options = ("positive", "threshold", "probability")
-        unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
-        if unused:
-            raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
+# Results of a command: a page, JSON, sentences, and an exit status that says what was found.
 
 
 _FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "data"}
@@ -422,8 +177,52 @@ def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
         raise OSError(f"{option} must be writable, but {out} is not ({error.strerror}).") from None
 
 
-def _build_report(options):
-    """The report that the options ask for."""
+FINDING_STATUS, UNCERTIFIED_STATUS = 3, 1
+"""Exit statuses: something was found that needs attention; what was asked for is not shown."""
+
+
+def add_output_options(command, page=None, formats=""):
+    """Add --json, and with a default page also --out, which ends in one of the formats."""
+    if page is not None:
+        command.add_argument(
+            "--out", type=Path, help=f"{formats} (default {page}, with --json none)"
+        )
+    command.add_argument(
+        "--json", metavar="FILE", help="write the results as JSON; - is standard output"
+    )
+    command.set_defaults(page=page)
+
+
+def resolve_output(options, suffixes=tuple(_FORMATS)):
+    """Set the default page, and check that page and JSON can be written."""
+    if options.page is not None and options.out is None and options.json is None:
+        options.out = Path(options.page)
+    file = getattr(options, "file", Path(os.devnull))
+    if options.page is not None and options.out is not None:
+        check_output(options.out, file, suffixes)
+    if options.json not in (None, "-"):
+        check_output(Path(options.json), file, (".json",), "--json")
+
+
+def print_results(options, sentences, text):
+    """Print sentences, and write JSON if it was requested; on standard output it is alone.
+
+    JSON on standard output is ASCII, so that no encoding of a console changes it.
+    """
+    if options.json == "-":
+        print(json.dumps(json.loads(text), indent=1))
+        return
+    if options.json is not None:
+        write_text(text, options.json)
+        sentences = [*sentences, f"The results are in {options.json}."]
+    print(*sentences, sep="\n")
+
+
+# Predictions of a file, as arguments of reports and certificates.
+
+
+def read_predictions(options):
+    """The columns of the file as arguments of `from_predictions`, and the threshold of scores."""
     roles = [options.target, options.prediction, options.probability, options.weight]
     names = [name for name in (*roles, *options.sensitive) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
@@ -432,7 +231,8 @@ def _build_report(options):
     check_missing_marks(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
-    columns = {"y_proba": y_proba, "sample_weight": weights}
+    columns = {"sample_weight": weights, "pos_label": positive}
+    columns |= {} if y_proba is None else {"y_proba": y_proba}
     # Turn scores into decisions, if the predictions are scores.
     threshold = _threshold(options, y_true, y_pred)
     if threshold is not None:
@@ -440,19 +240,161 @@ def _build_report(options):
         columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
     check_same_notation(y_true, y_pred)
     groups = table[options.sensitive].astype(object)
+    groups = groups.map(str).where(groups.notna(), None)
+    return columns | {"y_true": y_true, "y_pred": y_pred, "sensitive_features": groups}, threshold
+
+
+def _check_numbers(options, y_true, y_pred, y_proba, weights):
+    """Raise for text where numbers are needed, and numbers with decimals where classes are."""
+    is_regression = options.kind == "regression"
+    numeric = [y_proba, weights]
+    numeric += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
+    for column in numeric:
+        if column is not None and not holds_numbers(column):
+            numbers = pd.to_numeric(column, errors="coerce")
+            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
+            raise ValueError(
+                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
+                "decimals with a point, and no separators of thousands."
+            )
+    if y_true is None or options.kind == "regression":
+        return
+    if options.kind == "classification" and has_decimals(y_true):
+        raise ValueError(
+            f"--kind classification needs classes, but the target {options.target!r} has numbers "
+            "with decimals; pass --kind regression."
+        )
+    if not has_decimals(y_true) and has_decimals(y_pred) and y_true.nunique() != 2:
+        raise ValueError(
+            f"The prediction {options.prediction!r} has decimals, but the target "
+            f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --kind "
+            "regression if both are quantities; else pass the predicted classes as --prediction."
+        )
+
+
+def _threshold(options, y_true, y_pred):
+    """Threshold of scores; None if the predictions are not scores."""
+    if options.kind == "regression":
+        return None
+    if options.threshold is not None or y_true is None or y_true.nunique() != 2:
+        return options.threshold
+    if not pd.api.types.is_float_dtype(y_pred) or set(y_pred.unique()) <= {0.0, 1.0, -1.0}:
+        return None
+    if not y_pred.between(0.0, 1.0).all():
+        raise ValueError(
+            f"{options.target} has two classes, but {options.prediction} holds numbers from "
+            f"{y_pred.min():g} to {y_pred.max():g}; pass --threshold, above which scores count as "
+            "positive."
+        )
+    print(
+        f"{options.prediction} holds probabilities: those above 0.5 count as positive; "
+        "--threshold changes that.",
+        file=sys.stderr if options.json == "-" else sys.stdout,
+    )
+    return 0.5
+
+
+def _apply_threshold(scores, y_true, threshold, positive):
+    """Classes of scores: positive above the threshold; booleans without a target."""
+    if y_true is None:
+        return scores > threshold
+    labels = sorted(y_true.unique().tolist(), key=str)
+    if len(labels) != 2:
+        raise ValueError(
+            "--threshold turns scores into decisions between two classes, but the target has "
+            f"{len(labels)}; leave it out."
+        )
+    positive = labels[1] if positive is None else positive
+    other = next(label for label in labels if label != positive)
+    return (scores > threshold).map({True: positive, False: other})
+
+
+# The command ``python -m skfair report``: audit a file of predictions of any tool.
+
+
+def add_report_command(commands):
+    """Add the command ``report`` to the subparsers of ``python -m skfair``."""
+    report = commands.add_parser(
+        "report",
+        help="audit predictions in CSV or Parquet files",
+        description="Fairness report of a file of predictions. The exit status is 0 without a "
+        "finding, 3 with a significant gap, and 2 after an error.",
+    )
+    add_column_options(report, ["classification", "regression", "clustering"])
+    add = report.add_argument
+    add("--probability", help="column of the probability of the positive class")
+    add(
+        "--missing",
+        choices=["exclude", "group", "error"],
+        help="what happens to empty groups (default: group, or exclude for a summary)",
+    )
+    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
+    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    add("--min-published", type=int, help="smallest count that is published, such as 10")
+    add("--title", default="Fairness report", help="heading of the page")
+    add_output_options(report, "report.html", "page, .html, .md or .json")
+    report.set_defaults(run=partial(_run_report, report))
+
+
+def _run_report(parser, options):
+    """Write the report that the options ask for; return the exit status."""
+    try:
+        _check_options(options)
+        resolve_output(options)
+        report = _build_report(options)
+        missing = _write_report(report, options)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        parser.error(str(error))
+    page = [f"The whole report is in {options.out}."] if options.out is not None else []
+    print_results(options, [*report.findings, *page, *missing], report.to_json())
+    return FINDING_STATUS if report.has_finding else 0
+
+
+def _write_report(report, options):
+    """Write the report in the format of the file, and return what a summary lacks."""
+    missing = []
+    if options.summary is not None:
+        with explain_options():
+            missing = report.missing_fields(options.summary)
+    if options.out is None:
+        return missing
+    if options.out.suffix.lower() == ".json":
+        report.to_json(options.out)
+    elif options.out.suffix.lower() == ".md":
+        report.to_markdown(options.out, summary=options.summary)
+    else:
+        report.to_html(options.out, summary=options.summary)
+    return [f"Missing in the summary: {_name_options(sentence)}" for sentence in missing]
+
+
+def _check_options(options):
+    """Raise for options of a report that contradict each other, before anything is read."""
+    if options.summary is not None and _is_json(options):
+        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
+    check_roles(options)
+
+
+def _is_json(options):
+    """Whether the report is written as JSON alone."""
+    if options.out is None:
+        return options.json is not None
+    return options.out.suffix.lower() == ".json"
+
+
+def _build_report(options):
+    """The report that the options ask for."""
+    columns, threshold = read_predictions(options)
     with explain_options():
         return FairnessReport.from_predictions(
-            y_true,
-            y_pred,
-            sensitive_features=groups.map(str).where(groups.notna(), None),
             kind=options.kind,
             unknown=options.unknown,
             missing=options.missing or ("group" if options.summary is None else "exclude"),
             min_share=options.min_share,
-            pos_label=positive,
             confidence_level=options.confidence,
             title=options.title,
-            provenance=_provenance(options, len(table), threshold),
+            min_published=options.min_published,
+            provenance=_provenance(options, len(columns["y_pred"]), threshold),
             **columns,
         )
 
@@ -478,169 +420,212 @@ def _provenance(options, n_rows, threshold):
     return facts
 
 
-def complete_column(table, name):
-    """A column of numbers or classes, which must be complete; None without a name."""
-    if name is None:
-        return None
-    column = _parse_column(table[name])
-    if column.isna().any():
-        first = int(column.isna().to_numpy().argmax())
-        written = table[name].iloc[first]
-        quoted = f" ({written!r})" if isinstance(written, str) else ""
-        raise ValueError(
-            f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
-            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
-            "rows out of the file."
-        )
-    return column
+# The command ``python -m skfair certify``: a certificate of a file of predictions.
 
 
-def _parse_column(column):
-    """Text as the booleans or numbers that it spells; anything else unchanged."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind != "string":
-        return column.astype(float) if kind == "decimal" else column
-    # Each distinct text is parsed once: booleans first, then numbers.
-    texts = column.dropna().unique().tolist()
-    if any(set(texts) <= spelling for spelling in _BOOLEANS):
-        return column.map({text: text.lower() == "true" for text in texts})
-    texts = [text for text in texts if not is_mark(text)]
-    numbers = pd.to_numeric(
-        _replace_decimal_commas(pd.Series(texts, dtype=object)), errors="coerce"
+def add_certify_command(commands):
+    """Add the command ``certify`` to the subparsers of ``python -m skfair``."""
+    certify = commands.add_parser(
+        "certify",
+        help="certify that decisions in a file keep a tolerance in the population",
+        description="Certificate of a file of decisions on held-out data. The exit status is 0 if "
+        "the tolerance is certified, 1 if not, 3 if the data show that it is exceeded, and 2 after "
+        "an error.",
     )
-    if numbers.isna().any():
-        return column
-    return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
-
-
-def is_mark(text):
-    """Whether text is a usual mark of a missing value."""
-    return text.strip().casefold() in _MARKS
-
-
-def _replace_decimal_commas(texts):
-    """Numbers with decimal commas, written with decimal points; other text unchanged."""
-    written = texts[texts.str.contains(",", regex=False)]
-    if not len(written) or not written.str.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*").all():
-        return texts
-    if written.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*").all():
-        raise ValueError(
-            f"Numbers must be written with a decimal point and without separators of thousands; "
-            f"the comma of {written.iloc[0]!r} may be either."
-        )
-    return texts.str.replace(",", ".", regex=False)
-
-
-def check_missing_marks(*columns):
-    """Raise for a mark of a missing value as a class, unless truth and predictions both have it."""
-    columns = [column for column in columns if column is not None]
-    texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
-    shared = set.intersection(*texts) if len(texts) > 1 else set()
-    for column, labels in zip(columns, texts, strict=True):
-        for text in sorted(labels - shared):
-            if is_mark(text):
-                raise ValueError(
-                    f"The column {column.name!r} must be complete, but it holds {text!r}, which "
-                    "usually marks a missing value; leave these rows out of the file, or give the "
-                    "class another name."
-                )
-
-
-def _check_numbers(options, y_true, y_pred, y_proba, weights):
-    """Raise for text where numbers are needed, and numbers with decimals where classes are."""
-    is_regression = options.kind == "regression"
-    numeric = [y_proba, weights]
-    numeric += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
-    for column in numeric:
-        if column is not None and not _holds_numbers(column):
-            numbers = pd.to_numeric(column, errors="coerce")
-            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
-            raise ValueError(
-                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
-                "decimals with a point, and no separators of thousands."
-            )
-    if y_true is None or options.kind == "regression":
-        return
-    if options.kind == "classification" and _has_decimals(y_true):
-        raise ValueError(
-            f"--kind classification needs classes, but the target {options.target!r} has numbers "
-            "with decimals; pass --kind regression."
-        )
-    if not _has_decimals(y_true) and _has_decimals(y_pred) and y_true.nunique() != 2:
-        raise ValueError(
-            f"The prediction {options.prediction!r} has decimals, but the target "
-            f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --kind "
-            "regression if both are quantities; else pass the predicted classes as --prediction."
-        )
-
-
-def check_same_notation(y_true, y_pred):
-    """Raise for classes that are numbers in one column and text in the other."""
-    if y_true is None:
-        return
-    numbers, text = sorted((y_true, y_pred), key=lambda column: not _holds_numbers(column))
-    if _holds_numbers(numbers) != _holds_numbers(text):
-        raise ValueError(
-            f"Classes must be written the same way in both columns, but {numbers.name!r} "
-            f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
-            f"such as {text.iloc[0]!r}."
-        )
-
-
-def _holds_numbers(column):
-    return pd.api.types.is_numeric_dtype(column)
-
-
-def _has_decimals(column):
-    return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
-
-
-def find_label(label, column):
-    """A label of the command line as the column has it: numbers are numbers there."""
-    if label is None:
-        return None
-    # The class as text, then as the number or boolean that the text spells.
-    known = column.unique().tolist()
-    for written in (label, _parse_column(pd.Series([label])).iloc[0]):
-        if written in known:
-            return known[known.index(written)]
-    classes = join_names(repr(str(value)) for value in known)
-    raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
-
-
-def _threshold(options, y_true, y_pred):
-    """Threshold of scores; None if the predictions are not scores."""
-    if options.kind == "regression":
-        return None
-    if options.threshold is not None or y_true is None or y_true.nunique() != 2:
-        return options.threshold
-    if not pd.api.types.is_float_dtype(y_pred) or set(y_pred.unique()) <= {0.0, 1.0, -1.0}:
-        return None
-    if not y_pred.between(0.0, 1.0).all():
-        raise ValueError(
-            f"{options.target} has two classes, but {options.prediction} holds numbers from "
-            f"{y_pred.min():g} to {y_pred.max():g}; pass --threshold, above which scores count as "
-            "positive."
-        )
-    print(
-        f"{options.prediction} holds probabilities: those above 0.5 count as positive; "
-        "--threshold changes that."
+    add_column_options(certify, ["classification", "regression"])
+    add = certify.add_argument
+    add(
+        "--constraint",
+        default="demographic_parity",
+        choices=sorted(CONSTRAINTS),
+        metavar="NAME",
+        help=f"one of {join_names(sorted(CONSTRAINTS), 20)} (default demographic_parity)",
     )
-    return 0.5
+    _add_bound(certify)
+    add("--loss", help="loss of a constraint on mean losses, such as squared")
+    add(
+        "--missing",
+        choices=["exclude", "group", "error"],
+        default="error",
+        help="what happens to empty groups (default error)",
+    )
+    add_output_options(certify)
+    certify.set_defaults(run=partial(_run_certify, certify), probability=None)
 
 
-def _apply_threshold(scores, y_true, threshold, positive):
-    """Classes of scores: positive above the threshold; booleans without a target."""
-    if y_true is None:
-        return scores > threshold
-    labels = sorted(y_true.unique().tolist(), key=str)
-    if len(labels) != 2:
-        raise ValueError(
-            "--threshold turns scores into decisions between two classes, but the target has "
-            f"{len(labels)}; leave it out."
+def _add_bound(command):
+    """Add --tolerance and --ratio, of which one is required."""
+    bound = command.add_mutually_exclusive_group(required=True)
+    bound.add_argument("--tolerance", type=float, help="largest gap allowed, such as 0.05")
+    bound.add_argument("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
+
+
+def _run_certify(parser, options):
+    """Print the certificate that the options ask for; return the exit status."""
+    try:
+        check_roles(options)
+        resolve_output(options)
+        certificate, n_left_out = _build_certificate(options)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        parser.error(str(error))
+    sentences = [str(certificate)]
+    if n_left_out:
+        sentences.append(
+            f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
+            "others."
         )
-    positive = labels[1] if positive is None else positive
-    other = next(label for label in labels if label != positive)
-    return (scores > threshold).map({True: positive, False: other})
+    print_results(options, sentences, certificate.to_json())
+    if certificate.certified:
+        return 0
+    return FINDING_STATUS if certificate.exceeded else UNCERTIFIED_STATUS
+
+
+def _build_certificate(options):
+    """The certificate that the options ask for, and the number of samples that are left out."""
+    constraint = _find_constraint(options)
+    columns, _ = read_predictions(options)
+    # Constraints on scores take these and not the decisions made of them.
+    scores = [columns.pop(name) for name in ("y_proba", "y_score") if name in columns]
+    if scores and not constraint.counts_decisions:
+        columns["y_pred"] = scores[0]
+    columns, n_left_out = _leave_out_unknown(columns, options)
+    with explain_options():
+        certificate = Certificate.from_predictions(
+            constraint=constraint,
+            tolerance=options.tolerance,
+            confidence_level=options.confidence,
+            kind=options.kind,
+            loss=options.loss,
+            **columns,
+        )
+    return certificate, n_left_out
+
+
+def _find_constraint(options):
+    """The constraint of --constraint, with the ratio of --ratio."""
+    constraint = CONSTRAINTS[options.constraint]()
+    if options.ratio is None:
+        return constraint
+    if "ratio" not in constraint.get_params():
+        raise ValueError(
+            f"--ratio compares rates of decisions, which --constraint {options.constraint} does "
+            "not; pass --tolerance."
+        )
+    check_tolerance(options.ratio, closed="neither", name="--ratio")
+    return constraint.set_params(ratio=options.ratio)
+
+
+def _leave_out_unknown(columns, options):
+    """Columns of the samples that are certified, and the number of those of unknown group."""
+    groups = fill_missing(columns["sensitive_features"], options.unknown)
+    columns = columns | {"sensitive_features": groups}
+    suspect = [
+        label for name in groups for label in groups[name].unique() if is_like_unknown(label)
+    ]
+    if suspect:
+        warn(
+            f"These labels look like unknown groups, but count as groups: "
+            f"{join_names(map(repr, suspect))}. Name them in --unknown, or rename them."
+        )
+    is_unknown = (groups == MISSING).any(axis=1)
+    if options.missing == "group" or not is_unknown.any():
+        return columns, 0
+    if options.missing == "error":
+        raise ValueError(
+            f"{is_unknown.sum():,} of {len(groups):,} samples have no known group. Pass --missing "
+            "exclude to certify the others, or --missing group to compare them as a group."
+        )
+    known = {
+        name: column[~is_unknown] if isinstance(column, pd.Series | pd.DataFrame) else column
+        for name, column in columns.items()
+    }
+    return known, int(is_unknown.sum())
+
+
+# The command ``python -m skfair plan``: the number of samples that a certificate requires.
+
+
+def add_plan_command(commands):
+    """Add the command ``plan`` to the subparsers of ``python -m skfair``."""
+    plan = commands.add_parser(
+        "plan",
+        help="number of samples that a certificate or a guaranteed fit requires",
+        description="Number of samples of each group with which a model is certified, as by "
+        "`certify`. The exit status is 0, and 2 after an error.",
+    )
+    _add_bound(plan)
+    add = plan.add_argument
+    add("--groups", type=int, default=2, help="number of groups compared (default 2)")
+    add("--rate", type=float, help="expected rate of the groups (default 0.5 for a tolerance)")
+    add("--smallest-share", type=float, help="share of the smallest group (default: equal groups)")
+    add("--confidence", type=float, default=0.95, help="confidence level (default .95)")
+    add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
+    add(
+        "--kind",
+        choices=["certificate", "fit"],
+        default="certificate",
+        help="held-out samples for certify, or training samples of a guaranteed fit",
+    )
+    add_output_options(plan)
+    plan.set_defaults(run=partial(_run_plan, plan))
+
+
+_PLAN_OPTIONS = {"tolerance": "--tolerance", "ratio": "--ratio", "n_groups": "--groups"} | {
+    "rate": "--rate",
+    "power": "--power",
+    "confidence_level": "--confidence",
+    "kind='fit'": "--kind fit",
+}
+"""Parameters of `required_sample_size` -> options of the command."""
+
+
+def _run_plan(parser, options):
+    """Print the number of samples that the options ask for; return the exit status."""
+    try:
+        resolve_output(options)
+        results = _plan(options)
+    except (OSError, ValueError, TypeError) as error:
+        parser.error(str(error))
+    print_results(options, [results["text"], results["assumption"]], json.dumps(results))
+    return 0
+
+
+def _plan(options):
+    """The number of samples of each group and in all, and its assumption, by name."""
+    if options.ratio is not None and options.rate is None:
+        raise ValueError(
+            "--ratio needs --rate, the expected rate of the groups: the smaller it is, the more "
+            "samples a ratio requires."
+        )
+    share = 1.0 / options.groups if options.smallest_share is None else options.smallest_share
+    if not 0.0 < share * options.groups <= 1.0:
+        raise ValueError(
+            f"--smallest-share must be above 0, and at most {1.0 / options.groups:.3g} of "
+            f"{options.groups} groups; got {share:g}."
+        )
+    plan = {"tolerance": options.tolerance, "ratio": options.ratio, "n_groups": options.groups}
+    plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
+    plan |= {"confidence_level": options.confidence, "kind": options.kind}
+    with explain_options(_PLAN_OPTIONS):
+        n = required_sample_size(**plan)
+    return (
+        plan
+        | {"required_sample_size": n, "n_samples": ceil(n / share)}
+        | _describe_plan(plan, n, ceil(n / share))
+    )
+
+
+def _describe_plan(plan, n, n_samples):
+    """Sentences on the number of samples, and on what it assumes, by name."""
+    bound = f"a gap of at most {plan['tolerance']}"
+    if plan["tolerance"] is None:
+        bound = f"a ratio of at least {plan['ratio']}"
+    result = "certified" if plan["kind"] == "certificate" else "guaranteed by a fit"
+    return {
+        "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
+        f"in all, so that {bound} is {result} with {100 * plan['confidence_level']:g} % "
+        "confidence.",
+        "assumption": f"It assumes that all groups have the rate {plan['rate']:g}, so that there "
+        f"is no gap in the population; then {100 * plan['power']:g} % of samples succeed. Divide "
+        "the ratio by the expected one, or subtract the expected gap from the tolerance.",
+    }

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.audit._certify import bind_constraint, predict_for_metric, resolve_constraint
+from skfair.audit._predictions import bind_constraint, predict_for_metric, resolve_constraint
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of

@@ -1,8 +1,15 @@
-"""Formats of a report: HTML, Markdown and JSON."""
+"""Files: reports that are written, as HTML, Markdown and JSON, and predictions that are read."""
 
+import csv
+import gzip
+import hashlib
 import json
 import re
+import zlib
+from contextlib import contextmanager
+from difflib import get_close_matches
 from html import escape
+from itertools import islice
 from math import isfinite, isnan
 from os import PathLike
 from os.path import isfile
@@ -12,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from skfair.inference import Interval
+from skfair.partitions import load_rows, open_blocks
 from skfair.utils._checks import join_names
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.
@@ -50,6 +58,13 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report svg line{vector-effect:non-scaling-stroke}
 .skfair-report .span{stroke:var(--bar);stroke-width:7}
 .skfair-report .at{stroke:var(--stroke);stroke-width:3}
+.skfair-report .line{fill:none;stroke:var(--stroke);stroke-width:2}
+.skfair-report .tick{stroke:var(--soft)}
+.skfair-report svg text{font-size:12px;fill:currentColor}
+@media (max-width:40rem){.skfair-report svg text{font-size:19px}
+.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.4rem}
+.skfair-report tbody th{min-width:4.5rem}}
+.skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report .ref{stroke:var(--ref);stroke-width:1.5;stroke-dasharray:3 3}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
 --stroke:#000;--ref:#000;font-size:10pt;max-width:none}
@@ -144,11 +159,11 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 """Characters that are escaped, so that names are shown as they are written."""
 
 
-def render_markdown(title, sections):
-    """The whole text."""
-    blocks = [f"# {_escape(title)}"]
+def render_markdown(title, sections, level=1):
+    """The whole text; its title is a heading of this level."""
+    blocks = [f"{'#' * level} {_escape(title)}"]
     for heading, elements in sections:
-        blocks.append(f"## {_escape(heading)}")
+        blocks.append(f"{'#' * (level + 1)} {_escape(heading)}")
         blocks += [block for element in elements for block in _render_markdown(element)]
     return "\n\n".join(blocks) + "\n"
 
@@ -186,6 +201,7 @@ def _escape(text):
 
 
 FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
+CHANGE_FORMAT = "skfair.ChangeReport"
 VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
@@ -207,9 +223,42 @@ def report_to_json(report):
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
 
 
+def sections_to_json(title, sections):
+    """The text of a title and of sections: lists of texts and tables by heading."""
+    content = {"title": title}
+    for heading, elements in sections:
+        content[heading] = [
+            element if isinstance(element, (str, list)) else _table_to_python(*element)
+            for element in elements
+        ]
+    return json.dumps(content, ensure_ascii=False, indent=1)
+
+
+def _table_to_python(caption, note, titles, rows):
+    """A table as its caption and rows, each with the texts of its cells by title."""
+
+    def text(cell):
+        return cell if isinstance(cell, str) else " ".join(cell[:2])
+
+    texts = [map(text, row) for row, _ in rows]
+    return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
+
+
+def changes_to_json(report):
+    """The text of a report of changes: its tables, findings and settings."""
+    content = {"format": CHANGE_FORMAT, "version": VERSION, "title": report.title}
+    for name in ("names", "is_paired", "confidence_level", "min_group_size", "findings"):
+        content[name] = getattr(report, name)
+    for name in ("frame", "gaps", "moves"):
+        table = getattr(report, name)
+        content[name] = None if table is None else _encode_table(table)
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
+
+
 def certificate_to_json(certificate):
-    """The text of a certificate: its attributes and its sentence."""
+    """The text of a certificate: its attributes, whether it is exceeded, and its sentence."""
     fields = {name: _encode(value) for name, value in certificate._asdict().items()}
+    fields["exceeded"] = certificate.exceeded
     content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
     return json.dumps(
         content | {"text": str(certificate)}, allow_nan=False, ensure_ascii=False, indent=1
@@ -275,3 +324,317 @@ def _decode_column(name, values):
     if values and all(isinstance(value, int) for value in values):
         return np.array(values)
     return np.array([np.nan if value is None else float(value) for value in values])
+
+
+# Read columns of a file of predictions: CSV, also compressed by gzip, or Parquet.
+
+
+_SEPARATORS = ",;\t|"
+_N_SNIFFED_LINES = 100
+"""Lines that the separator is detected from."""
+
+_GZIP = b"\x1f\x8b"
+_BINARY = {
+    b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
+    b"\xff\xfe": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
+    b"\xfe\xff": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
+    b"BZh": "compressed by bzip2; unpack it",
+    b"\xfd7zXZ": "compressed by xz; unpack it",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
+}
+"""First bytes of files of other formats -> what they are, and what to do."""
+
+
+def read_columns(path, names):
+    """DataFrame of columns of a CSV file in UTF-8, a Parquet file or a folder of these.
+
+    The format is recognised by content, not by name. Entries of CSV are text as it is written, and
+    only empty ones are missing. Entries of Parquet have their stored types. Files that are damaged
+    or of another format, lines of another length than the header, and absent or repeated columns
+    raise an OSError or ValueError with one sentence.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if not path.is_dir() and not path.is_file():
+        raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
+    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
+        table = open_blocks(path)
+        _check_columns(table.columns, names, path)
+        return load_rows(table[names])
+    with _explain_text_errors(path):
+        return _read_text(path, names)
+
+
+def file_digest(path):
+    """SHA-256 digest of a file; of a folder, that of the names and digests of its files."""
+    if not path.is_dir():
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    files = sorted(one for one in path.rglob("*") if one.is_file())
+    lines = [f"{file_digest(one)}  {one.relative_to(path).as_posix()}\n" for one in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _first_bytes(path, count):
+    with open(path, "rb") as file:
+        return file.read(count)
+
+
+def _open_content(path):
+    """A file opened as bytes, without the compression by gzip."""
+    return gzip.open(path) if _first_bytes(path, 2) == _GZIP else open(path, "rb")
+
+
+def _open_text(path):
+    if _first_bytes(path, 2) == _GZIP:
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+@contextmanager
+def _explain_text_errors(path):
+    """Turn errors of decoders and parsers into sentences that name the file."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path} must be text in UTF-8, but line {_first_undecoded(path)} is not. Save it as "
+            'UTF-8, in a spreadsheet as "CSV UTF-8"; iconv -f latin1 -t utf-8 converts Latin-1.'
+        ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is not a complete gzip file ({error}); write it again.") from None
+    except (csv.Error, pd.errors.ParserError) as error:
+        raise ValueError(
+            f"{path} must be CSV, but it cannot be divided into columns ({error}). A quotation "
+            "mark may be open; write the file again."
+        ) from None
+
+
+def _first_undecoded(path):
+    """Number of the first line that is not UTF-8, of a file that has one."""
+    with _open_content(path) as lines:
+        return next(number for number, line in enumerate(lines, start=1) if not _is_utf8(line))
+
+
+def _is_utf8(line):
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _read_text(path, names):
+    """Columns of a CSV file, as text."""
+    _refuse_binary(path)
+    # Detect the separator, check every line, then parse the columns.
+    with _open_text(path) as lines:
+        separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
+    with _open_text(path) as lines:
+        header = _check_rows(csv.reader(lines, delimiter=separator), separator, path)
+    _check_columns(header, names, path)
+    places = [header.index(name) for name in names]
+    with _open_text(path) as lines:
+        table = pd.read_csv(
+            lines,
+            sep=separator,
+            header=0,
+            names=range(len(header)),
+            usecols=places,
+            index_col=False,
+            dtype=str,
+            keep_default_na=False,  # "NA", "None" and "null" are names of groups and classes
+            na_values=[""],
+        )
+    return table[places].set_axis(names, axis=1)
+
+
+def _refuse_binary(path):
+    """Raise for spreadsheets, archives and other files that are not text."""
+    with _open_content(path) as file:
+        content = file.read(1 << 16)
+    for first, what in _BINARY.items():
+        if content.startswith(first):
+            raise ValueError(f"{path} must be CSV or Parquet, but it is {what}.")
+    if b"\0" in content:
+        raise ValueError(
+            f"{path} must be CSV or Parquet, but it is a binary file of another kind; save the "
+            "table as one of these."
+        )
+
+
+def _detect_separator(lines):
+    """The separator with which most lines have as many fields as the first, of several."""
+
+    def agreement(separator):
+        lengths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
+        first, *others = lengths
+        return (others.count(first) if first > 1 else -1), first
+
+    return max(_SEPARATORS, key=agreement)
+
+
+def _check_rows(rows, separator, path):
+    """The header of a file, after checking that all lines have as many fields."""
+    header = next(filter(None, rows), None)
+    if header is None:
+        raise ValueError(f"{path} is empty; one row per sample is needed, below a header.")
+    n_rows = 0
+    for row in filter(None, rows):
+        if len(row) != len(header):
+            raise ValueError(
+                f"All lines of {path} must have the {len(header)} fields of its header, separated "
+                f"by {separator!r}, but line {rows.line_num} has {len(row)}. The file may be cut "
+                "off, or a separator within a name or a number lack quotation marks."
+            )
+        n_rows += 1
+    if not n_rows:
+        raise ValueError(f"{path} has a header, but no rows below it; one per sample is needed.")
+    return header
+
+
+def _check_columns(columns, names, path):
+    """Raise for names of columns that a file does not have, or has twice."""
+    columns = [str(name) for name in columns]
+    if repeated := [name for name in names if columns.count(name) > 1]:
+        raise ValueError(
+            f"{path} has more than one column {join_names(map(repr, repeated))}; rename them."
+        )
+    absent = [name for name in names if name not in columns]
+    if not absent:
+        return
+    raise ValueError(
+        f"{path} has no column {join_names(map(repr, absent))}; its {len(columns)} columns are "
+        f"{join_names(map(repr, columns), 20)}.{_hint(absent, columns)}"
+    )
+
+
+def _hint(absent, columns):
+    """Advice on a column that is absent: a missing header, or a similar name."""
+    if numbers := [name for name in columns if _is_number(name)]:
+        return (
+            f" The first line looks like data ({join_names(map(repr, numbers), 3)}): the file must "
+            "begin with a line of column names."
+        )
+    folded = {name.strip().casefold(): name for name in columns}
+    close = get_close_matches(absent[0].strip().casefold(), folded, n=1)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def _is_number(name):
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
+"""Entries that mark missing numbers, in lower case."""
+
+_BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
+"""Spellings of booleans."""
+
+
+def complete_column(table, name):
+    """A column of numbers or classes, which must be complete; None without a name."""
+    if name is None:
+        return None
+    column = parse_column(table[name])
+    if column.isna().any():
+        first = int(column.isna().to_numpy().argmax())
+        written = table[name].iloc[first]
+        quoted = f" ({written!r})" if isinstance(written, str) else ""
+        raise ValueError(
+            f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
+            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
+            "rows out of the file."
+        )
+    return column
+
+
+def parse_column(column):
+    """Text as the booleans or numbers that it spells; anything else unchanged."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind != "string":
+        return column.astype(float) if kind == "decimal" else column
+    # Each distinct text is parsed once: booleans first, then numbers.
+    texts = column.dropna().unique().tolist()
+    if any(set(texts) <= spelling for spelling in _BOOLEANS):
+        return column.map({text: text.lower() == "true" for text in texts})
+    texts = [text for text in texts if not is_mark(text)]
+    numbers = pd.to_numeric(
+        _replace_decimal_commas(pd.Series(texts, dtype=object)), errors="coerce"
+    )
+    if numbers.isna().any():
+        return column
+    return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
+
+
+def is_mark(text):
+    """Whether text is a usual mark of a missing value."""
+    return text.strip().casefold() in _MARKS
+
+
+def _replace_decimal_commas(texts):
+    """Numbers with decimal commas, written with decimal points; other text unchanged."""
+    written = texts[texts.str.contains(",", regex=False)]
+    if not len(written) or not written.str.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*").all():
+        return texts
+    if written.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*").all():
+        raise ValueError(
+            f"Numbers must be written with a decimal point and without separators of thousands; "
+            f"the comma of {written.iloc[0]!r} may be either."
+        )
+    return texts.str.replace(",", ".", regex=False)
+
+
+def check_missing_marks(*columns):
+    """Raise for a mark of a missing value as a class, unless truth and predictions both have it."""
+    columns = [column for column in columns if column is not None]
+    texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
+    shared = set.intersection(*texts) if len(texts) > 1 else set()
+    for column, labels in zip(columns, texts, strict=True):
+        for text in sorted(labels - shared):
+            if is_mark(text):
+                raise ValueError(
+                    f"The column {column.name!r} must be complete, but it holds {text!r}, which "
+                    "usually marks a missing value; leave these rows out of the file, or give the "
+                    "class another name."
+                )
+
+
+def check_same_notation(y_true, y_pred):
+    """Raise for classes that are numbers in one column and text in the other."""
+    if y_true is None:
+        return
+    numbers, text = sorted((y_true, y_pred), key=lambda column: not holds_numbers(column))
+    if holds_numbers(numbers) != holds_numbers(text):
+        raise ValueError(
+            f"Classes must be written the same way in both columns, but {numbers.name!r} "
+            f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
+            f"such as {text.iloc[0]!r}."
+        )
+
+
+def holds_numbers(column):
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def has_decimals(column):
+    return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
+
+
+def find_label(label, column):
+    """A label of the command line as the column has it: numbers are numbers there."""
+    if label is None:
+        return None
+    # The class as text, then as the number or boolean that the text spells.
+    known = column.unique().tolist()
+    for written in (label, parse_column(pd.Series([label])).iloc[0]):
+        if written in known:
+            return known[known.index(written)]
+    classes = join_names(repr(str(value)) for value in known)
+    raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")

@@ -10,20 +10,29 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from skfair import __version__
 from skfair.audit._command_line import (
-    check_missing_marks,
+    FINDING_STATUS,
+    UNCERTIFIED_STATUS,
+    add_output_options,
     check_output,
+    explain_options,
+    print_results,
+    resolve_output,
+)
+from skfair.audit._formats import (
+    STYLE,
+    check_missing_marks,
     check_same_notation,
     complete_column,
-    explain_options,
     find_label,
     is_mark,
     read_columns,
+    render_table,
 )
-from skfair.audit._formats import STYLE, render_table
 from skfair.constraints import constraints_on
 from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
 from skfair.inference import check_level
@@ -245,7 +254,10 @@ def _read_decisions(monitor, log, rows, time):
 # A monitor of a gap as one page of HTML, and its findings as sentences.
 
 
-_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 48.0
+_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
+
+_N_DATES = 5
+"""Number of dates below the picture of a monitor, at most."""
 
 
 def render_monitor(monitor, title, period="batch"):
@@ -401,7 +413,7 @@ def _picture(monitor, period):
             f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
         )
     line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["estimate"]))
-    shapes.append(f'<polyline points="{line}" fill="none" stroke="#0b3d75" stroke-width="2"/>')
+    shapes.append(f'<polyline points="{line}" class="line"/>')
     ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
     at = y(monitor.tolerance)
     shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
@@ -410,15 +422,8 @@ def _picture(monitor, period):
         for i, gap in enumerate(summary["gap"])
         if isfinite(gap)
     ]
-    for gap in (0.0, monitor.tolerance, top):
-        shapes.append(
-            f'<text x="0" y="{y(gap)}" font-size="12" fill="currentColor">{100 * gap:.1f} %</text>'
-        )
-    for i, anchor in {len(summary) - 1: "end", 0: "start"}.items():
-        shapes.append(
-            f'<text x="{x(i)}" y="{_HEIGHT - 12:g}" font-size="12" text-anchor="{anchor}" '
-            f'fill="currentColor">{escape(_name(summary, summary["time"].iloc[i]))}</text>'
-        )
+    shapes += _axis_labels(monitor.tolerance, top, y)
+    shapes += _date_labels(summary, x)
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
         f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone '
@@ -426,6 +431,24 @@ def _picture(monitor, period):
         "samples so far, its height the interval of the gap, its colour the status (blue: "
         "monitoring, green: certified, orange: alarm). Line: gap so far. Dashed: tolerance.</p>"
     )
+
+
+def _axis_labels(tolerance, top, y):
+    """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
+    right = _WIDTH - _MARGIN + 6
+    for gap in (0.0, top):
+        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{100 * gap:.1f} %</text>'
+    yield f'<text x="{right:g}" y="{float(y(tolerance)) + 4:g}">{100 * tolerance:.1f} %</text>'
+
+
+def _date_labels(summary, x):
+    """Yield some times of batches with their ticks, the first and the last among them."""
+    n = len(summary)
+    for i in np.unique(np.linspace(0, n - 1, min(n, _N_DATES)).round().astype(int)):
+        at, bottom = x(i), _HEIGHT - _MARGIN
+        time = escape(_name(summary, summary["time"].iloc[i]))
+        yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
+        yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
 
 
 def _marker(x, y, is_above):
@@ -552,7 +575,10 @@ _PHRASES = {
 def add_monitor_command(commands):
     """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
     monitor = commands.add_parser(
-        "monitor", help="monitor a gap over time, valid at every look", description=__doc__
+        "monitor",
+        help="monitor a gap over time, valid at every look",
+        description="Gap of a file of decisions over time. The exit status is 3 with an alarm, 0 "
+        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
     )
     add = monitor.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
@@ -583,13 +609,13 @@ def add_monitor_command(commands):
         help="JSON file to resume from, and to write for the next file; a period is read once, so "
         "it should be over",
     )
-    add("--title", default="Fairness monitor", help="heading of the page")
     add(
-        "--out",
-        type=Path,
-        default=Path("monitor.html"),
-        help="the page, .html, or its figures, .json (default monitor.html)",
+        "--require-certificate",
+        action="store_true",
+        help="exit with 1 while the tolerance is not certified",
     )
+    add("--title", default="Fairness monitor", help="heading of the page")
+    add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=partial(_run, monitor))
 
 
@@ -609,21 +635,29 @@ def _run(parser, options):
         parser.error(str(error))
     for message in dict.fromkeys(str(one.message) for one in caught):
         print(f"{parser.prog}: warning: {message}", file=sys.stderr)
-    print(*monitor_findings(monitor, options.by), sep="\n")
+    sentences = list(monitor_findings(monitor, options.by))
     if n_left_out:
-        print(f"{n_left_out:,} decisions of periods that were read before are not read again.")
-    print(f"The whole report is in {options.out}.")
-    return 0
+        sentences.append(
+            f"{n_left_out:,} decisions of periods that were read before are not read again."
+        )
+    if options.out is not None:
+        sentences.append(f"The whole report is in {options.out}.")
+    print_results(options, sentences, json.dumps(monitor_results(monitor, options)))
+    if monitor.status_ == "alarm":
+        return FINDING_STATUS
+    is_shown = monitor.status_ == "certified" or not options.require_certificate
+    return 0 if is_shown else UNCERTIFIED_STATUS
 
 
 def _read(options):
     """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
     check_level(options.confidence, "--confidence")
-    check_output(options.out, options.file, (".html", ".htm", ".json"))
+    resolve_output(options, (".html", ".htm", ".json"))
     if options.state is not None:
         check_output(options.state, options.file, (".json",), "--state")
-        if options.state.resolve() == options.out.resolve():
-            raise ValueError(f"--state and --out must be two files, but both are {options.out}.")
+        for option, path in {"--out": options.out, "--json": options.json}.items():
+            if path is not None and options.state.resolve() == Path(path).resolve():
+                raise ValueError(f"--state and {option} must be two files, but both are {path}.")
     if options.constraint not in (None, *constraints_on("decisions")):
         raise ValueError(
             f"--constraint must be one of {constraints_on('decisions')}; got "
@@ -681,11 +715,11 @@ def _resume(options, params):
 
 def _write(monitor, options):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
-    if options.out.suffix.lower() == ".json":
-        content = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
-    else:
-        content = render_monitor(monitor, options.title, options.by)
-    write_text(content, options.out)
+    if options.out is not None and options.out.suffix.lower() == ".json":
+        results = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
+        write_text(results, options.out)
+    elif options.out is not None:
+        write_text(render_monitor(monitor, options.title, options.by), options.out)
     if options.state is not None:
         state = json.loads(monitor.to_json()) | {"by": options.by}
         write_text(json.dumps(state), options.state)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
-from skfair.audit._certify import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._formats import (
     FIELDS,
     render_fragment,
@@ -21,12 +20,17 @@ from skfair.audit._formats import (
     render_page,
     report_fields,
     report_to_json,
+    sections_to_json,
 )
+from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._sections import (
     adverse_impact,
     collect_facts,
+    describe_suppression,
     findings,
+    has_finding,
     missing_fields,
+    model_card_sections,
     open_questions,
     report_sections,
     summary_sections,
@@ -43,6 +47,7 @@ from skfair.audit._tables import (
     has_missing,
     infer_kind,
     name_as_text,
+    publish_groups,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
@@ -261,6 +266,7 @@ class FairnessReport:
         unknown: Sequence[Label] | None = None,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
+        min_published: int | None = None,
     ) -> Self:
         """Report of any predictions.
 
@@ -322,10 +328,17 @@ class FairnessReport:
         provenance : dict of str to str, default=None
             Facts that the page states under "What was audited", such as ``{"source":
             "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,
-            ``rows``, ``threshold``, ``date``, ``source``, ``explanation``, ``distribution_date``
-            and ``justification``. The date, the versions and the positive label are added.
+            ``rows``, ``threshold``, ``groups``, ``date``, ``source``, ``explanation``,
+            ``distribution_date`` and ``justification``. The date, the versions and the positive
+            label are added.
         title : str, default="Fairness report"
             Heading of the page.
+        min_published : int, default=None
+            Smallest count that may be published. Groups with a count from 1 to one less are left
+            out of everything, and as many others as keep their counts from being computed as the
+            difference of those that are published. Counts are those of samples, of samples that a
+            measure is over, and of these with and without its event. Not for clusterings. The page
+            states the number of groups that were left out.
 
         Returns
         -------
@@ -336,7 +349,8 @@ class FairnessReport:
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, a reference does not occur, or there are integers without a target and `kind`.
+            many, a reference does not occur, there are integers without a target and `kind`, or no
+            group can be published.
         TypeError
             If ``provenance`` is not a dict of text.
 
@@ -353,10 +367,11 @@ class FairnessReport:
         )
         missing = "exclude" if unknown and missing == "error" else missing
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
-        _check_group_size(min_group_size)
+        check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         estimators = estimators_by_name(kind, columns, positive, metrics)
-        by, n_missing = _groupings(samples.groups, missing)
+        _check_min_published(min_published, kind)
+        by, n_missing, suppressed = _groupings(samples, missing, estimators, min_published)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
         return cls(
@@ -370,7 +385,7 @@ class FairnessReport:
             title=title,
             n_missing=n_missing,
             counts_samples=samples.groups.is_disjoint and not np.ptp(samples.weights),
-            provenance=collect_facts(provenance, positive_label=positive),
+            provenance=collect_facts(provenance, positive_label=positive, suppressed=suppressed),
             balance=_balance(kind, columns, samples, level, missing),
         )
 
@@ -378,6 +393,11 @@ class FairnessReport:
     def findings(self) -> str:
         """The main results, in two or three sentences."""
         return findings(self)
+
+    @property
+    def has_finding(self) -> bool:
+        """Whether a gap in outcomes or errors is significant by Holm's procedure."""
+        return has_finding(self)
 
     @property
     def open_questions(self) -> list[str]:
@@ -499,6 +519,38 @@ class FairnessReport:
         """
         return write_text(render_markdown(self.title, self._sections(summary)), path)
 
+    def to_model_card(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        format: Literal["markdown", "json"] = "markdown",
+    ) -> str:
+        """Section of a model card with the fields that a report can fill.
+
+        They are those of M. Mitchell et al., "Model cards for model reporting", 2019: factors,
+        metrics with the decision rule, evaluation data, quantitative analyses by group with
+        intervals, and caveats. How groups were recorded is the fact ``groups`` of ``provenance``.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+        format : {"markdown", "json"}, default="markdown"
+            Markdown whose headings are of the second level and below, to be pasted into a card, or
+            the same fields as JSON.
+
+        Returns
+        -------
+        text : str
+            The section.
+        """
+        if format not in ("markdown", "json"):
+            raise ValueError(f'format must be "markdown" or "json"; got {format!r}.')
+        sections = model_card_sections(self)
+        if format == "json":
+            return write_text(sections_to_json(self.title, sections), path)
+        return write_text(render_markdown(self.title, sections, level=2), path)
+
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.
 
@@ -576,7 +628,7 @@ def _check_share(min_share):
     return float(min_share)
 
 
-def _check_group_size(min_group_size):
+def check_group_size(min_group_size):
     """Raise unless it is a positive whole number."""
     is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
     if not is_number or min_group_size < 1:
@@ -619,15 +671,42 @@ def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     return samples, dict(zip(columns, arrays, strict=True))
 
 
-def _groupings(groups, missing):
-    """Groups by each attribute and by all together, and the number of missing values of each."""
-    by = groupings(groups)
-    if not groups.is_disjoint:
-        return by, {}
-    if missing == "error":
-        return by, dict.fromkeys(by, 0)
-    n_missing = count_missing(by)
-    return (exclude_missing(by) if missing == "exclude" else by), n_missing
+def _groupings(samples, missing, estimators, min_published):
+    """Groups by attribute and by all together, numbers of missing values, and what is suppressed.
+
+    The last is a sentence, or None.
+    """
+    by, suppressed = groupings(samples.groups), None
+    n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
+    if missing != "error" and n_missing:
+        n_missing = count_missing(by)
+    if min_published is not None:
+        by, n_suppressed = publish_groups(estimators, by, samples.weights, min_published)
+        # A number of missing values is a count too.
+        n_missing = {
+            name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
+        }
+        suppressed = describe_suppression(n_suppressed, min_published)
+    if missing == "exclude" and samples.groups.is_disjoint:
+        by = exclude_missing(by)
+    return by, n_missing, suppressed
+
+
+def _check_min_published(min_published, kind):
+    """Raise unless it is None, or a whole number from 2 on; not for clusterings."""
+    if min_published is None:
+        return
+    is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
+    if not is_number or min_published < 2:
+        raise ValueError(
+            "min_published must be a whole number of samples from 2 on, such as 10; got "
+            f"{min_published!r}."
+        )
+    if kind == "clustering":
+        raise ValueError(
+            "min_published protects counts of groups, but a report of a clustering has a balance "
+            "of groups in clusters, which is not protected; leave it out."
+        )
 
 
 def _tables(estimators, by, weights, reference, level, min_group_size):

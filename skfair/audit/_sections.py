@@ -18,6 +18,7 @@ from skfair.audit._tables import (
     groups_like_unknown,
     is_missing_group,
     is_user_metric,
+    single_attributes,
 )
 from skfair.groups import MISSING
 from skfair.utils._checks import join_names
@@ -70,8 +71,13 @@ def interval_text(low, high, measure):
     if np.isnan(low) or np.isnan(high):
         return "no interval"
     if is_share(measure):
-        return f"{100 * low:.1f} to {100 * high:.1f}"
+        return f"{_percentage(low)} to {_percentage(high)}"
     return f"{_plain(low, measure)} to {_plain(high, measure)}"
+
+
+def _percentage(share):
+    """A share in percent as text, in which no zero has a sign."""
+    return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
 def _plain(value, measure):
@@ -91,7 +97,7 @@ def difference_text(difference, measure):
 def gap_text(gap, measure, unit=" percentage points"):
     """A gap with its interval, as text."""
     interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
-    return f"{_size_text(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
+    return f"{describe_size(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
 
 
 def findings(report):
@@ -101,7 +107,7 @@ def findings(report):
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
-    outcomes = gaps[gaps["measure"].isin(_primary_measures(gaps))]
+    outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
     sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_is_error(gaps)]
@@ -117,6 +123,12 @@ def findings(report):
     return sentences
 
 
+def has_finding(report):
+    """Whether a gap in outcomes or errors is significant."""
+    gaps = report.gaps[report.gaps["is_significant"]]
+    return bool(gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_is_error(gaps)))
+
+
 def _is_error(frame):
     """Mask of the rows on measures of errors, which need a target."""
     return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
@@ -129,7 +141,7 @@ def _largest_gap(gaps, column):
     return candidates.loc[candidates[column].idxmax()]
 
 
-def _primary_measures(gaps):
+def primary_measures(gaps):
     """Names of the measures of outcomes that gaps are claimed of."""
     names = gaps["measure"].unique().tolist()
     for outcome in OUTCOMES:
@@ -141,11 +153,12 @@ def _primary_measures(gaps):
 def _describe_sample(report):
     """Sentence on the number of people and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
-    *single, last = report.attributes
+    last, single = report.attributes[-1], single_attributes(report.attributes)
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
-    listed = f"{', '.join(single[:-1])} and {single[-1]}" if len(single) > 1 else ""
     noun = "group" if n_groups == 1 else "groups"
-    by = f"combinations of {listed}" if single else f"{noun} by {last}"
+    by = f"{noun} by {last}"
+    if last not in single:
+        by = f"combinations of {', '.join(single[:-1])} and {single[-1]}"
     text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
     templates = {
         "selection_rate": "{} were selected",
@@ -192,7 +205,7 @@ def _chance_clause(report, gap):
 def _is_equal(gap):
     """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
     return pd.isna(gap["highest"]) or (
-        not gap["is_significant"] and _size_text(gap["gap"], gap["measure"]) in _ZEROS
+        not gap["is_significant"] and describe_size(gap["gap"], gap["measure"]) in _ZEROS
     )
 
 
@@ -200,7 +213,7 @@ _ZEROS = ("0.0", "0.000", "0")
 """Gaps of 0 as text."""
 
 
-def _size_text(gap, measure):
+def describe_size(gap, measure):
     """A gap as text, without unit and sign."""
     return difference_text(gap, measure).removeprefix("+")
 
@@ -223,7 +236,7 @@ def _possible_gap(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     name = gap["measure"]
     unit = " percentage points" if is_share(name) else ""
-    return f"a gap of up to {_size_text(gap['gap_high'], name)}{unit} is possible"
+    return f"a gap of up to {describe_size(gap['gap_high'], name)}{unit} is possible"
 
 
 def _four_fifths(gap):
@@ -242,11 +255,11 @@ def open_questions(report):
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
         title = describe_measure(name)[0].lower()
-        if name in _primary_measures(report.gaps) and _is_equal(gap):
+        if name in primary_measures(report.gaps) and _is_equal(gap):
             questions.append(
                 f"Whether the {title} differs by {by}: {_possible_gap(gap)} in the population."
             )
-        elif name in _primary_measures(report.gaps) and not gap["is_significant"]:
+        elif name in primary_measures(report.gaps) and not gap["is_significant"]:
             questions.append(
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
@@ -299,6 +312,8 @@ FACTS = {
     "rows": "Rows",
     "positive_label": "Positive label",
     "threshold": "Threshold",
+    "groups": "Recording of groups",
+    "suppressed": "Groups not published",
     "date": "Date of the audit",
     "versions": "Versions",
     "source": "Source of the data",
@@ -336,6 +351,15 @@ def _check_provenance(provenance):
             f" got {provenance!r}. Known names are {join_names(FACTS)}."
         )
     return provenance
+
+
+def describe_suppression(n_suppressed, min_published):
+    """Sentence on the groups that are not published, by attribute."""
+    limit = f"counts from 1 to {min_published - 1} are not published"
+    if not n_suppressed:
+        return f"none; {limit}"
+    listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
+    return f"{listed}, so that {limit} and cannot be computed"
 
 
 def titled_facts(facts):
@@ -587,6 +611,53 @@ def _method(report):
     ]
 
 
+# Section of a model card (M. Mitchell et al., "Model cards for model reporting", FAT* 2019).
+
+
+def model_card_sections(report):
+    """Yield the sections of a model card that a report can fill: headings and elements."""
+    facts, single = report.provenance, single_attributes(report.attributes)
+    recorded = facts.get("groups", "how they were recorded is not stated")
+    listed = []
+    for attribute in single:
+        rows = report.frame[report.frame["attribute"] == attribute]
+        listed.append(f"{attribute}: {join_names(rows['group'].unique(), 20)}")
+    unknown = [f"{n:,} samples of unknown {name}" for name, n in report.n_missing.items() if n]
+    unknown += [f"{FACTS[name]}: {facts[name]}." for name in ("suppressed",) if name in facts]
+    yield "Factors", [[*listed, *unknown, f"{FACTS['groups']}: {recorded}."]]
+    rule = facts.get("threshold", "as predicted by the model")
+    names = report.frame["measure"].unique()
+    measures = [": ".join(describe_measure(name)) for name in names]
+    decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
+    level = f"{100 * report.confidence_level:g} %"
+    yield "Metrics", [[*measures, *decision, f"Intervals have a confidence level of {level}."]]
+    known = ("source", "explanation", "file", "sha256", "date")
+    data = [f"{FACTS[name]}: {facts[name]}." for name in known if name in facts]
+    yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
+    tables = [_model_card_table(report, attribute, names) for attribute in report.attributes]
+    yield "Quantitative analyses", [report.findings, *tables]
+    yield "Caveats and recommendations", [report.open_questions]
+
+
+def _model_card_table(report, attribute, names):
+    """Table of all measures of the groups of one attribute, with intervals."""
+    frame = report.frame[report.frame["attribute"].isin([OVERALL, attribute])]
+    by = frame.set_index(["group", "measure"])
+    rows = []
+    for group in frame["group"].unique():
+        cells = [by.loc[(group, name)] if (group, name) in by.index else None for name in names]
+        texts = [
+            "–"
+            if cell is None
+            else (value_text(cell["value"], name), interval_text(cell["low"], cell["high"], name))
+            for name, cell in zip(names, cells, strict=True)
+        ]
+        n = frame.loc[frame["group"] == group, "n"].max()
+        rows.append(((group, f"{n:,.0f}", *texts), False))
+    titles = ("Group", "Samples", *(describe_measure(name)[0] for name in names))
+    return f"By {attribute}", "With intervals.", titles, rows
+
+
 # Summary of a bias audit under New York City's Local Law 144 (6 RCNY 5-300 to 5-304).
 #
 # Section 5-301 requires selection or scoring rates and impact ratios by sex, by race/ethnicity and
@@ -662,7 +733,7 @@ def _audit_facts(report, table):
     facts.append(("Number of applicants", f"{report.n_samples:,}"))
     suspect = groups_like_unknown(report.frame)
     for attribute in report.attributes:
-        text = f"{report.n_missing[attribute]:,}"
+        text = _count_missing(report, attribute)
         for _, label, n in (one for one in suspect if one[0] == attribute):
             text += f", and {n:,} more if {label!r} means unknown"
         facts.append((f"Applicants of unknown category by {attribute}", text))
@@ -679,12 +750,19 @@ def _audit_facts(report, table):
     return facts
 
 
+def _count_missing(report, attribute):
+    """Number of samples of unknown group as text, which may be too small to be published."""
+    n = report.n_missing.get(attribute)
+    return "too few to be published:" if n is None else f"{n:,}"
+
+
 def _summary_table(report, measure, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
     title, meaning = describe_measure(measure)
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
-    note += f"is highest. {report.n_missing[attribute]:,} applicants of unknown category are left "
+    missing = _count_missing(report, attribute)
+    note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."
     titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
     cells = [(_summary_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]

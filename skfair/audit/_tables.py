@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._certify import to_numbers
+from skfair.audit._predictions import to_numbers
 from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,
@@ -64,6 +64,112 @@ def groupings(groups):
     return by_name
 
 
+# Groups that are not published: those of small counts, and others that protect them.
+
+
+def publish_groups(estimators, by_name, weights, min_published):
+    """The groupings without groups that may not be published, and the numbers of these by name.
+
+    A count from 1 to ``min_published - 1`` of samples, of samples that a measure is over, or of
+    these with or without its event, is small. Groups with a small count are suppressed, and as
+    many others, smallest first, as keep any of them from being computed from the rest.
+    """
+    overall = {OVERALL: Groups.single(len(weights), OVERALL)}
+    if _has_small_counts(estimators, overall[OVERALL], weights, min_published).any():
+        raise ValueError(
+            f"min_published={min_published} allows no report: all samples together have a count "
+            f"from 1 to {min_published - 1}, such as that of those selected. Pass more samples."
+        )
+    is_small = {
+        name: _has_small_counts(estimators, groups, weights, min_published)
+        for name, groups in by_name.items()
+    }
+    is_suppressed = np.concatenate(list(is_small.values()))
+    if next(iter(by_name.values())).is_disjoint:
+        sizes = np.concatenate([groups.counts for groups in by_name.values()])
+        is_suppressed = _protect(_margins(by_name), sizes, is_suppressed, min_published)
+    ends = np.cumsum([len(mask) for mask in is_small.values()])[:-1]
+    masks = dict(zip(by_name, np.split(is_suppressed, ends), strict=True))
+    published = {
+        name: groups if not masks[name].any() else groups.select(np.flatnonzero(~masks[name]))
+        for name, groups in by_name.items()
+        if not masks[name].all()
+    }
+    if not published:
+        raise ValueError(
+            f"min_published={min_published} allows no report: no group can be published without "
+            "showing a small count. Pass fewer attributes, or merge groups."
+        )
+    return published, {name: int(mask.sum()) for name, mask in masks.items() if mask.any()}
+
+
+def _has_small_counts(estimators, groups, weights, min_published):
+    """Mask of the groups with a count that is small, of any measure."""
+
+    def is_small(counts):
+        return (counts > 0) & (counts < min_published)
+
+    mask = is_small(groups.counts)
+    for name, estimator in estimators.items():
+        estimates, present = (None, None) if is_user_metric(name) else estimator(groups, weights)
+        if estimates is None:
+            continue
+        mask[present] |= is_small(estimates.counts)
+        if isinstance(estimates, Rates):
+            hits = np.rint(estimates.values * estimates.counts)
+            mask[present] |= is_small(hits) | is_small(estimates.counts - hits)
+    return mask
+
+
+def _margins(by_name):
+    """Equations between the counts of all groups, one per row; all samples together are known.
+
+    The groups of an attribute add up to all samples, and the combinations with a value of an
+    attribute to the group of this value.
+    """
+    *single, last = by_name.values()
+    n_groups = np.array([len(groups.labels) for groups in by_name.values()])
+    place = np.cumsum(n_groups) - n_groups
+    rows = [np.repeat(np.eye(len(n_groups))[i], n_groups) for i in range(max(1, len(single)))]
+    for attribute, groups in enumerate(single):
+        for position, value in enumerate(groups.labels[:, 0]):
+            row = np.zeros(n_groups.sum())
+            row[place[-1] :] = last.labels[:, attribute] == value
+            row[place[attribute] + position] = -1.0
+            rows.append(row)
+    return np.array(rows)
+
+
+_N_CANDIDATES = 20
+"""Groups that are tried as the next one to suppress, the smallest ones."""
+
+
+def _protect(margins, sizes, is_suppressed, min_published):
+    """Mask of suppressed groups, none of which can be computed from the others."""
+    while True:
+        is_open = _open_equations(margins, sizes, is_suppressed, min_published)
+        candidates = np.flatnonzero((margins[is_open] != 0).any(axis=0) & ~is_suppressed)
+        if not len(candidates):
+            return is_suppressed
+        # Suppress the group that leaves the fewest equations open, the smallest of several.
+        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
+        trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
+        n_open = [_open_equations(margins, sizes, one, min_published).sum() for one in trials]
+        is_suppressed = trials[int(np.argmin(n_open))]
+
+
+def _open_equations(margins, sizes, is_suppressed, min_published):
+    """Mask of the equations that show a suppressed group, or a sum of too few samples."""
+    hidden = margins[:, is_suppressed]
+    # A group is determined if no change of suppressed counts that keeps all sums changes it.
+    _, singular, axes = np.linalg.svd(hidden)
+    is_determined = np.zeros(len(sizes), dtype=bool)
+    is_determined[is_suppressed] = (np.abs(axes[(singular > 1e-9).sum() :]) < 1e-9).all(axis=0)
+    totals = hidden @ sizes[is_suppressed]
+    is_weak = (hidden >= 0).all(axis=1) & (totals > 0) & (totals < min_published)
+    return is_weak | (margins[:, is_determined] != 0).any(axis=1)
+
+
 def exclude_missing(by_name):
     """The same groupings without the groups of missing values."""
     return {name: _select_known(name, groups) for name, groups in by_name.items()}
@@ -103,10 +209,17 @@ def groups_like_unknown(frame):
     Combinations of attributes are left out, because they repeat the labels.
     """
     attributes = [name for name in frame["attribute"].unique() if name != OVERALL]
-    single = attributes[:-1] or attributes
+    single = single_attributes(attributes)
     rows = frame[frame["attribute"].isin(single) & frame["group"].map(is_like_unknown)]
     sizes = rows.groupby(["attribute", "group"], sort=False)["n"].max()
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
+
+
+def single_attributes(attributes):
+    """Names of groupings by one attribute, without that of the combinations of all."""
+    *single, last = attributes
+    is_combined = len(single) > 1 and last == group_text(tuple(single))
+    return single if is_combined else attributes
 
 
 def _attribute_name(name, number):
@@ -135,11 +248,11 @@ def _quote_label(label):
     return repr(text) if _SIGN.strip() in text or text[:1] in ("'", '"') else text
 
 
-def estimate_means(measure, groups, weights):
+def estimate_means(measure, groups, weights, units=None):
     """Means of a measure in groups, and which groups have samples that count.
 
     The measure is a pair of a value of each sample and a mask of those that count, or None. The
-    estimates are None if there are no such samples.
+    estimates are None if there are no such samples. `units` are as in `estimates_of`.
     """
     values, counts = measure
     if counts is not None and not counts.any():
@@ -159,7 +272,7 @@ def estimate_means(measure, groups, weights):
             matrix.eliminate_zeros()
         present = np.flatnonzero(np.bincount(matrix.indices, minlength=n_groups))
         events = Events.overlapping(matrix[:, present], weights)
-    return estimates_of(events, values), present
+    return estimates_of(events, values, units), present
 
 
 def estimate_areas(is_true, scores, groups, weights):
@@ -212,7 +325,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
         return columns
     # Differences and ratios of the other groups to the reference.
     others, against = _difference_rows(n, reference)
-    comparisons = _differences(estimates, against, end)
+    comparisons = differences(estimates, against, end)
     if isinstance(estimates, Rates):
         comparisons += _ratios(estimates, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
@@ -252,7 +365,7 @@ def impact_ratios(estimates, level, is_left_out):
     return columns
 
 
-def _differences(estimates, against, end):
+def differences(estimates, against, end):
     """Differences to the reference and their limits."""
     return (
         against @ estimates.values,
@@ -266,7 +379,7 @@ def _ratios(rates, against, end, others, reference):
     base = rates.values[reference]
     ratios = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
     # Limits of a ratio are those of the difference of log rates.
-    _, low, high = _differences(LogRates(rates), against, end)
+    _, low, high = differences(LogRates(rates), against, end)
     return ratios, np.exp(low), np.exp(high)
 
 
@@ -278,7 +391,7 @@ def gap_row(estimates, level, compared, names):
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
     if len(compared) > 1:
-        pairs = _pairs(estimates, compared)
+        pairs = ordered_pairs(estimates, compared)
         gap = contrast_interval(estimates, pairs, level)
         values = estimates.values[compared]
         if not values.min() == values.max():
@@ -292,7 +405,7 @@ def gap_row(estimates, level, compared, names):
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 
 
-def _pairs(estimates, compared):
+def ordered_pairs(estimates, compared):
     """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
     pairs = all_pairs(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
@@ -309,7 +422,7 @@ def significant_gaps(compared, level):
     Statistics 6, 1979.
     """
     remaining = {
-        number: (estimates, _pairs(estimates, groups))
+        number: (estimates, ordered_pairs(estimates, groups))
         for number, (estimates, groups) in enumerate(compared)
         if len(groups) > 1 and not isinstance(estimates, _PointEstimates)
     }

@@ -15,6 +15,7 @@ from skfair.inference._estimates import (
     estimates_of,
     exact_pair_test,
     rate_limits,
+    upper_change,
     wilson,
 )
 from skfair.inference._estimates import _constrained_rate as constrained_rate
@@ -27,6 +28,7 @@ from skfair.inference._gaps import (
     gap_interval,
     gap_posterior,
     kish_sizes,
+    lower_limit,
     ratio_interval,
     required_sample_size,
     upper_limit,

@@ -153,9 +153,13 @@ def _squared_length(rows, correlation):
 
 
 class _EventMeans(Estimates):
-    """Weighted means of the values `x` of the samples over `events`."""
+    """Weighted means of the values `x` of the samples over `events`.
 
-    def __init__(self, events, x):
+    Samples of equal code in `units` are one person at several times, whose values are correlated;
+    None if all are independent. An event has each unit once at most.
+    """
+
+    def __init__(self, events, x, units=None):
         samples, event, shares = events.memberships
         n_events = events.n_events
         self.counts = np.bincount(event, minlength=n_events)
@@ -169,11 +173,11 @@ class _EventMeans(Estimates):
         deviations = shares * (x[samples] - self.values[event])
         self._squares = np.bincount(event, deviations**2, n_events)
         self._thirds = np.bincount(event, deviations**3, n_events)
-        # The correlation needs the contributions if samples are in several events.
-        self._shared = None
-        if len(samples) and np.bincount(samples).max() > 1:
-            shape = n_events, events.n_samples
-            self._shared = sparse.csr_array((deviations, (event, samples)), shape=shape)
+        # The correlation needs the contributions if samples, or units, are in several events.
+        self._shared, unit = None, samples if units is None else units[samples]
+        if len(unit) and np.bincount(unit).max() > 1:
+            shape = n_events, unit.max() + 1
+            self._shared = sparse.csr_array((deviations, (event, unit)), shape=shape)
         self._set_sizes(kish)
 
     def _set_sizes(self, kish):
@@ -383,10 +387,10 @@ def _hall_quantile(t, skewness):
     return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
 
 
-def estimates_of(events, x):
+def estimates_of(events, x, units=None):
     """`Rates` of the events if all values `x` of the samples are 0 or 1, otherwise `Means`."""
     x = np.asarray(x, dtype=np.float64)
-    return (Rates if np.isin(x, (0.0, 1.0)).all() else Means)(events, x)
+    return (Rates if np.isin(x, (0.0, 1.0)).all() else Means)(events, x, units)
 
 
 # Contrasts: linear forms of the means whose largest value is the gap.
@@ -408,6 +412,43 @@ def all_pairs(n_events):
     factors = np.tile([1.0, -1.0], len(first))
     columns = np.column_stack((first, second)).ravel()
     return sparse.csr_array((factors, (rows, columns)), shape=(len(first), n_events))
+
+
+_SCREEN = 0.1
+"""Share of an error that each of two screens of pairs takes."""
+
+
+def upper_change(estimates, before, after, level):
+    r"""Upper limit, at the level, of the gap of the forms `after` minus that of the forms `before`.
+
+    With :math:`D_t` the differences of all ordered pairs of groups at two times,
+
+    .. math::
+
+        \max D_2 - \max D_1 \le D_2(i, j) - \max(D_1(i, j), D_1(j, i), 0)
+
+    for the pair (i, j) that attains the second gap. A first screen keeps the pairs that may attain
+    it. A second one selects which of the three terms to subtract, by the sign of
+    :math:`D_1(i, j)`, or by the smallest margin where the sign is not known. Each takes a tenth of
+    the error. The largest limit of the pairs that are left bounds the change at the rest of the
+    error: only the pair that attains the gap has to be covered. Both arrays of forms, csr_arrays,
+    have the same pairs in the same order.
+    """
+    error = 1.0 - level
+    screen = 1.0 - _SCREEN * error / 2.0
+    # First screen: the pairs that may attain the second gap.
+    lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
+    may_attain = estimates.upper(after, screen) >= max(lows.max(), 0.0)
+    # Second screen: the sign of the first difference.
+    is_above = -estimates.upper(-before, screen) > 0.0
+    is_below = estimates.upper(before, screen) < 0.0
+    # Limits and margins with each of the three terms.
+    forms = [after - before, after, after + before]
+    limits = [estimates.upper(form, 1.0 - (1.0 - 2.0 * _SCREEN) * error) for form in forms]
+    margins = [limit - form @ estimates.values for limit, form in zip(limits, forms, strict=True)]
+    chosen = np.where(is_above, 0, np.where(is_below, 2, np.argmin(margins, axis=0)))
+    limits = np.take_along_axis(np.array(limits), chosen[np.newaxis], axis=0)[0]
+    return float(limits[may_attain].max())
 
 
 # Areas under the ROC curves of groups, with confidence limits.

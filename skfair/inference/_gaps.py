@@ -60,6 +60,15 @@ def upper_limit(estimates, contrasts, level):
     return float(estimates.gap(estimates.upper(contrasts, level).max(initial=0.0)))
 
 
+def lower_limit(estimates, contrasts, level):
+    """Lower limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
+
+    The limit of any form may err, so that the error is divided among them.
+    """
+    lows = -estimates.upper(-contrasts, 1.0 - (1.0 - level) / contrasts.shape[0])
+    return float(estimates.gap(lows.max(initial=0.0)))
+
+
 def contrast_interval(estimates, contrasts, confidence_level):
     """Two-sided `Interval` of the gap: of the largest of the forms `contrasts`, and of 0.
 
@@ -70,10 +79,9 @@ def contrast_interval(estimates, contrasts, confidence_level):
         return Interval(0.0, 0.0, 0.0)
     _warn_of_uncertain(estimates)
     tail = 1.0 - confidence_level
-    lows = -estimates.upper(-contrasts, 1.0 - tail / contrasts.shape[0])
     return Interval(
         estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
-        low=float(estimates.gap(lows.max(initial=0.0))),
+        low=lower_limit(estimates, contrasts, confidence_level),
         high=upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
     )
 

@@ -158,31 +158,33 @@ class Rate:
                 f"of {self.name!r} is {self.denominator}."
             )
 
-    def base(self, weights):
+    def base(self, weights: np.ndarray) -> np.ndarray:
         """Denominator of each group, (n_groups, 2, 2) -> (n_groups,)."""
         return (weights * _as_matrix(self.denominator)).sum(axis=(1, 2))
 
-    def hits(self, weights):
+    def hits(self, weights: np.ndarray) -> np.ndarray:
         """Numerator of each group, (n_groups, 2, 2) -> (n_groups,)."""
         return (weights * _as_matrix(self.numerator)).sum(axis=(1, 2))
 
-    def __call__(self, weights):
+    def __call__(self, weights: np.ndarray) -> np.ndarray:
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
         base = self.base(weights)
         return np.divide(self.hits(weights), base, out=np.full(len(base), np.nan), where=base > 0)
 
     @property
-    def largest(self):
+    def largest(self) -> float:
         """Largest value that the rate can have; infinite if only the numerator counts something."""
         pairs = zip(self.numerator, self.denominator, strict=True)
         return max(n / d if d else (np.inf if n > 0 else -np.inf) for n, d in pairs)
 
     @property
-    def phrase(self):
+    def phrase(self) -> str:
         """The samples that the denominator counts, as in "no samples {phrase}"."""
         return _PHRASES.get(self.denominator, f"that count in the denominator of {self.name}")
 
-    def of_outcomes(self, is_true, is_selected):
+    def of_outcomes(
+        self, is_true: np.ndarray, is_selected: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """What each sample counts, and a mask of those in the denominator; None if all are."""
         outcomes = 2 * is_true.astype(np.intp) + is_selected
         is_counted = _as_matrix(self.denominator).ravel()[outcomes] > 0
@@ -392,11 +394,12 @@ def group_report(
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float | None = None,
 ) -> pd.DataFrame:
-    r"""Rates of a binary classifier in every group, with their standard errors and intervals.
+    r"""Rates of a binary classifier in every group, with intervals on request.
 
-    The standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
+    With a confidence level the table also has sample sizes, standard errors and intervals. The
+    standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
     difference of two independent rates the root of the sum of their squares. Near 0 and 1, and for
     few samples, it is too small (0 for 2 of 2). The intervals hold there too: they are Wilson's
     ([1]_), or Clopper and Pearson's for up to three successes or failures.
@@ -416,12 +419,13 @@ def group_report(
         A weight of two does not count as two samples: repeat the rows of samples that occurred
         twice.
     {pos_label}
-    confidence_level : float, default=0.95
-        Probability with which such an interval contains the rate of the population.
+    confidence_level : float, default=None
+        Probability with which an interval contains the rate of the population. None leaves out
+        sizes, standard errors and intervals.
 
     Returns
     -------
-    report : pandas.DataFrame of shape (n_groups + 1, 36)
+    report : pandas.DataFrame of shape (n_groups + 1, 8)
         One row per group, ascending, and a last row "overall". ``n`` is the number of samples with
         a positive weight. The rates are ::
 
@@ -433,9 +437,9 @@ def group_report(
             false_omission_rate        Pr(truly positive | predicted negative)
             accuracy                   Pr(predicted class = true class)
 
-        Each is followed by the size of the sample that it is a share of, effective if weighted
-        (``_n``), its standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
-        A rate over no samples is nan.
+        A rate over no samples is nan. With a confidence level 28 columns follow: for each rate the
+        size of the sample that it is a share of, effective if weighted (``_n``), its standard
+        error (``_se``), and the ends of its interval (``_low``, ``_high``).
 
     Raises
     ------
@@ -465,11 +469,12 @@ def group_report(
     >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
     >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
     >>> report = group_report(y_true, y_pred, sensitive_features=group)
-    >>> report[["n", "base_rate", "selection_rate", "selection_rate_se"]].round(3)
-               n  base_rate  selection_rate  selection_rate_se
-    a        4.0        0.5            0.75              0.217
-    b        4.0        0.5            0.25              0.217
-    overall  8.0        0.5            0.50              0.177
+    >>> report[["n", "base_rate", "selection_rate", "accuracy"]]
+               n  base_rate  selection_rate  accuracy
+    a        4.0        0.5            0.75      0.75
+    b        4.0        0.5            0.25      0.75
+    overall  8.0        0.5            0.50      0.75
+    >>> report = group_report(y_true, y_pred, sensitive_features=group, confidence_level=0.95)
     >>> report.filter(regex="true_positive_rate").round(2).T
                                 a     b  overall
     true_positive_rate       1.00  0.50     0.75
@@ -478,7 +483,8 @@ def group_report(
     true_positive_rate_low   0.16  0.01     0.19
     true_positive_rate_high  1.00  0.99     0.99
     """
-    check_level(confidence_level)
+    if confidence_level is not None:
+        check_level(confidence_level)
     groups, weights, columns = merge_duplicate_rows_with_sizes(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
@@ -489,21 +495,21 @@ def report_counted(groups, weights, columns, pos_label, confidence_level):
     """Report of `group_report`, from the output of `merge_duplicate_rows_with_sizes`."""
     import pandas as pd
 
-    level = (1.0 + check_level(confidence_level)) / 2.0
     samples, (y_true, y_pred, *counts) = check_columns(groups, weights, **columns)
     cells = confusion_cells(y_true, y_pred, pos_label)
-    # All known rates at once, then one table per ending of the column names.
+    # All known rates at once, then one table per ending of the column names; rates come first.
     n_samples, rates, present = _group_rates(samples, cells, counts)
-    numbers = {
-        "": rates.values,
-        "_n": rates.sizes,
-        "_se": np.sqrt(rates.values * (1.0 - rates.values) / rates.sizes),
-    }
-    numbers["_low"], numbers["_high"] = rates.limits(level)
-    report = {"n": n_samples}
-    tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
-    for row, name in enumerate(_COLUMNS):
-        report |= {name + ending: table[row] for ending, table in tables.items()}
+    report = {"n": n_samples} | dict(zip(_COLUMNS, _fill(present, "", rates.values), strict=True))
+    if confidence_level is not None:
+        numbers = {
+            "_n": rates.sizes,
+            "_se": np.sqrt(rates.values * (1.0 - rates.values) / rates.sizes),
+        }
+        level = (1.0 + check_level(confidence_level)) / 2.0
+        numbers["_low"], numbers["_high"] = rates.limits(level)
+        tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
+        for row, name in enumerate(_COLUMNS):
+            report |= {name + ending: table[row] for ending, table in tables.items()}
     # One row per group and a last row of all samples.
     labels = samples.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
@@ -554,9 +560,9 @@ def class_report(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float | None = None,
 ) -> pd.DataFrame:
-    """Rates of every class against the rest in every group, with standard errors and intervals.
+    """Rates of every class against the rest in every group, with intervals on request.
 
     Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==
     label, sensitive_features=group)``. The largest value over the classes is the gap that
@@ -567,7 +573,7 @@ def class_report(
     y_true, y_pred : array-like of shape (n_samples,)
         True and predicted class of each sample, of any number of classes.
     {sensitive_features, sample_weight}
-    confidence_level : float, default=0.95
+    confidence_level : float, default=None
         As in :func:`group_report`.
 
     Returns

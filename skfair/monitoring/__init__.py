@@ -1,5 +1,6 @@
 """Monitors of deployed models: gaps between groups over time, valid at every look."""
 
+from skfair.monitoring._batches import outcome_use as outcome_use
 from skfair.monitoring._monitor import GapMonitor
 
 __all__ = ["GapMonitor"]

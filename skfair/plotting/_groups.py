@@ -184,6 +184,7 @@ class GroupRateDisplay(Display):
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
             pos_label=pos_label,
+            confidence_level=0.95,
         )
         rates = list(rates)
         # Every rate of the report has a standard error.

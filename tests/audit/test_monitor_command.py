@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair.audit._command_line import FINDING_STATUS
 from skfair.monitoring import GapMonitor
 
 RNG = np.random.default_rng(0)
@@ -45,7 +47,7 @@ def path(request, tmp_path):
 def run(path, *more):
     out = path.with_suffix(".html")
     options = [*COLUMNS, "--positive", "yes", "--out", str(out), *more]
-    assert main(["monitor", str(path), *options]) == 0
+    assert main(["monitor", str(path), *options]) in (0, FINDING_STATUS)
     return out.read_text(encoding="utf-8")
 
 
@@ -122,7 +124,10 @@ def test_dates_of_two_time_zones_belong_to_the_period_of_their_own_clock(tmp_pat
 
 def test_the_figures_are_written_as_json(path):
     out = path.with_suffix(".json")
-    assert main(["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(out)]) == 0
+    assert main(["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(out)]) in (
+        0,
+        FINDING_STATUS,
+    )
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 3
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
@@ -147,7 +152,7 @@ def read_results(path, *more):
     """The figures of a file."""
     out = path.with_suffix(".json")
     options = [*COLUMNS, "--positive", "yes", "--out", str(out), *more]
-    assert main(["monitor", str(path), *options]) == 0
+    assert main(["monitor", str(path), *options]) in (0, FINDING_STATUS)
     return json.loads(out.read_text(encoding="utf-8"))
 
 
@@ -292,3 +297,13 @@ def test_nothing_is_said_of_the_gap_before_a_sample_is_counted(tmp_path, capsys)
     text = capsys.readouterr().out
     assert "No sample is counted yet after 2 batches, from 2026-01-01 to 2026-02-01" in text
     assert "gap is" not in text and "are not counted yet" in text
+
+
+def test_the_picture_has_dates_on_its_axis_and_the_tolerance_at_its_right(path):
+    page = run(path, "--by", "week", "--tolerance", "0.1")
+    picture = page.split("<svg")[1].split("</svg>")[0]
+    dates = re.findall(r">(202[0-9-]+)</text>", picture)
+    weeks = pd.to_datetime(LOG["date"]).dt.to_period("W").dt.start_time
+    assert len(dates) == 5 and dates == sorted(dates) and picture.count('class="tick"') == 5
+    assert dates[-1] == f"{weeks.max():%Y-%m-%d}"
+    assert re.search(r'<text x="6\d\d" y="[0-9.]+">10.0 %</text>', picture)

@@ -53,7 +53,9 @@ def cell(report, attribute, group, measure):
 
 
 def test_rates_and_intervals_are_those_of_the_group_report():
-    report, rates = make_report(), group_report(Y, DECISIONS, sensitive_features=ATTRIBUTES["sex"])
+    report = make_report()
+    sex = {"sensitive_features": ATTRIBUTES["sex"], "confidence_level": 0.95}
+    rates = group_report(Y, DECISIONS, **sex)
     for name in ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value"):
         for group, label in {"f": "f", "m": "m"}.items():
             row = cell(report, "sex", group, name)
@@ -245,7 +247,8 @@ def test_weighted_rates_and_gaps_are_those_of_the_inference():
     gap = gap_interval(DECISIONS, sensitive_features=ATTRIBUTES["race"], sample_weight=weights)
     row = report.gaps.set_index(["attribute", "measure"]).loc[("race", "selection_rate")]
     assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
-    rates = group_report(Y, DECISIONS, sensitive_features=ATTRIBUTES["sex"], sample_weight=weights)
+    sex = {"sensitive_features": ATTRIBUTES["sex"], "confidence_level": 0.95}
+    rates = group_report(Y, DECISIONS, sample_weight=weights, **sex)
     for name in ("base_rate", "selection_rate", "true_positive_rate"):
         row = cell(report, "sex", "f", name)
         expected = rates.loc["f", [name, f"{name}_low", f"{name}_high"]]

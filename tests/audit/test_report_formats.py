@@ -183,3 +183,33 @@ def test_the_page_states_what_was_audited():
         None, [0, 1], sensitive_features=["a", "b"], provenance={"date": "2025-03-01"}
     )
     assert dated.provenance["date"] == "2025-03-01"
+
+
+def test_a_model_card_has_the_fields_of_the_template():
+    rng = np.random.default_rng(0)
+    groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
+    report = FairnessReport.from_predictions(
+        rng.integers(2, size=N),
+        rng.integers(2, size=N),
+        sensitive_features=groups,
+        provenance={"source": "loans of 2025", "groups": "stated by applicants"},
+    )
+    card = report.to_model_card()
+    headings = ["Factors", "Metrics", "Evaluation data", "Quantitative analyses"]
+    headings.append("Caveats and recommendations")
+    assert [line[4:] for line in card.splitlines() if line.startswith("### ")] == headings
+    assert card.startswith("## ") and "Recording of groups: stated by applicants." in card
+    assert "Source of the data: loans of 2025." in card
+    # JSON has the same fields, and every value of every group with its interval.
+    content = json.loads(report.to_model_card(format="json"))
+    assert list(content)[1:] == headings
+    tables = {one["caption"]: one["rows"] for one in content["Quantitative analyses"][1:]}
+    assert list(tables) == [f"By {name}" for name in report.attributes]
+    rows = report.frame.set_index(["attribute", "group", "measure"])
+    attribute, group = rows.index[rows.index.get_level_values(0) != "overall"][0][:2]
+    shown = next(one for one in tables[f"By {attribute}"] if one["Group"] == group)
+    value = rows.loc[(attribute, group, "selection_rate")]
+    low, high = (f"{100 * value[end]:.1f}" for end in ("low", "high"))
+    assert shown["Selection rate"] == f"{100 * value['value']:.1f} % {low} to {high}"
+    with pytest.raises(ValueError, match='format must be "markdown" or "json"'):
+        report.to_model_card(format="html")

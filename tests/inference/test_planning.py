@@ -4,6 +4,7 @@ from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair.audit import _certify
+from skfair.constraints import DemographicParity
 from skfair.inference import (
     AUCs,
     all_pairs,
@@ -60,7 +61,8 @@ def test_the_power_is_that_of_certificates(monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
     monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined
     n, rate, tolerance = 62, 0.03, 0.1
-    drawn = certified_share(n, rate, tolerance, 3, 2000, np.random.default_rng(0))
+    constraint = DemographicParity(tolerance=tolerance)
+    drawn = certified_share(n, rate, constraint, 3, 2000, np.random.default_rng(0))
     assert drawn == pytest.approx(certificate_power(n, tolerance, 3, rate, 0.95), abs=0.04)
 
 

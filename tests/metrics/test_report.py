@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,13 +16,17 @@ ROWS = np.array(
     [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1]]
 )
 Y_TRUE, Y_PRED, GROUP = ROWS.T
+report_with_intervals = partial(group_report, confidence_level=0.95)
 
 
 def test_by_hand():
-    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     assert report.index.tolist() == [0, 1, "overall"]
-    endings = ("", "_n", "_se", "_low", "_high")
-    assert report.columns.tolist() == ["n", *(name + end for name in _COLUMNS for end in endings)]
+    endings = ("_n", "_se", "_low", "_high")
+    details = [name + end for name in _COLUMNS for end in endings]
+    assert report.columns.tolist() == ["n", *_COLUMNS, *details]
+    rates = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    pd.testing.assert_frame_equal(rates, report[["n", *_COLUMNS]])
     assert report["n"].tolist() == [5, 3, 8]
     expected = {
         "base_rate": [2 / 5, 2 / 3, 4 / 8],
@@ -40,7 +46,7 @@ def test_by_hand():
 
 
 def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
-    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     assert report.loc[0, "selection_rate_se"] == pytest.approx(np.sqrt(0.4 * 0.6 / 5))
     assert report.loc[0, "true_positive_rate_se"] == pytest.approx(np.sqrt(0.5 * 0.5 / 2))
     assert report.loc["overall", "false_omission_rate_se"] == pytest.approx(
@@ -52,7 +58,7 @@ def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
 def test_intervals_are_wilsons():
     repeated = (np.tile(column, 4) for column in (Y_TRUE, Y_PRED, GROUP))
     y_true, y_pred, group = repeated
-    report = group_report(y_true, y_pred, sensitive_features=group)
+    report = report_with_intervals(y_true, y_pred, sensitive_features=group)
     # Rates at which the one seen is just 1.96 standard errors away.
     for end in ("low", "high"):
         rate = report[f"selection_rate_{end}"]
@@ -63,13 +69,13 @@ def test_intervals_are_wilsons():
 
 
 def test_intervals_of_rates_near_0_or_1_are_exact():
-    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     limits = report.loc[0, ["selection_rate_low", "selection_rate_high"]].tolist()
     assert limits == pytest.approx([stats.beta.ppf(0.025, 2, 4), stats.beta.ppf(0.975, 3, 3)])
 
 
 def test_two_of_two_are_not_certain():
-    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP).loc[1]
+    report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP).loc[1]
     names = [f"true_positive_rate{end}" for end in ("", "_n", "_se", "_low", "_high")]
     assert report[names].tolist() == pytest.approx([1, 2, 0, np.sqrt(0.025), 1], abs=1e-6)
 
@@ -83,7 +89,7 @@ def weighted_samples(n, rng):
 
 def test_weighted_intervals_are_those_of_the_inference():
     y_true, y_pred, groups, weights = weighted_samples(200, np.random.default_rng(0))
-    report = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
+    report = report_with_intervals(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
     rates = estimates_of(Events.disjoint(groups, 2, weights), y_pred)
     assert report["n"].tolist() == [200, 200, 400]
     limits = report.iloc[:2].filter(regex="selection_rate")
@@ -130,6 +136,7 @@ def test_counted_rows_keep_effective_sizes(report):
     y_true, y_pred, groups = rng.integers(2, size=(3, n))
     weights = rng.integers(5, size=n).astype(float)
     metadata = {"sensitive_features": groups, "sample_weight": weights}
+    metadata["confidence_level"] = 0.95
     counted = report(y_true, y_pred, **metadata)
     # Objects are not counted.
     metadata["sensitive_features"] = groups.astype(object)
@@ -148,7 +155,7 @@ def test_uneven_weights_are_warned_of_once():
 
 
 def test_a_rate_over_no_samples_is_nan():
-    report = group_report([0, 0, 1], [0, 1, 1], sensitive_features=list("aab"))
+    report = report_with_intervals([0, 0, 1], [0, 1, 1], sensitive_features=list("aab"))
     assert np.isnan(report.loc["a", ["true_positive_rate", "true_positive_rate_se"]]).all()
     assert report.loc["overall", "true_positive_rate"] == 1
 

@@ -59,9 +59,8 @@ def test_beside_each_mark_stands_what_it_is_a_share_of(ax):
     weighted = GroupRateDisplay.from_predictions(
         TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.arange(1, 9) ** 2
     )
-    report = group_report(
-        TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.arange(1, 9) ** 2
-    )
+    weights = {"sensitive_features": GROUP, "sample_weight": np.arange(1, 9) ** 2}
+    report = group_report(TRUE, PREDICTED, confidence_level=0.95, **weights)
     effective = report["selection_rate_n"].iloc[0]
     assert effective < 4 and weighted.ax_.texts[0].get_text() == f"of {effective:.1f}"
 

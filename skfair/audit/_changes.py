@@ -1,0 +1,496 @@
+"""Reports of changes: two models on the same samples, or two periods."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from skfair.audit._formats import changes_to_json, render_fragment, render_markdown, render_page
+from skfair.audit._report import check_group_size
+from skfair.audit._sections import (
+    describe_size,
+    difference_text,
+    interval_text,
+    is_share,
+    primary_measures,
+    value_text,
+)
+from skfair.audit._tables import (
+    describe_measure,
+    differences,
+    estimators_by_name,
+    find_positive_label,
+    group_text,
+    groupings,
+    infer_kind,
+    ordered_pairs,
+)
+from skfair.groups import Groups, check_columns, fill_missing
+from skfair.inference import check_level, upper_change
+from skfair.utils._api import MatrixLike
+from skfair.utils._fit import write_text
+
+# The report of two models or two periods.
+
+
+class ChangeReport:
+    r"""Rates and gaps of two models, or of two periods, side by side, with their changes.
+
+    Made by :meth:`from_predictions` for two models on the same samples, or by :meth:`from_periods`
+    for different samples.
+
+    With :math:`D_t(i, j)` the difference of the rates of two groups at time t, the gap is
+    :math:`\max D_t`. Its change is bounded by the change of the difference of those pairs that may
+    attain the later gap. Limits of changes combine Wilson's or exact limits of the four rates
+    ([1]_), with the correlation of the predictions if the samples are the same.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each measure of each group: values before and after, and the change, with
+        limits.
+    gaps : DataFrame
+        One row for each measure of each attribute: the gap before and after, and its change with
+        limits.
+    moves : DataFrame or None
+        Number of samples of each group that became positive or negative; None for different
+        samples, and where there are no two classes.
+    names : tuple of two str
+        What is compared.
+    is_paired : bool
+        Whether the samples are the same.
+    confidence_level : float
+        Probability with which each interval holds.
+    min_group_size : int
+        Number of samples below which a group is left out of gaps.
+    title : str
+        Heading of the page.
+
+    Attributes
+    ----------
+    findings : list of str
+        The main results.
+
+    References
+    ----------
+    .. [1] R. G. Newcombe, "Improved confidence intervals for the difference between binomial
+       proportions based on paired data", Statistics in Medicine 17, 1998.
+
+    Examples
+    --------
+    >>> from skfair.audit import ChangeReport
+    >>> sex = ["f"] * 500 + ["m"] * 500
+    >>> old = [1, 0, 0, 0, 0] * 100 + [1, 1, 0, 0, 0] * 100
+    >>> new = [1, 1, 0, 0, 0] * 200
+    >>> report = ChangeReport.from_predictions(None, old, new, sensitive_features=sex)
+    >>> report.gaps[["before", "after", "change"]].iloc[0].round(2).tolist()
+    [0.2, 0.0, -0.2]
+    >>> bool(report.gaps["change_high"].item() < 0.0)
+    True
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        gaps: pd.DataFrame,
+        moves: pd.DataFrame | None,
+        *,
+        names: tuple[str, str],
+        is_paired: bool,
+        confidence_level: float,
+        min_group_size: int,
+        title: str,
+    ):
+        self.frame, self.gaps, self.moves, self.names = frame, gaps, moves, names
+        self.is_paired, self.confidence_level = is_paired, confidence_level
+        self.min_group_size, self.title = min_group_size, title
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        before: ArrayLike,
+        after: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        names: tuple[str, str] = ("before", "after"),
+        **settings: Any,
+    ) -> Self:
+        """Report of two models on the same samples.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True classes or values; None if they are not known.
+        before, after : array-like of shape (n_samples,)
+            Predicted classes or values of both models.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+            Group of each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+        names : tuple of two str, default=("before", "after")
+            Names of the models.
+        **settings
+            ``kind``, ``pos_label``, ``confidence_level``, ``min_group_size`` and ``title``, as in
+            :meth:`FairnessReport.from_predictions`.
+
+        Returns
+        -------
+        report : ChangeReport
+        """
+        shared = {"y_true": y_true, "sensitive_features": sensitive_features}
+        shared |= {"sample_weight": sample_weight}
+        models = [shared | {"y_pred": y_pred} for y_pred in (before, after)]
+        return cls._from_both(models, names, is_paired=True, **settings)
+
+    @classmethod
+    def from_periods(
+        cls,
+        before: dict[str, Any],
+        after: dict[str, Any],
+        *,
+        names: tuple[str, str] = ("before", "after"),
+        **settings: Any,
+    ) -> Self:
+        """Report of two periods, whose samples are different and independent.
+
+        Parameters
+        ----------
+        before, after : dict
+            ``y_pred``, ``sensitive_features``, and perhaps ``y_true`` and ``sample_weight`` of each
+            period.
+        names : tuple of two str, default=("before", "after")
+            Names of the periods.
+        **settings
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        report : ChangeReport
+        """
+        return cls._from_both([before, after], names, is_paired=False, **settings)
+
+    @classmethod
+    def _from_both(
+        cls,
+        both,
+        names,
+        *,
+        is_paired,
+        kind=None,
+        pos_label=None,
+        confidence_level=0.95,
+        min_group_size=30,
+        title="Change report",
+    ):
+        """The report of two dicts of columns."""
+        level = check_level(confidence_level)
+        check_group_size(min_group_size)
+        samples, columns = _stack_periods(both, is_paired)
+        period, units = columns.pop("period"), columns.pop("unit")
+        kind = infer_kind(kind, columns)
+        positive = find_positive_label(kind, columns, pos_label)
+        estimators = estimators_by_name(kind, columns, positive, None)
+        by = groupings(samples.groups)
+        units = units if is_paired else None
+        frame, gaps = tabulate_changes(
+            estimators, by, period, samples.weights, units, level, min_group_size
+        )
+        moves = None
+        if is_paired and positive is not None:
+            moves = count_moves(by, columns["y_pred"] == positive, period)
+        return cls(
+            frame,
+            gaps,
+            moves,
+            names=tuple(names),
+            is_paired=is_paired,
+            confidence_level=level,
+            min_group_size=min_group_size,
+            title=title,
+        )
+
+    @property
+    def findings(self) -> list[str]:
+        """The main results, one sentence each."""
+        return list(change_findings(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """All rates before and after, with their changes, as a table.
+
+        Returns
+        -------
+        frame : DataFrame
+        """
+        return self.frame.copy()
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as one self-contained page.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        html : str
+        """
+        return write_text(render_page(self.title, change_sections(self)), path)
+
+    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        markdown : str
+        """
+        return write_text(render_markdown(self.title, change_sections(self)), path)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """All tables, findings and settings as JSON.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        text : str
+        """
+        return write_text(changes_to_json(self), path)
+
+    def __str__(self):
+        return "\n".join([self.title, *self.findings])
+
+    def _repr_html_(self):
+        return render_fragment(self.title, change_sections(self))
+
+
+def _stack_periods(both, is_paired):
+    """Samples of both periods, and their columns with the period and the number of the sample."""
+    stacked: dict[str, list] = {}
+    for number, columns in enumerate(both):
+        columns = {"y_true": None, "sample_weight": None} | columns
+        y_pred, groups, weights = (
+            columns[name] for name in ("y_pred", "sensitive_features", "sample_weight")
+        )
+        # Missing groups and other lengths are errors of one period.
+        outcomes = {} if columns["y_true"] is None else {"y_true": columns["y_true"]}
+        check_columns(groups, weights, y_pred=y_pred, **outcomes)
+        n = len(y_pred)
+        weights = np.ones(n) if weights is None else np.asarray(weights)
+        arrays = {"y_pred": y_pred, "weights": weights, "period": np.full(n, number)}
+        arrays |= {"unit": np.arange(n), "groups": fill_missing(groups)} | outcomes
+        for name, array in arrays.items():
+            stacked.setdefault(name, []).append(array)
+    groups = stack_groups(stacked.pop("groups"))
+    joined = {name: np.concatenate(list(map(np.asarray, one))) for name, one in stacked.items()}
+    samples, arrays = check_columns(groups, joined.pop("weights"), **joined)
+    return samples, dict(zip(joined, arrays, strict=True))
+
+
+# Tables of both periods, and of the changes of gaps.
+
+
+def tabulate_changes(estimators, groupings, period, weights, units, level, min_group_size):
+    """DataFrames of the rates of all groups in two periods, and of the changes of all gaps.
+
+    `period` is 0 or 1 for each sample. Samples of equal code in `units` are the same in both; None
+    if all are different.
+    """
+    rows, gaps = [], []
+    for attribute, groups in groupings.items():
+        n_groups, names = len(groups.labels), [group_text(name) for name in groups.names]
+        # Each group in each period is a group of its own.
+        labels = np.vstack((groups.labels, groups.labels))
+        both = Groups.disjoint(groups.codes + n_groups * period, labels)
+        for measure, estimator in estimators.items():
+            estimates, present = estimator(both, weights, units)
+            if estimates is None:
+                continue
+            place = np.full(2 * n_groups, -1)
+            place[present] = np.arange(len(present))
+            places = place.reshape(2, n_groups)
+            known = np.flatnonzero((places >= 0).all(axis=0))
+            columns = _change_columns(estimates, places[:, known], level)
+            columns["is_small"] = columns[["n_before", "n_after"]].min(axis=1) < min_group_size
+            about = {"attribute": attribute, "group": [names[g] for g in known], "measure": measure}
+            rows.append(pd.DataFrame(about).join(columns))
+            compared = places[:, known[~rows[-1]["is_small"]]]
+            gap = _gap_change(estimates, compared, level)
+            gaps.append({"attribute": attribute, "measure": measure} | gap)
+    return pd.concat(rows, ignore_index=True), pd.DataFrame(gaps)
+
+
+def stack_groups(tables):
+    """DataFrame of the attributes of two periods, which must be the same."""
+    first, second = tables
+    if first.shape[1] != second.shape[1] or set(first) != set(second):
+        raise ValueError(
+            "Both periods must have the same sensitive features, but one has "
+            f"{list(first)} and the other {list(second)}; pass the same columns."
+        )
+    return pd.concat([first, second[list(first)]], ignore_index=True)
+
+
+def count_moves(groupings, is_positive, period):
+    """DataFrame of the numbers of samples of each group whose decisions changed."""
+    before, after = is_positive[period == 0], is_positive[period == 1]
+    rows = []
+    for attribute, groups in groupings.items():
+        codes = groups.codes[period == 0]
+        for code, name in enumerate(groups.names):
+            inside = codes == code
+            gained, lost = (int((inside & one).sum()) for one in (after & ~before, before & ~after))
+            moved = {"n": int(inside.sum()), "n_gained": gained, "n_lost": lost}
+            rows.append({"attribute": attribute, "group": group_text(name)} | moved)
+    return pd.DataFrame(rows)
+
+
+def _change_columns(estimates, places, level):
+    """DataFrame of the values of groups before and after, and of their changes, with limits."""
+    end, columns = (1.0 + level) / 2.0, {}
+    lows, highs = estimates.limits(end)
+    for name, at in zip(("before", "after"), places, strict=True):
+        values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
+        names = f"n_{name}", name, f"{name}_low", f"{name}_high"
+        columns |= dict(zip(names, (one[at] for one in (*values, lows, highs)), strict=True))
+    shape = places.shape[1], len(estimates.values)
+    rows = np.tile(np.arange(shape[0]), 2)
+    factors = np.repeat([-1.0, 1.0], shape[0])
+    change = sparse.csr_array((factors, (rows, places.ravel())), shape=shape)
+    names = ("change", "change_low", "change_high")
+    return pd.DataFrame(
+        columns | dict(zip(names, differences(estimates, change, end), strict=True))
+    )
+
+
+def _gap_change(estimates, compared, level):
+    """The gaps among the compared groups before and after, and the change with limits, by name."""
+    names = ("before", "after", "change", "change_low", "change_high")
+    if compared.shape[1] < 2:
+        return dict.fromkeys(names, np.nan)
+    before, after = (ordered_pairs(estimates, at) for at in compared)
+    gaps = [float((pairs @ estimates.values).max()) for pairs in (before, after)]
+    end = (1.0 + level) / 2.0
+    low = -upper_change(estimates, after, before, end)
+    high = upper_change(estimates, before, after, end)
+    return dict(zip(names, (*gaps, gaps[1] - gaps[0], low, high), strict=True))
+
+
+# Sentences and sections of a report of changes.
+
+
+def change_findings(report):
+    """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
+    before, after = report.names
+    paired = "the same samples" if report.is_paired else "different samples"
+    yield f"This report compares {after} with {before}, on {paired}."
+    if report.moves is not None:
+        moves = report.moves[report.moves["attribute"] == report.moves["attribute"].iloc[0]]
+        gained, lost, n = (int(moves[name].sum()) for name in ("n_gained", "n_lost", "n"))
+        yield (
+            f"{gained + lost:,} of {n:,} decisions differ: {gained:,} became positive and {lost:,} "
+            "negative."
+        )
+    gaps = report.gaps.dropna(subset=["change"])
+    for _, gap in gaps[gaps["measure"].isin(primary_measures(gaps))].iterrows():
+        yield _describe_change(gap)
+
+
+def _describe_change(gap):
+    """Sentence on the change of one gap."""
+    name = gap["measure"]
+    low, high = (difference_text(gap[end], name) for end in ("change_low", "change_high"))
+    if gap["change_low"] > 0.0:
+        verdict = "it is larger in the population"
+    elif gap["change_high"] < 0.0:
+        verdict = "it is smaller in the population"
+    else:
+        verdict = "the change may be chance"
+    sizes = [describe_size(gap[end], name) for end in ("before", "after")]
+    unit = " percentage points" if is_share(name) else ""
+    title = describe_measure(name)[0].lower()
+    return (
+        f"The gap of the {title} by {gap['attribute']} was {sizes[0]} and is {sizes[1]}{unit}, a "
+        f"change of {difference_text(gap['change'], name)} ({low} to {high}): {verdict}."
+    )
+
+
+def change_sections(report):
+    """Yield the sections of a report of changes, as `report_sections` does."""
+    yield "Findings", report.findings
+    yield "Changes of gaps", [_gap_changes(report)]
+    if report.moves is not None:
+        titles = ("Group", "Attribute", "Samples", "Became positive", "Became negative")
+        rows = [
+            ((row.group, row.attribute, *(f"{n:,}" for n in (row.n, row.n_gained, row.n_lost))), 0)
+            for row in report.moves.itertuples()
+        ]
+        yield "Changed decisions", [("Changed decisions by group", "", titles, rows)]
+    for attribute, frame in report.frame.groupby("attribute", sort=False):
+        tables = frame.groupby("measure", sort=False)
+        yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
+    level = f"{100 * report.confidence_level:g} %"
+    correlation = "The correlation of decisions on the same sample enters the intervals of changes."
+    yield (
+        "How to read this",
+        [
+            [
+                f"Every interval contains the value of the population in {level} of samples, one "
+                "at a time. The interval of the change of a gap holds for all groups of one "
+                "attribute and measure together.",
+                *([correlation] if report.is_paired else []),
+                f"Groups of fewer than {report.min_group_size} samples are marked as small and "
+                "left out of gaps.",
+            ]
+        ],
+    )
+
+
+def _gap_changes(report):
+    """Table of the gaps of all measures and attributes, before and after."""
+    titles = ("Measure", "Attribute", *report.names, "Change")
+    rows = []
+    for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
+        name = gap["measure"]
+        sizes = [describe_size(gap[end], name) for end in ("before", "after")]
+        reach = interval_text(gap["change_low"], gap["change_high"], name)
+        change = difference_text(gap["change"], name), reach
+        is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0
+        unit = ", percentage points" if is_share(name) else ""
+        title = describe_measure(name)[0] + unit
+        rows.append(((title, gap["attribute"], *sizes, change), is_shown))
+    note = "Largest difference between two groups that are not small. Marked: the change is shown."
+    return "Gaps between groups", note, titles, rows
+
+
+def _change_table(report, name, rows):
+    """Table of one measure by one attribute, before and after."""
+    title, meaning = describe_measure(name)
+    titles = ("Group", "Samples", *report.names, "Change, points" if is_share(name) else "Change")
+    cells = []
+    for _, row in rows.iterrows():
+        sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))
+        values = [
+            (value_text(row[end], name), interval_text(row[f"{end}_low"], row[f"{end}_high"], name))
+            for end in ("before", "after")
+        ]
+        reach = interval_text(row["change_low"], row["change_high"], name)
+        change = difference_text(row["change"], name), reach
+        size = sizes, "small" if row["is_small"] else ""
+        cells.append(((row["group"], size, *values, change), False))
+    return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells

@@ -1,0 +1,397 @@
+"""Predictions as targets and scores that constraints can be bound to, and the units of gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    constraints_on,
+    refuse_inapplicable,
+)
+from skfair.groups import Groups, Samples, check_alignment, check_columns
+from skfair.losses import (
+    LOSSES,
+    OBJECTIVES,
+    AbsoluteLoss,
+    LogisticLoss,
+    Pointwise,
+    SquaredLoss,
+    as_pointwise,
+    over_pairs,
+)
+from skfair.metrics import METRICS, PREDICTIONS, find_positive
+from skfair.monitoring import outcome_use
+from skfair.surrogates import StepFunction
+from skfair.utils._checks import (
+    resolve_name,
+    warn,
+    warn_of_clustered_samples,
+)
+from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from skfair.constraints import Constraint
+
+
+# Units of a gap, and its size in units of the fit.
+
+
+RATE = "percentage points"
+"""Unit of rates; certificates show them as fractions too."""
+
+RATIO = "ratio"
+"""Unit of 1 minus a ratio; certificates show the ratio."""
+
+PROBABILITY = "units of the predicted probability"
+"""Unit of the mean scores of a classifier with probabilities."""
+
+_NUMBER_LOSSES = ("squared", "absolute")
+
+
+def resolve_units(constraint, loss, model=None, *, is_real=False, has_probabilities=False):
+    """The constraint with the loss to compare, the unit of its gap, and one fit unit in it.
+
+    `loss` is the one that was passed; None takes that of the constraint or of the fitted `model`.
+    `is_real` says that numbers are predicted. The last is None where the fit has no units of its
+    own. An unknown loss of numbers, and one that is not used, are a ValueError.
+    """
+    scale = getattr(model, "target_scale_", None) if is_real else None
+    # Mean losses: resolve the loss and its unit.
+    if constraint.unit == "loss":
+        loss = _requested_loss(constraint, loss)
+        if is_real:
+            loss, *units = _prediction_loss(model, loss, scale)
+        else:
+            loss, *units = _decision_function_loss(model, loss)
+        return clone(constraint).set_params(loss=loss), *units
+    if loss is not None:
+        raise ValueError(
+            f"loss={loss!r} is for constraints on mean losses, such as 'loss_parity', but "
+            f"{constraint} compares none; leave it out."
+        )
+    # Scores and rates have no loss.
+    if constraint.unit != "score":
+        return constraint, _rate_unit(constraint), None
+    if is_real:
+        return constraint, "units of the target", scale
+    return constraint, PROBABILITY if has_probabilities else "units of the decision function", None
+
+
+def _rate_unit(constraint):
+    """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
+    if constraint.unit == "area":
+        return "units of the area under the ROC curve"
+    if constraint.ratio is not None:
+        return RATIO
+    inside = getattr(constraint, "scale", None) == "normalized"
+    return f"{RATE} of those ranked in the interval" if inside else RATE
+
+
+def final_estimator(estimator):
+    """Return the innermost estimator of nested pipelines and searches."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def _requested_loss(constraint, loss):
+    """The loss that was passed to the constraint or to `certify`; not to both."""
+    if loss is not None and constraint.loss is not None:
+        raise ValueError(
+            f"{constraint} has a loss of its own, but loss={loss!r} was passed too; pass one of "
+            "them."
+        )
+    return constraint.loss if loss is None else loss
+
+
+def _decision_function_loss(model, loss):
+    """Loss of the decision function: the one passed, else that of a fit of this package."""
+    if loss is None and hasattr(model, "constraint_report_"):
+        fitted = resolve_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
+        loss = None if over_pairs(fitted) else fitted  # a loss of pairs has no value per sample
+    loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
+    return loss, f"units of {_loss_name(loss)} of the decision function", None
+
+
+def _loss_name(loss):
+    return getattr(loss, "__name__", type(loss).__name__)
+
+
+def _prediction_loss(model, loss, scale):
+    """Loss of predicted numbers, its unit, and one unit of the loss of the fit in it."""
+    if loss is None and scale is not None:
+        loss = model.loss
+    if loss is None:
+        of_model = "these predictions" if model is None else type(model).__name__
+        raise ValueError(
+            f"Mean losses must have a loss to compare, but that of {of_model} is not known. Pass "
+            "loss='squared' (half the squared error), loss='absolute', or a callable (predictions, "
+            "target) -> skfair.losses.Pointwise."
+        )
+    if isinstance(loss, str) and loss not in _NUMBER_LOSSES:
+        raise ValueError(
+            f"For predicted numbers loss must be one of {list(_NUMBER_LOSSES)} or a callable; got "
+            f"{loss!r}, which is a loss of classes or no loss at all."
+        )
+    if scale is None:
+        chosen = {"squared": SquaredLoss(), "absolute": _absolute_error}.get(loss, loss)
+        return chosen, _loss_unit(loss, "units of the loss"), None
+    fitted = resolve_name(LOSSES, loss, "loss")
+    # The fit divides target and predictions by the target's standard deviation.
+    if isinstance(fitted, SquaredLoss):
+        factor, name = scale**2, "squared"
+    elif isinstance(fitted, AbsoluteLoss):
+        factor, name = scale, "absolute"
+    else:
+        factor, name = 1.0, None
+    unit = _loss_unit(name, "units of the loss over the target's standard deviation in the fit")
+    return _rescale_loss(fitted, scale, factor), unit, factor
+
+
+def _loss_unit(name, otherwise):
+    """Return the unit of a regression loss, or `otherwise` for any other loss."""
+    return {
+        "squared": "units of the squared loss, half the squared error",
+        "absolute": "units of the target, as the absolute loss is",
+    }.get(name if isinstance(name, str) else None, otherwise)
+
+
+def _absolute_error(scores, target):
+    """The absolute loss, not smoothed at 0 as that of a fit is."""
+    residual = scores - target
+    return Pointwise(np.abs(residual), np.sign(residual), np.zeros_like(residual))
+
+
+def _rescale_loss(loss, scale, factor):
+    """``factor * loss(scores / scale, target / scale)``, with derivatives, as a loss."""
+
+    def evaluate(scores, target):
+        scaled = loss(scores / scale, target / scale)
+        value, slope, curvature = as_pointwise(scaled, len(scores), "The loss")
+        return Pointwise(factor * value, factor / scale * slope, factor / scale**2 * curvature)
+
+    return evaluate
+
+
+# Predictions of a model as targets and scores that constraints can be bound to.
+
+
+def resolve_constraint(constraint):
+    """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
+    return resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+
+
+def metric_kind(constraint):
+    """The predictions that the constraint's metric takes, as `Metric.kind`.
+
+    A constraint without a public metric takes classes and values of the decision function.
+    """
+    if constraint.counts_decisions:
+        return "classification"
+    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
+
+
+def warn_of_dependent_samples(X):
+    """Warn if held-out samples seem to belong together: standard errors would be too small."""
+    warn_of_clustered_samples(
+        X,
+        "But certificates and intervals take samples for independent, and are too narrow if they "
+        "are not. Pass one sample of each household or person.",
+    )
+
+
+def check_fitted_model(estimator):
+    """Raise for an object without ``fit`` and ``predict``, or that is not fitted."""
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise TypeError(
+            "estimator must have fit and predict, as those of scikit-learn do, but a "
+            f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
+            "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
+        )
+    check_is_fitted(estimator)
+
+
+def check_applies(constraint, estimator):
+    """Raise for a constraint that is not about what the estimator predicts; name those that are.
+
+    That is one on decisions or classes for a regressor, and one on scores for a classifier that
+    has none. Other estimators are a TypeError.
+    """
+    name = type(estimator).__name__
+    if is_regressor(estimator):
+        refuse_inapplicable(constraint, name)
+        return
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(
+            f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
+            "is no regressor. For the balance of clusters use skfair.inference.balance_limit; for "
+            "other predictions skfair.audit.FairnessReport.from_predictions or "
+            "skfair.inference.gap_interval."
+        )
+    if constraint.counts_decisions:
+        return
+    # Constraints on scores need a classifier of two classes with scores.
+    instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
+    if len(estimator.classes_) > 2:
+        raise ValueError(
+            f"{constraint} compares scores of two classes, but {name} knows "
+            f"{len(estimator.classes_)} classes. {instead}"
+        )
+    methods = ["decision_function"]
+    if metric_kind(constraint) != "labelled_margin":
+        methods.append("predict_proba")
+    if not any(hasattr(estimator, method) for method in methods):
+        raise ValueError(
+            f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"
+        )
+
+
+def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
+    """Arguments of the constraint's metric, a list of (positional, keyword) arguments.
+
+    For decisions about more than two classes it has one entry for each class against the rest.
+    """
+    kind = metric_kind(constraint)
+    classes = getattr(estimator, "classes_", ())
+    if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
+        return [PREDICTIONS[kind](estimator, X, y, sensitive_features, pos_label)]
+    (predicted,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
+    if is_regressor(estimator):
+        return [((y, predicted), {"is_real": True})]
+    check_alignment(X=X, y=y, sensitive_features=sensitive_features)
+    # Several classes: one comparison of each class against the rest.
+    truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
+    return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
+
+
+def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label):
+    """As `predict_for_metric`, of predictions that were passed; `kind` is that of the task."""
+    if kind == "regression":
+        return [((y_pred if y_true is None else y_true, y_pred), {"is_real": True})]
+    metric = metric_kind(constraint)
+    if metric == "classification":
+        return _arrange_decisions(constraint, y_true, y_pred, pos_label)
+    # Scores: probabilities decide at 0.5, values of a decision function at 0.
+    scores = to_numbers(y_pred, "y_pred")
+    params = (
+        {"threshold": 0.5 if are_probabilities(scores) else 0.0} if "decision" in metric else {}
+    )
+    if not metric.startswith("labelled"):
+        return [((scores,), params)]
+    if metric == "labelled_margin" and are_probabilities(scores):
+        warn(
+            f"{constraint} takes values of the decision function, which decide at 0, but y_pred "
+            f"holds numbers from {scores.min():.3g} to {scores.max():.3g}, as probabilities do. "
+            "Pass log(p / (1 - p)) of probabilities p."
+        )
+    return [((y_true, scores), params | {"pos_label": find_positive(y_true, pos_label=pos_label)})]
+
+
+def _arrange_decisions(constraint, y_true, y_pred, pos_label):
+    """Decisions of two classes, or of each class against the rest."""
+    if type_of_target(y_pred) == "continuous":
+        raise ValueError(
+            f"{constraint} compares decisions, but y_pred holds numbers with decimals. Pass the "
+            f"predicted classes, as in y_proba > 0.5, or one of {constraints_on('scores')}."
+        )
+    truth = np.asarray(y_pred if y_true is None else y_true)
+    labels = np.unique(np.concatenate((np.unique(truth), np.unique(np.asarray(y_pred)))))
+    if len(labels) <= 2:
+        return [((y_pred if y_true is None else y_true, y_pred), {"pos_label": pos_label})]
+    positives = labels if pos_label is None else [pos_label]
+    return [((truth == one, np.asarray(y_pred) == one), {"pos_label": True}) for one in positives]
+
+
+def are_probabilities(scores):
+    """Whether all scores are between 0 and 1."""
+    return bool(((scores >= 0.0) & (scores <= 1.0)).all())
+
+
+def infer_task(constraint, y_true, kind):
+    """The task of predictions that were passed: "classification" or "regression"."""
+    if kind not in (None, "classification", "regression"):
+        raise ValueError(f'kind must be "classification", "regression" or None; got {kind!r}.')
+    if kind is None:
+        is_real = y_true is not None and type_of_target(y_true) == "continuous"
+        kind = "regression" if is_real else "classification"
+    if kind == "regression":
+        refuse_inapplicable(constraint, "a model of real targets")
+    return kind
+
+
+def refuse_missing_outcomes(constraint, y_pred, X):
+    """Raise if a constraint depends on outcomes, for predictions without any."""
+    samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)), X)
+    is_needed = metric_kind(constraint).startswith("labelled")
+    if is_needed or outcome_use(constraint, samples) != "nothing":
+        raise ValueError(
+            f"{constraint} depends on the outcomes, so that y_true is needed. Without outcomes "
+            "pass a constraint on selection rates, such as 'demographic_parity'."
+        )
+
+
+def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
+    """Targets and scores that a constraint can be bound to, both (n_samples,).
+
+    `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
+    the threshold, so that decisions are made at 0. With `is_real` these are real targets and
+    predictions of them.
+    """
+    if is_real:
+        return tuple(map(to_numbers, columns, ("y", "predictions")))
+    if kind == "classification":
+        truth, predicted = columns
+        positive = find_positive(truth, predicted, pos_label=pos_label)
+        return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
+    # Move the threshold to 0, where constraints decide.
+    scores = np.asarray(columns[-1], dtype=np.float64) - threshold
+    if len(columns) == 1:
+        return np.ones(len(scores)), scores
+    positive = find_positive(columns[0], pos_label=pos_label)
+    return np.where(columns[0] == positive, 1.0, -1.0), scores
+
+
+def to_numbers(column, name):
+    """A column as finite float64 numbers; `name` is what users call it."""
+    try:
+        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+    except ValueError as error:
+        if np.asarray(column).dtype.kind in "biuf":
+            raise
+        raise ValueError(
+            f"{name} must be numbers, as for a regression or a score, but holds "
+            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+        ) from error
+
+
+def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
+    """The constraint bound to the held-out samples, and their scores.
+
+    `predictions` are the positional arguments of the constraint's metric, `params` those of
+    `target_and_scores`. X is for constraints that use features.
+    """
+    rows = np.arange(len(predictions[0]))
+    # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
+    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+    samples, (*columns, rows) = check_columns(
+        sensitive_features, sample_weight, **columns, rows=rows
+    )
+    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
+    if X is not None:
+        check_consistent_length(predictions[0], X)
+        if len(rows) < len(predictions[0]):
+            X = safe_indexing(X, rows)
+    samples = samples._replace(target=target, X=X)
+    return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores

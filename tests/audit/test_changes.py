@@ -1,0 +1,172 @@
+"""Changes of rates and gaps between two models or two periods."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from skfair.audit import ChangeReport
+from skfair.groups import Events
+from skfair.inference import all_pairs, estimates_of, rate_limits, upper_change
+from skfair.metrics import demographic_parity_difference, equal_opportunity_difference
+
+RNG = np.random.default_rng(0)
+N = 2000
+SEX = RNG.choice(["f", "m"], N)
+Y = RNG.integers(2, size=N)
+UNIFORM = RNG.random(N)
+OLD = (UNIFORM < np.where(SEX == "f", 0.3, 0.5)).astype(int)
+NEW = (np.where(RNG.random(N) < 0.8, UNIFORM, RNG.random(N)) < 0.45).astype(int)
+
+
+@pytest.fixture(scope="module")
+def paired():
+    return ChangeReport.from_predictions(Y, OLD, NEW, sensitive_features=SEX, names=("old", "new"))
+
+
+def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
+    """Both limits of the change of a gap between rates."""
+    codes = np.concatenate((groups, groups + n_groups))
+    events = Events.disjoint(codes, 2 * n_groups, np.ones(len(codes)))
+    units = np.tile(np.arange(len(groups)), 2) if is_paired else None
+    estimates = estimates_of(events, np.concatenate((before, after)), units)
+    pairs = all_pairs(n_groups).toarray()
+    first, second = np.hstack((pairs, 0 * pairs)), np.hstack((0 * pairs, pairs))
+    first, second = (type(all_pairs(2))(one) for one in (first, second))
+    end = (1 + level) / 2
+    return -upper_change(estimates, second, first, end), upper_change(estimates, first, second, end)
+
+
+def test_values_and_gaps_are_those_of_the_metrics(paired):
+    gaps = paired.gaps.set_index("measure")
+    for name, metric in {
+        "selection_rate": demographic_parity_difference,
+        "true_positive_rate": equal_opportunity_difference,
+    }.items():
+        expected = [metric(Y, one, sensitive_features=SEX) for one in (OLD, NEW)]
+        assert gaps.loc[name, ["before", "after"]].tolist() == pytest.approx(expected)
+        assert gaps.loc[name, "change"] == pytest.approx(expected[1] - expected[0])
+    row = paired.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    assert row["before"] == OLD[SEX == "f"].mean() and row["n_after"] == (SEX == "f").sum()
+    limits = np.array(rate_limits(row["after"], row["n_after"], 0.975))
+    assert row[["after_low", "after_high"]].tolist() == pytest.approx(limits)
+
+
+def test_the_change_of_a_group_has_newcombes_paired_limits(paired):
+    """Limits of a difference of paired proportions, by hand, with the phi coefficient."""
+    row = paired.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    old, new = OLD[SEX == "f"], NEW[SEX == "f"]
+    phi = np.corrcoef(old, new)[0, 1]
+    (low_old, high_old), (low_new, high_new) = (
+        rate_limits(one.mean(), len(one), 0.975) for one in (old, new)
+    )
+    change = new.mean() - old.mean()
+    down, up = new.mean() - low_new, high_old - old.mean()
+    low = change - np.sqrt(down**2 - 2 * phi * down * up + up**2)
+    up, down = high_new - new.mean(), old.mean() - low_old
+    high = change + np.sqrt(up**2 - 2 * phi * up * down + down**2)
+    assert row[["change_low", "change_high"]].tolist() == pytest.approx([low, high])
+
+
+def test_different_samples_have_newcombes_limits_of_independent_rates():
+    halves = [{"y_pred": one, "sensitive_features": SEX} for one in (OLD, NEW)]
+    report = ChangeReport.from_periods(*halves)
+    row = report.frame.set_index("group").loc["m"]
+    old, new = OLD[SEX == "m"], NEW[SEX == "m"]
+    (_, high_old), (low_new, _) = (rate_limits(one.mean(), len(one), 0.975) for one in (old, new))
+    down = np.hypot(new.mean() - low_new, high_old - old.mean())
+    assert row["change_low"] == pytest.approx(new.mean() - old.mean() - down)
+    assert report.moves is None and not report.is_paired
+    # The same samples have a shorter interval, because both models mostly agree.
+    paired = ChangeReport.from_predictions(None, OLD, NEW, sensitive_features=SEX)
+    widths = [np.ptp(one.gaps[["change_low", "change_high"]]) for one in (paired, report)]
+    assert widths[0] < 0.8 * widths[1]
+
+
+def test_exchanged_periods_have_the_negative_change():
+    periods = [{"y_pred": one, "sensitive_features": SEX} for one in (OLD, NEW)]
+    forward, back = (
+        ChangeReport.from_periods(*one).gaps.iloc[0] for one in (periods, periods[::-1])
+    )
+    assert forward["change_low"] == pytest.approx(-back["change_high"])
+    assert forward["change_high"] == pytest.approx(-back["change_low"])
+
+
+def test_moves_count_the_decisions_that_changed(paired):
+    moves = paired.moves.set_index("group")
+    for group in ("f", "m"):
+        inside = SEX == group
+        assert moves.loc[group, "n_gained"] == ((NEW == 1) & (OLD == 0) & inside).sum()
+        assert moves.loc[group, "n_lost"] == ((NEW == 0) & (OLD == 1) & inside).sum()
+        assert moves.loc[group, "n"] == inside.sum()
+
+
+@pytest.mark.parametrize("is_paired", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([0.3, 0.3], [0.3, 0.3]), ([0.3, 0.4], [0.4, 0.3]), ([0.05, 0.1], [0.02, 0.1])]
+    + [([0.2, 0.3, 0.4], [0.3, 0.3, 0.5])],
+)
+def test_intervals_of_changes_hold(first, second, is_paired):
+    rng, k, n, n_held = np.random.default_rng(0), len(first), 400, 0
+    groups, truth = np.arange(n) % k, np.ptp(second) - np.ptp(first)
+    for _ in range(200):
+        uniform = rng.random(n)
+        keeps = rng.random(n) < (0.8 if is_paired else 0.0)
+        again = np.where(keeps, uniform, rng.random(n))
+        before, after = uniform < np.array(first)[groups], again < np.array(second)[groups]
+        low, high = change_interval(before, after, groups, k, is_paired)
+        n_held += low <= truth <= high
+    assert n_held >= stats.binom.ppf(0.001, 200, 0.95)
+
+
+def test_a_large_change_is_shown_and_none_is_not(paired):
+    gap = paired.gaps.set_index("measure").loc["selection_rate"]
+    assert gap["change_high"] < 0.0
+    assert "it is smaller in the population" in paired.findings[2]
+    same = ChangeReport.from_predictions(Y, OLD, OLD, sensitive_features=SEX)
+    assert same.gaps["change"].eq(0.0).all() and "may be chance" in same.findings[2]
+    assert "0 of 2,000 decisions differ" in same.findings[1]
+
+
+def test_numbers_and_several_attributes_can_be_compared():
+    target = UNIFORM + RNG.normal(size=N)
+    groups = pd.DataFrame({"sex": SEX, "age": RNG.choice(["old", "young"], N)})
+    report = ChangeReport.from_predictions(
+        target, UNIFORM, UNIFORM + 0.1 * (SEX == "f"), sensitive_features=groups
+    )
+    gap = report.gaps.set_index(["measure", "attribute"]).loc[("mean_prediction", "sex")]
+    means = [UNIFORM[SEX == one].mean() for one in ("f", "m")]
+    assert gap["before"] == pytest.approx(abs(means[0] - means[1]))
+    assert gap["after"] == pytest.approx(abs(means[0] + 0.1 - means[1]))
+    assert report.moves is None and set(report.frame["attribute"]) == {"sex", "age", "sex × age"}
+
+
+def test_a_group_of_one_period_alone_is_not_compared():
+    only_new = np.where(np.arange(N) < 100, "x", SEX)
+    report = ChangeReport.from_periods(
+        {"y_pred": OLD, "sensitive_features": SEX}, {"y_pred": NEW, "sensitive_features": only_new}
+    )
+    assert set(report.frame["group"]) == {"f", "m"}
+
+
+def test_errors_name_what_differs():
+    frame = pd.DataFrame({"sex": SEX})
+    with pytest.raises(ValueError, match="must have the same sensitive features"):
+        ChangeReport.from_periods(
+            {"y_pred": OLD, "sensitive_features": frame},
+            {"y_pred": NEW, "sensitive_features": frame.rename(columns={"sex": "gender"})},
+        )
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ChangeReport.from_predictions(Y, OLD, NEW[1:], sensitive_features=SEX)
+
+
+def test_formats_have_both_periods(paired, tmp_path):
+    content = json.loads(paired.to_json(tmp_path / "change.json"))
+    assert content["names"] == ["old", "new"] and content["findings"] == paired.findings
+    assert content["gaps"]["change"] == paired.gaps["change"].tolist()
+    for text in (paired.to_html(), paired.to_markdown(), paired._repr_html_()):
+        assert "Changed decisions by group" in text and "old" in text and "new" in text
+    assert str(paired).splitlines()[0] == "Change report"
