@@ -232,7 +232,7 @@ limit 0.04; exact).
         observed = f"{gap:.3g} here, limit {limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
             observed += ", which an exact test does not confirm"
-        bound = f"{self._bound(self.tolerance)}, with {100 * self.confidence_level:g} % confidence"
+        bound = f"{self._tolerance_text(self.tolerance)}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
             return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
@@ -240,7 +240,7 @@ limit 0.04; exact).
         text = f"{refusal} ({observed}); {self._advice(name)}."
         if self.certified_tolerance is None:
             return text
-        shown = self._bound(self.certified_tolerance)
+        shown = self._tolerance_text(self.certified_tolerance)
         return f"{text} They certify a {name} of {relation} {shown}."
 
     def _advice(self, name):
@@ -257,7 +257,7 @@ limit 0.04; exact).
             return "a larger sample may suffice"
         return f"no sample size suffices, if the population's {name} is the same"
 
-    def _bound(self, tolerance):
+    def _tolerance_text(self, tolerance):
         """A tolerance in all known units, or the ratio."""
         if self.unit == RATIO:
             return f"{1.0 - tolerance:g}"
