@@ -1,10 +1,10 @@
-"""Commands of the shell: ``python -m skfair report``, ``monitor`` and ``warm-up``."""
+"""Commands of the shell: ``report``, ``subgroups``, ``monitor`` and ``warm-up``."""
 
 import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
 
-from skfair.audit import add_monitor_command, add_report_command
+from skfair.audit import add_monitor_command, add_report_command, add_subgroups_command
 
 
 class _Parser(ArgumentParser):
@@ -18,14 +18,16 @@ class _Parser(ArgumentParser):
 def main(arguments):
     """Run the command in the arguments after ``python -m skfair``; return the exit status.
 
-    The status is 0 on success. Errors in the arguments or in a file exit with 2, one sentence and
-    nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
+    The status is 0 on success, and 3 if ``subgroups`` finds one that departs. Errors in the
+    arguments or in a file exit with 2, one sentence and nothing written. ``warm-up`` returns 1 if
+    compiled kernels cannot be stored.
     """
     parser = _Parser(
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add_report_command(commands)
+    add_subgroups_command(commands)
     add_monitor_command(commands)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)

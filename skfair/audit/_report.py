@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
@@ -31,6 +32,7 @@ from skfair.audit._sections import (
     report_sections,
     summary_sections,
 )
+from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
@@ -53,13 +55,12 @@ from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from sklearn.base import BaseEstimator
 
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance"}
+_FIELDS = {*FIELDS} - {"balance", "subgroups"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -114,6 +115,8 @@ class FairnessReport:
         What was audited: facts that the page states.
     balance : Interval, default=None
         Balance of a clustering.
+    subgroups : SubgroupReport, default=None
+        Search of the subgroups of the most different selection rates.
 
     Attributes
     ----------
@@ -163,8 +166,9 @@ class FairnessReport:
         counts_samples: bool,
         provenance: dict[str, str],
         balance: Interval | None = None,
+        subgroups: SubgroupReport | None = None,
     ):
-        self.frame, self.gaps, self.balance = frame, gaps, balance
+        self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
         self.kind, self.n_samples, self.title = kind, n_samples, title
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
         self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
@@ -259,6 +263,7 @@ class FairnessReport:
         min_share: float = 0.02,
         missing: str = "error",
         unknown: Sequence[Label] | None = None,
+        subgroups: bool = False,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
     ) -> Self:
@@ -336,7 +341,8 @@ class FairnessReport:
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, a reference does not occur, or there are integers without a target and `kind`.
+            many, a reference does not occur, there are integers without a target and `kind`, or
+            subgroups cannot be searched.
         TypeError
             If ``provenance`` is not a dict of text.
 
@@ -359,6 +365,18 @@ class FairnessReport:
         by, n_missing = _groupings(samples.groups, missing)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
+        counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
+        worst = None
+        if subgroups:
+            _check_searchable(positive, counts_samples)
+            worst = find_subgroups(
+                None,
+                columns["y_pred"] == positive,
+                sensitive_features=_attribute_table(samples.groups, list(by)),
+                confidence_level=level,
+                min_group_size=min_group_size,
+                missing=missing,
+            )
         return cls(
             frame,
             gaps,
@@ -369,9 +387,10 @@ class FairnessReport:
             min_share=_check_share(min_share),
             title=title,
             n_missing=n_missing,
-            counts_samples=samples.groups.is_disjoint and not np.ptp(samples.weights),
+            counts_samples=counts_samples,
             provenance=collect_facts(provenance, positive_label=positive),
             balance=_balance(kind, columns, samples, level, missing),
+            subgroups=worst,
         )
 
     @property
@@ -534,7 +553,10 @@ class FairnessReport:
         FileNotFoundError
             If a path-like names no file.
         """
-        return cls(**report_fields(text))
+        fields = report_fields(text)
+        if fields["subgroups"] is not None:
+            fields["subgroups"] = SubgroupReport(**fields["subgroups"])
+        return cls(**fields)
 
     def _sections(self, summary):
         """Sections of the report, or of a summary."""
@@ -617,6 +639,25 @@ def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     columns = {name: column for name, column in columns.items() if column is not None}
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
     return samples, dict(zip(columns, arrays, strict=True))
+
+
+def _check_searchable(positive, counts_samples):
+    """Raise unless predictions are decisions of samples of equal weight in disjoint groups."""
+    if positive is None:
+        raise ValueError(
+            "subgroups=True searches selection rates, so y_pred must hold decisions between two "
+            "classes. Name one of several classes by pos_label, or leave subgroups out."
+        )
+    if not counts_samples:
+        raise ValueError(
+            "subgroups=True counts samples of equal weight by columns of attributes. Leave out "
+            "sample_weight, and pass sensitive_features as columns, or leave subgroups out."
+        )
+
+
+def _attribute_table(groups, names):
+    """Attributes of each sample, a column each, under the first of the names."""
+    return pd.DataFrame(dict(zip(names, groups.labels[groups.codes].T, strict=False)))
 
 
 def _groupings(groups, missing):

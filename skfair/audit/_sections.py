@@ -369,6 +369,8 @@ def report_sections(report):
         yield "Impact ratios", list(_impact_tables(report, measures))
     if measures and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
+    if report.subgroups is not None:
+        yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
     yield "How to read this", [_method(report)]
@@ -497,6 +499,35 @@ def _adverse_impact_cells(row):
         _number(row["standard_deviations"], "+.2f"),
         _number(row["p_value"], ".3g"),
         _number(row["shortfall"], ",.0f"),
+    )
+
+
+def _subgroup_tables(report):
+    """Tables of the listed subgroups of each measure, with their departures from the rest."""
+    level = f"{100 * report.confidence_level:g} %"
+    for measure, rows in report.subgroups.groupby("measure", sort=False):
+        title, meaning = describe_measure(measure)
+        note = (
+            f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
+            f"hold in {level} of samples for all subgroups searched together. Listed are "
+            "subgroups that overlap little."
+        )
+        titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
+        scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
+        cells = [(_subgroup_cells(row, scale), False) for _, row in rows.iterrows()]
+        yield f"Subgroups that depart most: {title.lower()}", note, titles, cells
+
+
+def _subgroup_cells(row, scale):
+    """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
+    name, low, high = row["measure"], row["low"], row["high"]
+    departure = difference_text(row["departure"], name), interval_text(low, high, name)
+    return (
+        row["subgroup"],
+        f"{row['n_samples']:,}",
+        value_text(row["rate"], name),
+        value_text(row["rest_rate"], name),
+        (*departure, (low, row["departure"], high, 0.0, scale)),
     )
 
 
