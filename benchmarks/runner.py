@@ -17,6 +17,7 @@ from benchmarks.guarantees.redraws import redraw_kinds
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
+from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
@@ -88,6 +89,7 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "tails": tails,
+    "subgroups": subgroups,
     "report": report,
     "reports": reports,
     "selection": selection,
