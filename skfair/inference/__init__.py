@@ -30,11 +30,19 @@ from skfair.inference._gaps import (
     required_sample_size,
     upper_limit,
 )
+from skfair.inference._hidden_groups import (
+    HiddenGap,
+    hidden_gap_interval,
+    hide_groups,
+    interval_of_ends,
+)
 
 __all__ = [
+    "HiddenGap",
     "Interval",
     "balance_limit",
     "gap_interval",
+    "hidden_gap_interval",
     "required_sample_size",
     "ratio_interval",
 ]
