@@ -192,7 +192,8 @@ VERSION = 1
 
 FIELDS = (
     *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
-    *("n_missing", "counts_samples", "balance", "subgroups", "provenance"),
+    *("n_missing", "counts_samples", "balance", "subgroups", "assumption"),
+    "provenance",
 )
 """Arguments of the constructor, besides the two tables."""
 

@@ -43,12 +43,13 @@ from skfair.audit._tables import (
     groupings,
     groups_like_unknown,
     has_missing,
+    hidden_estimators,
     infer_kind,
     name_as_text,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import balance_limit, check_level
+from skfair.inference import MIN_RECORDED, balance_limit, check_level
 from skfair.metrics import PREDICTIONS
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance", "subgroups"}
+_FIELDS = {*FIELDS} - {"balance", "subgroups", "assumption"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -117,6 +118,8 @@ class FairnessReport:
         Balance of a clustering.
     subgroups : SubgroupReport, default=None
         Search of the subgroups of the most different selection rates.
+    assumption : str, default=""
+        What numbers of groups assume of samples whose group is missing; empty if they are not used.
 
     Attributes
     ----------
@@ -167,12 +170,13 @@ class FairnessReport:
         provenance: dict[str, str],
         balance: Interval | None = None,
         subgroups: SubgroupReport | None = None,
+        assumption: str = "",
     ):
         self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
         self.kind, self.n_samples, self.title = kind, n_samples, title
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
         self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
-        self.provenance = provenance
+        self.provenance, self.assumption = provenance, assumption
 
     @property
     def attributes(self) -> list[str]:
@@ -226,6 +230,8 @@ class FairnessReport:
             warn_of_dependent_samples(X)
         (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
         settings |= {"sensitive_features": sensitive_features}
+        if settings.get("missing") == "at_random":
+            settings = {"X": X} | settings
         if is_regressor(estimator):
             return cls.from_predictions(y, y_pred, kind="regression", **settings)
         if not is_classifier(estimator):
@@ -263,6 +269,7 @@ class FairnessReport:
         min_share: float = 0.02,
         missing: str = "error",
         unknown: Sequence[Label] | None = None,
+        X: MatrixLike | None = None,
         subgroups: bool = False,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
@@ -314,11 +321,14 @@ class FairnessReport:
         min_share : float, default=0.02
             Share of all samples below which a group is left out of :meth:`adverse_impact` and of
             the impact ratios of a bias audit; 0 keeps all.
-        missing : {"error", "group", "exclude"}, default="error"
+        missing : {"error", "group", "exclude", "at_random"}, default="error"
             What happens to missing values of ``sensitive_features``. "group" reports them as the
             group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
             of its combinations, but not out of the overall row or the median. The page states their
-            number.
+            number. "at_random" estimates rates of decisions as
+            :func:`skfair.inference.hidden_gap_interval` does: it assumes that groups are missing at
+            random given `X`, predictions and outcomes. The numbers of samples are those of recorded
+            ones.
         unknown : list of labels, default=None
             Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in
             any attribute. They are counted with the missing values, and `missing` says what happens
@@ -361,11 +371,18 @@ class FairnessReport:
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
         _check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
-        estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
+        assumption = ""
+        if missing == "at_random":
+            _check_modelled(positive, samples, y_pred, metrics, min_group_size)
+            estimators, assumption = hidden_estimators(columns, positive, X), _AT_RANDOM
+        else:
+            _refuse_features(X)
+            estimators = estimators_by_name(kind, columns, positive, metrics)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
         counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
+        counts_samples &= not assumption
         worst = None
         if subgroups:
             _check_searchable(positive, counts_samples)
@@ -391,6 +408,7 @@ class FairnessReport:
             provenance=collect_facts(provenance, positive_label=positive),
             balance=_balance(kind, columns, samples, level, missing),
             subgroups=worst,
+            assumption=assumption,
         )
 
     @property
@@ -457,9 +475,10 @@ class FairnessReport:
         if not self.counts_samples:
             raise ValueError(
                 "Adverse impact is computed from counts of selections, so groups must not overlap "
-                "and all samples must have the same weight. Leave out sample_weight, and pass "
-                "columns of attributes as sensitive_features. impact_ratio in to_frame() has "
-                "weighted ratios."
+                "or be modelled, and all samples must have the same weight. Leave out "
+                "sample_weight, and pass columns of attributes as sensitive_features, with "
+                'missing="exclude" if some are missing. impact_ratio in to_frame() has weighted '
+                "ratios."
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share)
 
@@ -628,8 +647,8 @@ def _warn_of_unknown(groups):
 
 def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     """Samples of positive weight, and the columns that were passed."""
-    if missing not in ("error", "group", "exclude"):
-        raise ValueError(f'missing must be "error", "group" or "exclude"; got {missing!r}.')
+    if missing not in (known := ("error", "group", "exclude", "at_random")):
+        raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
     if missing == "error" and unknown:
         check_columns(sensitive_features, sample_weight, y_pred=columns["y_pred"])
     if missing != "error" or unknown:
@@ -639,6 +658,34 @@ def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     columns = {name: column for name, column in columns.items() if column is not None}
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
     return samples, dict(zip(columns, arrays, strict=True))
+
+
+_AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
+
+
+def _check_modelled(positive, samples, y_pred, metrics, min_group_size):
+    """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
+    is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
+    if positive is None or metrics or not is_complete or not samples.groups.is_disjoint:
+        raise ValueError(
+            'missing="at_random" estimates rates of decisions between two classes, for samples of '
+            "equal weight and columns of attributes. Leave out metrics and sample_weight, or pass "
+            'missing="exclude".'
+        )
+    if min_group_size < MIN_RECORDED:
+        raise ValueError(
+            f'missing="at_random" needs {MIN_RECORDED} recorded samples of each group, but '
+            f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
+        )
+
+
+def _refuse_features(X):
+    """Raise for features that are not used."""
+    if X is not None:
+        raise ValueError(
+            'X is used with missing="at_random" only, to model groups that are not recorded; leave '
+            "it out."
+        )
 
 
 def _check_searchable(positive, counts_samples):
@@ -668,7 +715,7 @@ def _groupings(groups, missing):
     if missing == "error":
         return by, dict.fromkeys(by, 0)
     n_missing = count_missing(by)
-    return (exclude_missing(by) if missing == "exclude" else by), n_missing
+    return (by if missing == "group" else exclude_missing(by)), n_missing
 
 
 def _tables(estimators, by, weights, reference, level, min_group_size):

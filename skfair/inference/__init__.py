@@ -31,10 +31,13 @@ from skfair.inference._gaps import (
     upper_limit,
 )
 from skfair.inference._hidden_groups import (
+    MIN_RECORDED,
     HiddenGap,
+    HiddenGroups,
     hidden_gap_interval,
     hide_groups,
     interval_of_ends,
+    stack_features,
 )
 
 __all__ = [

@@ -24,7 +24,7 @@ from skfair.utils._checks import join_names, warn
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
 
 
-_MIN_RECORDED = 30
+MIN_RECORDED = 30
 """Recorded samples of a group below which it is not compared: limits hold in .78 with ten."""
 
 
@@ -85,15 +85,16 @@ class HiddenGroups:
         self.probabilities = _predict_groups(features, codes, len(names))
         self.recording = _predict_recording(features, self.is_recorded)
 
-    def rates(self, values, within):
-        """Estimated `HiddenRates` of the groups, if they are missing at random.
+    def rates(self, values, within, groups):
+        """Estimated `HiddenRates` of the groups at these positions, if missing at random.
 
         These are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and L. P.
         Zhao, Journal of the American Statistical Association 89, 1994): they are right if one of
         the two models is.
         """
         means, influence = self._end(values, within, 1.0, 1)
-        return HiddenRates(means, influence, self._counts(within), self.is_recorded.all())
+        counts, is_complete = self.count(within)[groups], self.is_recorded.all()
+        return HiddenRates(means[groups], influence[:, groups], counts, is_complete)
 
     def ends(self, values, within, odds_ratio):
         """Largest possible `HiddenRates` of all groups, followed by the smallest possible ones.
@@ -104,16 +105,16 @@ class HiddenGroups:
         """
         largest, smallest = (self._end(values, within, odds_ratio, sign) for sign in (1, -1))
         means, influence = map(np.concatenate, zip(largest, smallest, strict=True), (0, 1))
-        counts = np.tile(self._counts(within), 2)
+        counts = np.tile(self.count(within), 2)
         return HiddenRates(means, influence, counts, self.is_recorded.all())
 
     def compared(self, within):
         """Positions of the groups with enough records."""
-        return np.flatnonzero(self._counts(within) >= _MIN_RECORDED)
+        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
 
-    def _counts(self, within):
+    def count(self, within):
         """Recorded samples of each group."""
-        return (self.members[within]).sum(axis=0)
+        return self.members[within].sum(axis=0).astype(np.intp)
 
     def _end(self, values, within, odds_ratio, sign):
         """Means and influence values, with the odds of samples without a record tilted.
@@ -427,7 +428,10 @@ def hidden_gap_interval(
             f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
             "groups, with which no such assumption is needed; leave one of the two out."
         )
-    features = _check_features(X, values, group_probabilities)
+    columns = [values]
+    if group_probabilities is not None:
+        columns.append(special.logit(group_probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
+    features = stack_features(X, columns)
     groups = hide_groups(sensitive_features, features, unknown)
     return _gap_of_missing(groups, within, values, _check_odds_ratio(odds_ratio), level)
 
@@ -452,7 +456,7 @@ def _gap_of_missing(groups, within, values, odds_ratio, level):
         return interval_of_ends(groups.ends(values, within, ratio), compared, level)
 
     chosen, possible = interval(odds_ratio), interval(np.inf)
-    rates = groups.rates(values, within).values[compared]
+    rates = groups.rates(values, within, compared).values
     assumption = "if groups are missing at random given X and the value"
     if np.isinf(odds_ratio):
         assumption = "whatever the missing groups are"
@@ -518,7 +522,7 @@ def _bound_by_probabilities(probabilities, within, values, assume, level):
     """The statements on groups that are known as probabilities."""
     within = within.astype(np.float64)
     counts = within @ probabilities.to_numpy()
-    compared = np.flatnonzero(counts >= _MIN_RECORDED)
+    compared = np.flatnonzero(counts >= MIN_RECORDED)
     _check_compared([*probabilities.columns], compared)
     table = probabilities.to_numpy()
     bounds = interval_of_ends(_frechet_ends(table, within, values), compared, level)
@@ -592,22 +596,18 @@ def _check_proxies(probabilities, X, odds_ratio):
         )
 
 
-def _check_features(X, values, probabilities):
-    """Features of both models: X, the value, and log-odds of probabilities."""
-    columns = [values[:, np.newaxis]]
+def stack_features(X, columns):
+    """Features of the models of groups and records: the columns, and X if it is passed."""
     if X is None:
         warn(
-            "Without X groups are assumed to be missing at random among samples of equal value. "
-            "Pass X, the features, scores and outcomes on which a record may depend."
+            "Without X groups are assumed to be missing at random among samples of equal "
+            "predictions and outcomes. Pass X, the features on which a record may depend."
         )
-    else:
-        X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
-        X = check_array(X, dtype=np.float64, input_name="X")
-        check_consistent_length(values, X)
-        columns.append(X)
-    if probabilities is not None:
-        columns.append(special.logit(probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
-    return np.column_stack(columns)
+        return np.column_stack(columns)
+    X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
+    X = check_array(X, dtype=np.float64, input_name="X")
+    check_consistent_length(columns[0], X)
+    return np.column_stack([*columns, X])
 
 
 def _check_odds_ratio(odds_ratio):
@@ -625,11 +625,11 @@ def _check_compared(names, compared):
     omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
     if len(compared) < 2:
         raise ValueError(
-            f"Two groups or more must have {_MIN_RECORDED} samples among those that count, but of "
+            f"Two groups or more must have {MIN_RECORDED} samples among those that count, but of "
             f"{len(names)} groups {len(compared)} have. Record the group of more samples."
         )
     if omitted:
         warn(
-            f"These groups have fewer than {_MIN_RECORDED} samples among those that count, and are "
+            f"These groups have fewer than {MIN_RECORDED} samples among those that count, and are "
             f"not compared: {join_names(map(repr, omitted))}."
         )

@@ -86,13 +86,13 @@ def test_estimates_are_right_if_one_of_the_models_is():
     values, within = decisions.astype(float), np.ones(n, dtype=bool)
     recorded = [decisions[is_recorded & (groups == g)].mean() for g in (0, 1)]
     assert (np.abs(recorded - truth) > 0.05).all()
-    assert one.rates(values, within).values == pytest.approx(truth, abs=0.015)
+    assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
     # A useless model of the groups, then one of the record.
     probabilities, recording = one.probabilities, one.recording
     one.probabilities = np.full_like(probabilities, 0.5)
-    assert one.rates(values, within).values == pytest.approx(truth, abs=0.015)
+    assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
     one.probabilities, one.recording = probabilities, np.full_like(recording, is_recorded.mean())
-    assert one.rates(values, within).values == pytest.approx(truth, abs=0.015)
+    assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
 
 
 def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
