@@ -184,8 +184,8 @@ def redraw(name, share, mechanism, block):
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])
             for ratio in (1.0, ODDS_RATIO, np.inf):
-                ends = model.ends(values, masks[0], ratio)
-                gap = interval_of_ends(ends, compared, LEVEL)
+                ends = model.ends(values, [(masks[0], compared)], ratio)
+                gap = interval_of_ends(ends, LEVEL)
                 one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
                 record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
     return record

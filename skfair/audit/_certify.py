@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,14 +21,20 @@ from skfair.constraints import (
     constraints_on,
     refuse_inapplicable,
 )
-from skfair.groups import check_alignment, check_columns
+from skfair.groups import MISSING, check_alignment, check_columns, fill_missing
 from skfair.inference import (
+    MIN_RECORDED,
+    HiddenGroups,
     LogRates,
     Rates,
     check_level,
+    check_odds_ratio,
     clopper_pearson,
     exact_pair_test,
     required_sample_size,
+    separate_ends,
+    stack_features,
+    state_odds_ratio,
     upper_limit,
 )
 from skfair.losses import (
@@ -378,6 +384,8 @@ class Certificate(NamedTuple):
     n_more : int or None
         Where `required_sample_size` is known: by how many samples it exceeds the smallest group
         here.
+    assumption : str
+        What it assumes of samples whose group is missing; empty if there are none.
 
     Examples
     --------
@@ -398,6 +406,7 @@ limit 0.04; exact).
     fit_unit: float | None = None
     certified_tolerance: float | None = None
     n_more: int | None = None
+    assumption: str = ""
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The certificate as JSON: all attributes by name, and its sentence as ``text``.
@@ -415,6 +424,11 @@ limit 0.04; exact).
         return write_text(certificate_to_json(self), path)
 
     def __str__(self):
+        assumption = f" This holds {self.assumption}." if self.assumption else ""
+        return self._describe() + assumption
+
+    def _describe(self):
+        """The result in one or two sentences, without its assumption."""
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
         if self.unit == RATIO:
             name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
@@ -464,6 +478,8 @@ def certify(
     pos_label: Label | None = None,
     X_fit: MatrixLike | None = None,
     loss: str | Callable | None = None,
+    missing: Literal["error", "at_random"] = "error",
+    odds_ratio: float = 1.0,
 ) -> Certificate:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -516,6 +532,13 @@ def certify(
         squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
         loss of an estimator of this package, in units of the target, and the logistic loss of the
         decision function of other classifiers; for other regressors it must be passed.
+    missing : {"error", "at_random"}, default="error"
+        What happens to missing values of `sensitive_features`. "at_random" assumes, for rates of
+        decisions, that groups are missing at random given X, decision and outcome, as in
+        :func:`skfair.inference.hidden_gap_interval`. The certificate states it.
+    odds_ratio : float, default=1.0
+        With ``missing="at_random"``, the largest factor by which odds of a group may differ between
+        equal samples with and without a record. ``np.inf`` assumes nothing.
 
     Returns
     -------
@@ -566,18 +589,25 @@ def certify(
     refuse_training_data(X, X_fit)
     warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
+    _check_missing(missing, odds_ratio, constraint, sample_weight)
+    bind = bind_constraint
+    if missing == "at_random":
+        bind = partial(_bind_hidden, odds_ratio=odds_ratio)
     certificates = [
         _certify_gap(  # type: ignore[misc]
-            *bind_constraint(
-                constraint, predictions, sensitive_features, sample_weight, X=X, **params
-            ),
+            *bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params),
             tolerance=tolerance,
             level=level,
             largest=largest,
         )
         for predictions, params in per_class
     ]
-    return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
+    certificate = _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
+    if missing == "error":
+        return certificate
+    # Required sizes are those of samples that are all recorded.
+    assumption = state_odds_ratio(odds_ratio, "X, decision and outcome")
+    return certificate._replace(assumption=assumption, required_sample_size=None, n_more=None)
 
 
 def _resolve_tolerance(constraint, tolerance, largest):
@@ -853,3 +883,96 @@ def _required_size(bound, estimates, certificate):
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     return plan(min(margin, 0.99), rate=rate)
+
+
+# Constraints on groups that are missing for some samples.
+
+
+class _HiddenConstraint(NamedTuple):
+    """A constraint bound to the samples with a record, and a model of the groups of the others.
+
+    ``cells`` are masks of all samples by name, and ``positions`` those of groups by name.
+    """
+
+    bound: Any
+    cells: dict
+    positions: dict
+    hidden: HiddenGroups
+    odds_ratio: float
+
+    @property
+    def name(self):
+        """Name of the constraint."""
+        return self.bound.name
+
+    @property
+    def labels(self):
+        """Cell and group of each event."""
+        return self.bound.labels
+
+    def gap(self, scores):
+        """The gap if groups are missing at random."""
+        estimates, forms = self._replace(odds_ratio=1.0).estimates(scores)
+        return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
+
+    def estimates(self, scores):
+        """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
+        events = [(self.cells[cell], [self.positions[group]]) for cell, group in self.labels]
+        counts = [self.hidden.count(mask)[group].item() for mask, group in events]
+        if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
+            raise ValueError(
+                f"missing='at_random' needs {MIN_RECORDED} recorded samples of each group in each "
+                f"cell of {self.name}, but one has {min(counts)}. Record the group of more "
+                "samples, or pass a larger min_group_size to the constraint."
+            )
+        values = self.bound.exact[0](scores, self.bound.target).value
+        ends = self.hidden.ends(values, events, self.odds_ratio)
+        forms, _ = separate_ends(self.bound.aggregate.linear_forms(len(events)))
+        return self.bound.aggregate.estimates(ends), forms
+
+
+def _bind_hidden(
+    constraint, predictions, sensitive_features, sample_weight, X, odds_ratio, **params
+):
+    """As `bind_constraint`, of groups that are missing at random for some samples."""
+    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+    groups = fill_missing(sensitive_features)
+    samples, columns = check_columns(groups, sample_weight, **columns)
+    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
+    # Bind to the groups that are known: other samples are in none.
+    known = np.flatnonzero(~(samples.groups.labels == MISSING).any(axis=1))
+    groups = samples.groups.select(known)
+    samples = samples._replace(target=target, groups=groups, X=X)
+    bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0)
+    # A record may depend on decision and outcome.
+    codes = np.full(len(scores), -1)
+    members, codes_of_members = groups.memberships
+    codes[members] = codes_of_members
+    features = stack_features(X, [scores, target, scores * target])
+    hidden = HiddenGroups(groups.names, codes, features)
+    positions = {name: position for position, name in enumerate(groups.names)}
+    cells = constraint.cells(samples)
+    return _HiddenConstraint(bound, cells, positions, hidden, float(odds_ratio)), scores
+
+
+def _check_missing(missing, odds_ratio, constraint, sample_weight):
+    """Raise for what cannot be certified of groups that are missing for some samples."""
+    if missing not in ("error", "at_random"):
+        raise ValueError(f"missing must be one of 'error', 'at_random'; got {missing!r}.")
+    if check_odds_ratio(odds_ratio) != 1.0 and missing == "error":
+        raise ValueError(
+            f"odds_ratio={odds_ratio!r} is about samples whose group is missing, but "
+            "missing='error' was passed; pass missing='at_random', or leave it out."
+        )
+    if missing == "error":
+        return
+    if not constraint.counts_decisions or constraint.reference != "groups":
+        raise ValueError(
+            "missing='at_random' is for differences and ratios of rates of decisions between "
+            f"groups, which {constraint} does not compare. Pass a constraint such as "
+            "'demographic_parity' with reference='groups', or samples whose group is recorded."
+        )
+    if sample_weight is not None:
+        raise ValueError(
+            "missing='at_random' is not implemented for sample_weight; leave one of them out."
+        )

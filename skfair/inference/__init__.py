@@ -34,10 +34,13 @@ from skfair.inference._hidden_groups import (
     MIN_RECORDED,
     HiddenGap,
     HiddenGroups,
+    check_odds_ratio,
     hidden_gap_interval,
     hide_groups,
     interval_of_ends,
+    separate_ends,
     stack_features,
+    state_odds_ratio,
 )
 
 __all__ = [

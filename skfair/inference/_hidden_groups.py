@@ -96,17 +96,24 @@ class HiddenGroups:
         counts, is_complete = self.count(within)[groups], self.is_recorded.all()
         return HiddenRates(means[groups], influence[:, groups], counts, is_complete)
 
-    def ends(self, values, within, odds_ratio):
-        """Largest possible `HiddenRates` of all groups, followed by the smallest possible ones.
+    def ends(self, values, cells, odds_ratio):
+        """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
 
+        `cells` are pairs of a mask of samples and of positions of groups, which are its events.
         Samples without a record have odds of a group within `odds_ratio`, and 1 over it, of those
         of equal samples with one (Z. Tan, Journal of the American Statistical Association 101,
         2006).
         """
-        largest, smallest = (self._end(values, within, odds_ratio, sign) for sign in (1, -1))
-        means, influence = map(np.concatenate, zip(largest, smallest, strict=True), (0, 1))
-        counts = np.tile(self.count(within), 2)
-        return HiddenRates(means, influence, counts, self.is_recorded.all())
+        means, influences = [], []
+        for sign in (1, -1):
+            for within, groups in cells:
+                mean, influence = self._end(values, within, odds_ratio, sign)
+                means.append(mean[groups])
+                influences.append(influence[:, groups])
+        counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
+        return HiddenRates(
+            np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_recorded.all()
+        )
 
     def compared(self, within):
         """Positions of the groups with enough records."""
@@ -433,7 +440,7 @@ def hidden_gap_interval(
         columns.append(special.logit(group_probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
     features = stack_features(X, columns)
     groups = hide_groups(sensitive_features, features, unknown)
-    return _gap_of_missing(groups, within, values, _check_odds_ratio(odds_ratio), level)
+    return _gap_of_missing(groups, within, values, check_odds_ratio(odds_ratio), level)
 
 
 def hide_groups(sensitive_features, features, unknown=None):
@@ -453,27 +460,31 @@ def _gap_of_missing(groups, within, values, odds_ratio, level):
     _check_compared(groups.names, compared)
 
     def interval(ratio):
-        return interval_of_ends(groups.ends(values, within, ratio), compared, level)
+        return interval_of_ends(groups.ends(values, [(within, compared)], ratio), level)
 
     chosen, possible = interval(odds_ratio), interval(np.inf)
     rates = groups.rates(values, within, compared).values
-    assumption = "if groups are missing at random given X and the value"
-    if np.isinf(odds_ratio):
-        assumption = "whatever the missing groups are"
-    elif odds_ratio > 1.0:
-        assumption = (
-            "if the odds of a group differ between samples with and without a record, of equal X "
-            f"and value, by a factor of at most {odds_ratio:g}"
-        )
     return HiddenGap(
         estimate=float(np.ptp(rates)),
         low=chosen.low,
         high=chosen.high,
         possible_low=possible.low,
         possible_high=possible.high,
-        assumption=assumption,
+        assumption=state_odds_ratio(odds_ratio, "X and the value"),
         confidence_level=level,
         largest_odds_ratio=_largest_odds_ratio(interval),
+    )
+
+
+def state_odds_ratio(odds_ratio, features):
+    """What is assumed of missing groups, as a clause; `features` names what it is given."""
+    if np.isinf(odds_ratio):
+        return "whatever the missing groups are"
+    if odds_ratio == 1.0:
+        return f"if groups are missing at random given {features}"
+    return (
+        "if the odds of a group differ between samples with and without a record, of equal "
+        f"{features}, by a factor of at most {odds_ratio:g}"
     )
 
 
@@ -493,24 +504,31 @@ def _largest_odds_ratio(interval):
     return float(np.exp(low))
 
 
-def interval_of_ends(ends, compared, level):
-    """Interval of the gap that lies between rates that are only known by their ends.
+def separate_ends(forms):
+    """Forms of rates as forms of their ends: where they are largest, and where smallest.
 
-    `ends` are the largest possible rates of all groups, followed by the smallest possible ones. The
-    estimate is the largest gap that they allow.
+    `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
+    smallest possible ones.
     """
-    n_groups = len(ends.values) // 2
-    pairs = all_pairs(len(compared))
-    shape = pairs.shape[0], 2 * n_groups
-    # The largest difference is that of a largest and a smallest end, and the smallest the reverse.
-    smallest = np.where(pairs.data > 0.0, 0, n_groups)
-    widest, narrowest = (
-        sparse.csr_array((pairs.data, compared[pairs.indices] + end, pairs.indptr), shape=shape)
-        for end in (smallest, n_groups - smallest)
+    n_rates = forms.shape[1]
+    largest = np.where(forms.data > 0.0, 0, n_rates)
+    return tuple(
+        sparse.csr_array(
+            (forms.data, forms.indices + end, forms.indptr), shape=(forms.shape[0], 2 * n_rates)
+        )
+        for end in (largest, n_rates - largest)
     )
+
+
+def interval_of_ends(ends, level):
+    """Interval of the gap between rates of which only the ends are known.
+
+    The estimate is the largest gap that they allow.
+    """
+    widest, narrowest = separate_ends(all_pairs(len(ends.values) // 2))
     tail = 1.0 - level
     # The lower limit may err for any pair, the upper one for that of the largest difference only.
-    lows = -ends.upper(-narrowest, 1.0 - tail / pairs.shape[0])
+    lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
     return Interval(
         estimate=float((widest @ ends.values).max(initial=0.0)),
         low=float(lows.max(initial=0.0)),
@@ -525,7 +543,7 @@ def _bound_by_probabilities(probabilities, within, values, assume, level):
     compared = np.flatnonzero(counts >= MIN_RECORDED)
     _check_compared([*probabilities.columns], compared)
     table = probabilities.to_numpy()
-    bounds = interval_of_ends(_frechet_ends(table, within, values), compared, level)
+    bounds = interval_of_ends(_frechet_ends(table[:, compared], within, values), level)
     if assume is None:
         gap, assumption = (
             bounds._replace(estimate=np.nan),
@@ -610,7 +628,7 @@ def stack_features(X, columns):
     return np.column_stack([*columns, X])
 
 
-def _check_odds_ratio(odds_ratio):
+def check_odds_ratio(odds_ratio):
     """A number from 1 on."""
     if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
         raise ValueError(

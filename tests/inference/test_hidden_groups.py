@@ -51,7 +51,7 @@ def test_ends_without_an_assumption_are_those_of_the_counts():
     groups, X, decisions = draw(1500, rng)
     is_recorded = rng.random(1500) < 0.5
     one = hidden.hide_groups(hide(groups, is_recorded), np.column_stack([X, decisions]))
-    ends = one.ends(decisions.astype(float), np.ones(1500, dtype=bool), np.inf).values
+    ends = one.ends(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])], np.inf).values
     unknown = [np.count_nonzero(~is_recorded & (decisions == v)) for v in (0, 1)]
     for g in (0, 1):
         members = is_recorded & (groups == g)
