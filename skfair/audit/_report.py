@@ -392,7 +392,7 @@ class FairnessReport:
                 sensitive_features=_attribute_table(samples.groups, list(by)),
                 confidence_level=level,
                 min_group_size=min_group_size,
-                missing=missing,
+                missing="group" if missing == "group" else "exclude",
             )
         return cls(
             frame,

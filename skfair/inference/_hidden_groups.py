@@ -80,6 +80,12 @@ class HiddenGroups:
 
     def __init__(self, names, codes, features):
         self.names, self.is_recorded = names, codes >= 0
+        if not self.is_recorded.any():
+            raise ValueError(
+                "sensitive_features must have the group of some samples, but all of them are "
+                "missing. Record the group of random samples, or pass group_probabilities to "
+                "skfair.inference.hidden_gap_interval for bounds."
+            )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
         features = StandardScaler().fit_transform(features)
         self.probabilities = _predict_groups(features, codes, len(names))

@@ -225,6 +225,7 @@ VALUES = [0, 1, 1, 0, 0] * 40
         ({"confidence_level": 95}, "confidence_level must be a probability"),
         ({"group_probabilities": [[0.4, 0.4]] * 200}, "sum to 1"),
         ({"sensitive_features": ["a", None] * 100}, "Two groups or more must have 30"),
+        ({"sensitive_features": [None] * 200}, "all of them are missing"),
         ({"X": [[0.0]] * 100}, "inconsistent numbers of samples"),
     ],
 )
