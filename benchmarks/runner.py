@@ -7,6 +7,7 @@ from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
+from benchmarks.guarantees.hidden_groups import hidden_groups
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -17,6 +18,7 @@ from benchmarks.guarantees.redraws import redraw_kinds
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
+from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
@@ -88,6 +90,8 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "tails": tails,
+    "subgroups": subgroups,
+    "hidden-groups": hidden_groups,
     "report": report,
     "reports": reports,
     "selection": selection,

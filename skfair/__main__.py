@@ -9,9 +9,16 @@ from skfair.audit import (
     add_monitor_command,
     add_plan_command,
     add_report_command,
+    add_subgroups_command,
 )
 
-ADD_COMMANDS = (add_report_command, add_certify_command, add_plan_command, add_monitor_command)
+ADD_COMMANDS = (
+    add_report_command,
+    add_subgroups_command,
+    add_certify_command,
+    add_plan_command,
+    add_monitor_command,
+)
 """Functions that add the commands of audits to a parser."""
 
 

@@ -7,16 +7,24 @@ report can be attached to a model card.
 
 from skfair.audit._certify import Certificate, certify, limit_metric
 from skfair.audit._changes import ChangeReport
-from skfair.audit._command_line import add_certify_command, add_plan_command, add_report_command
+from skfair.audit._command_line import (
+    add_certify_command,
+    add_plan_command,
+    add_report_command,
+    add_subgroups_command,
+)
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._monitor_command import add_monitor_command
 from skfair.audit._report import FairnessReport
+from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
     "Certificate",
     "ChangeReport",
     "FairnessReport",
+    "SubgroupReport",
     "certify",
     "fairness_front",
+    "find_subgroups",
     "limit_metric",
 ]

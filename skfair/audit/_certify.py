@@ -17,9 +17,11 @@ from skfair.audit._predictions import (
     PROBABILITY,
     RATE,
     RATIO,
+    HiddenConstraint,
     are_probabilities,
     arrange_for_metric,
     bind_constraint,
+    bind_hidden,
     check_applies,
     check_fitted_model,
     final_estimator,
@@ -31,18 +33,18 @@ from skfair.audit._predictions import (
     resolve_units,
     warn_of_dependent_samples,
 )
-from skfair.constraints import (
-    Constraint,
-)
+from skfair.constraints import MaximumRate, MinimumRate
 from skfair.groups import check_alignment
 from skfair.inference import (
     LogRates,
     Rates,
     check_level,
+    check_odds_ratio,
     clopper_pearson,
     exact_pair_test,
     lower_limit,
     required_sample_size,
+    state_odds_ratio,
     upper_limit,
 )
 from skfair.metrics import Metric
@@ -104,6 +106,8 @@ class Certificate(NamedTuple):
     lower_limit : float
         Lower limit of the population's gap at that confidence. Above the tolerance, the data show
         that the tolerance is exceeded.
+    assumption : str
+        What it assumes of samples whose group is missing; empty if there are none.
 
     Examples
     --------
@@ -124,6 +128,7 @@ limit 0.04; exact).
     fit_unit: float | None = None
     certified_tolerance: float | None = None
     n_more: int | None = None
+    assumption: str = ""
     lower_limit: float = 0.0
 
     @classmethod
@@ -226,13 +231,19 @@ limit 0.04; exact).
         return self.lower_limit > self.tolerance
 
     def __str__(self):
+        assumption = f" This holds {self.assumption}." if self.assumption else ""
+        return self._describe() + assumption
+
+    def _describe(self):
+        """The result in one or two sentences, without its assumption."""
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
         if self.unit == RATIO:
             name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
         observed = f"{gap:.3g} here, limit {limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
             observed += ", which an exact test does not confirm"
-        bound = f"{self._tolerance_text(self.tolerance)}, with {100 * self.confidence_level:g} % confidence"
+        level = 100 * self.confidence_level
+        bound = f"{self._tolerance_text(self.tolerance)}, with {level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
             return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
@@ -282,6 +293,8 @@ def certify(
     pos_label: Label | None = None,
     X_fit: MatrixLike | None = None,
     loss: str | Callable | None = None,
+    missing: Literal["error", "at_random"] = "error",
+    odds_ratio: float = 1.0,
 ) -> Certificate:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -334,6 +347,13 @@ def certify(
         squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
         loss of an estimator of this package, in units of the target, and the logistic loss of the
         decision function of other classifiers; for other regressors it must be passed.
+    missing : {"error", "at_random"}, default="error"
+        What happens to missing values of `sensitive_features`. "at_random" assumes, for rates of
+        decisions, that groups are missing at random given X, decision and outcome, as in
+        :func:`skfair.inference.hidden_gap_interval`. The certificate states it.
+    odds_ratio : float, default=1.0
+        With ``missing="at_random"``, the largest factor by which odds of a group may differ between
+        equal samples with and without a record. ``np.inf`` assumes nothing.
 
     Returns
     -------
@@ -388,31 +408,54 @@ def certify(
     refuse_training_data(X, X_fit)
     warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
+    _check_missing(missing, odds_ratio, constraint, sample_weight)
+    bind = bind_constraint
+    if missing == "at_random":
+        bind = partial(bind_hidden, odds_ratio=odds_ratio)
     certificate = _certify_predictions(
-        constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
-    )
-    return certificate._replace(fit_unit=fit_unit)
+        constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level, bind
+    )._replace(fit_unit=fit_unit)
+    if missing == "error":
+        return certificate
+    # Required sizes are those of samples that are all recorded.
+    assumption = state_odds_ratio(odds_ratio, "X, decision and outcome")
+    return certificate._replace(assumption=assumption, required_sample_size=None, n_more=None)
 
 
 def _certify_predictions(
-    constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+    constraint,
+    per_class,
+    sensitive_features,
+    sample_weight,
+    X,
+    unit,
+    tolerance,
+    level,
+    bind=bind_constraint,
 ):
     """The certificate of predictions, which are as `predict_for_metric` returns them."""
     largest = _largest_gap(constraint, unit)
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     bound_constraints = [
-        bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=X, **params)
+        bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params)
         for predictions, params in per_class
     ]
     # Each class holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(per_class)
     certificates = [
         _certify_gap(bound, scores, tolerance, level, largest)._replace(
-            lower_limit=lower_limit(*bound.estimates(scores), excess_level)
+            lower_limit=lower_limit(*_find_least_estimates(bound, scores), excess_level)
         )
         for bound, scores in bound_constraints
     ]
     return _combine_classes(certificates)._replace(unit=unit)
+
+
+def _find_least_estimates(bound, scores):
+    """Estimates and linear forms of the smallest gap that the samples allow."""
+    if isinstance(bound, HiddenConstraint):
+        return bound.find_least_estimates(scores)
+    return bound.estimates(scores)
 
 
 def _resolve_tolerance(constraint, tolerance, largest):
@@ -668,3 +711,30 @@ def _required_size(bound, estimates, certificate):
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     return plan(min(margin, 0.99), rate=rate)
+
+
+# Constraints on groups that are missing for some samples.
+
+
+def _check_missing(missing, odds_ratio, constraint, sample_weight):
+    """Raise for what cannot be certified of groups that are missing for some samples."""
+    if missing not in ("error", "at_random"):
+        raise ValueError(f"missing must be one of 'error', 'at_random'; got {missing!r}.")
+    if check_odds_ratio(odds_ratio) != 1.0 and missing == "error":
+        raise ValueError(
+            f"odds_ratio={odds_ratio!r} is about samples whose group is missing, but "
+            "missing='error' was passed; pass missing='at_random', or leave it out."
+        )
+    if missing == "error":
+        return
+    compares = constraint.counts_decisions and constraint.reference == "groups"
+    if not compares or isinstance(constraint, MinimumRate | MaximumRate):
+        raise ValueError(
+            "missing='at_random' is for differences and ratios of rates of decisions between "
+            f"groups, which {constraint} does not compare. Pass a constraint such as "
+            "'demographic_parity' with reference='groups', or samples whose group is recorded."
+        )
+    if sample_weight is not None:
+        raise ValueError(
+            "missing='at_random' is not implemented for sample_weight; leave one of them out."
+        )

@@ -202,22 +202,26 @@ def _escape(text):
 
 FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
 CHANGE_FORMAT = "skfair.ChangeReport"
+SUBGROUPS_FORMAT = "skfair.SubgroupReport"
 VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
 FIELDS = (
     *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
-    *("n_missing", "counts_samples", "balance", "provenance"),
+    *("n_missing", "counts_samples", "balance", "subgroups", "assumption"),
+    "provenance",
 )
 """Arguments of the constructor, besides the two tables."""
 
-_TEXT = ("attribute", "group", "measure", "lowest", "highest")
-_FLAGS = ("is_small", "is_reference", "is_significant")
+_TEXT = ("attribute", "group", "measure", "lowest", "highest", "subgroup")
+_FLAGS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 
 def report_to_json(report):
     """The text of a report."""
     fields = {name: getattr(report, name) for name in FIELDS}
+    if report.subgroups is not None:
+        fields["subgroups"] = encode_subgroups(report.subgroups)
     tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
     content = {"format": FORMAT, "version": VERSION} | fields | tables
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
@@ -265,6 +269,21 @@ def certificate_to_json(certificate):
     )
 
 
+def subgroups_to_json(subgroups):
+    """The text of a report on subgroups: its attributes and its findings."""
+    content = {"format": SUBGROUPS_FORMAT, "version": VERSION} | encode_subgroups(subgroups)
+    return json.dumps(
+        content | {"findings": subgroups.findings}, allow_nan=False, ensure_ascii=False, indent=1
+    )
+
+
+def encode_subgroups(subgroups):
+    """Arguments of a report on subgroups as values of JSON, by name."""
+    fields = {"confidence_level": subgroups.confidence_level, "direction": subgroups.direction}
+    tables = {name: _encode_table(getattr(subgroups, name)) for name in ("flagged", "searches")}
+    return fields | tables
+
+
 def _to_python(number):
     """A number of numpy as one of Python."""
     return number.item()
@@ -307,6 +326,9 @@ def report_fields(source):
         raise ValueError(f"The text of a report must have the fields {join_names(sorted(absent))}.")
     if content["balance"] is not None:
         content["balance"] = Interval(*content["balance"])
+    if (subgroups := content["subgroups"]) is not None:
+        tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
+        content["subgroups"] = subgroups | tables
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 

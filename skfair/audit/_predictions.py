@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -16,7 +16,8 @@ from skfair.constraints import (
     constraints_on,
     refuse_inapplicable,
 )
-from skfair.groups import Groups, Samples, check_alignment, check_columns
+from skfair.groups import MISSING, Groups, Samples, check_alignment, check_columns, fill_missing
+from skfair.inference import MIN_RECORDED, HiddenGroups, separate_ends, stack_features
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -395,3 +396,83 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
             X = safe_indexing(X, rows)
     samples = samples._replace(target=target, X=X)
     return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores
+
+
+# The same for samples of which the group of some is missing.
+
+
+class HiddenConstraint(NamedTuple):
+    """A constraint bound to the samples with a record, and a model of the groups of the others.
+
+    ``cells`` are masks of all samples by name, and ``positions`` those of groups by name.
+    """
+
+    bound: Any
+    cells: dict
+    positions: dict
+    hidden: HiddenGroups
+    odds_ratio: float
+
+    @property
+    def name(self):
+        """Name of the constraint."""
+        return self.bound.name
+
+    @property
+    def labels(self):
+        """Cell and group of each event."""
+        return self.bound.labels
+
+    def gap(self, scores):
+        """The gap if groups are missing at random."""
+        estimates, forms = self._replace(odds_ratio=1.0).estimates(scores)
+        return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
+
+    def estimates(self, scores):
+        """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
+        ends, (widest, _) = self._find_possible_rates(scores)
+        return ends, widest
+
+    def find_least_estimates(self, scores):
+        """Ends of the rates, and the linear forms whose largest is the smallest possible gap."""
+        ends, (_, narrowest) = self._find_possible_rates(scores)
+        return ends, narrowest
+
+    def _find_possible_rates(self, scores):
+        """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
+        events = [(self.cells[cell], [self.positions[group]]) for cell, group in self.labels]
+        counts = [self.hidden.count(mask)[group].item() for mask, group in events]
+        if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
+            raise ValueError(
+                f"missing='at_random' needs {MIN_RECORDED} recorded samples of each group in each "
+                f"cell of {self.name}, but one has {min(counts)}. Record the group of more "
+                "samples, or pass a larger min_group_size to the constraint."
+            )
+        values = self.bound.exact[0](scores, self.bound.target).value
+        ends = self.hidden.ends(values, events, self.odds_ratio)
+        forms = separate_ends(self.bound.aggregate.linear_forms(len(events)))
+        return self.bound.aggregate.estimates(ends), forms
+
+
+def bind_hidden(
+    constraint, predictions, sensitive_features, sample_weight, X, odds_ratio, **params
+):
+    """As `bind_constraint`, of groups that are missing at random for some samples."""
+    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+    groups = fill_missing(sensitive_features)
+    samples, columns = check_columns(groups, sample_weight, **columns)
+    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
+    # Bind to the groups that are known: other samples are in none.
+    known = np.flatnonzero(~(samples.groups.labels == MISSING).any(axis=1))
+    groups = samples.groups.select(known)
+    samples = samples._replace(target=target, groups=groups, X=X)
+    bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0)
+    # A record may depend on decision and outcome.
+    codes = np.full(len(scores), -1)
+    members, codes_of_members = groups.memberships
+    codes[members] = codes_of_members
+    features = stack_features(X, [scores, target, scores * target])
+    hidden = HiddenGroups(groups.names, codes, features)
+    positions = {name: position for position, name in enumerate(groups.names)}
+    cells = constraint.cells(samples)
+    return HiddenConstraint(bound, cells, positions, hidden, float(odds_ratio)), scores

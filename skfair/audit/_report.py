@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
@@ -35,6 +36,7 @@ from skfair.audit._sections import (
     report_sections,
     summary_sections,
 )
+from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
@@ -45,26 +47,26 @@ from skfair.audit._tables import (
     groupings,
     groups_like_unknown,
     has_missing,
+    hidden_estimators,
     infer_kind,
     name_as_text,
     publish_groups,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import balance_limit, check_level
+from skfair.inference import MIN_RECORDED, balance_limit, check_level
 from skfair.metrics import PREDICTIONS
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from sklearn.base import BaseEstimator
 
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance"}
+_FIELDS = {*FIELDS} - {"balance", "subgroups", "assumption"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -119,6 +121,10 @@ class FairnessReport:
         What was audited: facts that the page states.
     balance : Interval, default=None
         Balance of a clustering.
+    subgroups : SubgroupReport, default=None
+        Search of the subgroups of the most different selection rates.
+    assumption : str, default=""
+        What numbers of groups assume of samples whose group is missing; empty if they are not used.
 
     Attributes
     ----------
@@ -168,12 +174,14 @@ class FairnessReport:
         counts_samples: bool,
         provenance: dict[str, str],
         balance: Interval | None = None,
+        subgroups: SubgroupReport | None = None,
+        assumption: str = "",
     ):
-        self.frame, self.gaps, self.balance = frame, gaps, balance
+        self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
         self.kind, self.n_samples, self.title = kind, n_samples, title
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
         self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
-        self.provenance = provenance
+        self.provenance, self.assumption = provenance, assumption
 
     @property
     def attributes(self) -> list[str]:
@@ -227,6 +235,8 @@ class FairnessReport:
             warn_of_dependent_samples(X)
         (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
         settings |= {"sensitive_features": sensitive_features}
+        if settings.get("missing") == "at_random":
+            settings = {"X": X} | settings
         if is_regressor(estimator):
             return cls.from_predictions(y, y_pred, kind="regression", **settings)
         if not is_classifier(estimator):
@@ -264,6 +274,8 @@ class FairnessReport:
         min_share: float = 0.02,
         missing: str = "error",
         unknown: Sequence[Label] | None = None,
+        X: MatrixLike | None = None,
+        subgroups: bool = False,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
         min_published: int | None = None,
@@ -315,11 +327,14 @@ class FairnessReport:
         min_share : float, default=0.02
             Share of all samples below which a group is left out of :meth:`adverse_impact` and of
             the impact ratios of a bias audit; 0 keeps all.
-        missing : {"error", "group", "exclude"}, default="error"
+        missing : {"error", "group", "exclude", "at_random"}, default="error"
             What happens to missing values of ``sensitive_features``. "group" reports them as the
             group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
             of its combinations, but not out of the overall row or the median. The page states their
-            number.
+            number. "at_random" estimates rates of decisions as
+            :func:`skfair.inference.hidden_gap_interval` does: it assumes that groups are missing at
+            random given `X`, predictions and outcomes. The numbers of samples are those of recorded
+            ones.
         unknown : list of labels, default=None
             Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in
             any attribute. They are counted with the missing values, and `missing` says what happens
@@ -349,8 +364,8 @@ class FairnessReport:
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, a reference does not occur, there are integers without a target and `kind`, or no
-            group can be published.
+            many, a reference does not occur, there are integers without a target and `kind`,
+            subgroups cannot be searched, or no group can be published.
         TypeError
             If ``provenance`` is not a dict of text.
 
@@ -369,11 +384,30 @@ class FairnessReport:
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
         check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
-        estimators = estimators_by_name(kind, columns, positive, metrics)
         _check_min_published(min_published, kind)
+        assumption = ""
+        if missing == "at_random":
+            _check_modelled(positive, samples, y_pred, metrics, min_group_size, min_published)
+            estimators, assumption = hidden_estimators(columns, positive, X), _AT_RANDOM
+        else:
+            _refuse_features(X)
+            estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing, suppressed = _groupings(samples, missing, estimators, min_published)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
+        counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
+        counts_samples &= not assumption
+        worst = None
+        if subgroups:
+            _check_searchable(positive, counts_samples, min_published)
+            worst = find_subgroups(
+                None,
+                columns["y_pred"] == positive,
+                sensitive_features=_attribute_table(samples.groups, list(by)),
+                confidence_level=level,
+                min_group_size=min_group_size,
+                missing="group" if missing == "group" else "exclude",
+            )
         return cls(
             frame,
             gaps,
@@ -384,9 +418,11 @@ class FairnessReport:
             min_share=_check_share(min_share),
             title=title,
             n_missing=n_missing,
-            counts_samples=samples.groups.is_disjoint and not np.ptp(samples.weights),
+            counts_samples=counts_samples,
             provenance=collect_facts(provenance, positive_label=positive, suppressed=suppressed),
             balance=_balance(kind, columns, samples, level, missing),
+            subgroups=worst,
+            assumption=assumption,
         )
 
     @property
@@ -458,9 +494,10 @@ class FairnessReport:
         if not self.counts_samples:
             raise ValueError(
                 "Adverse impact is computed from counts of selections, so groups must not overlap "
-                "and all samples must have the same weight. Leave out sample_weight, and pass "
-                "columns of attributes as sensitive_features. impact_ratio in to_frame() has "
-                "weighted ratios."
+                "or be modelled, and all samples must have the same weight. Leave out "
+                "sample_weight, and pass columns of attributes as sensitive_features, with "
+                'missing="exclude" if some are missing. impact_ratio in to_frame() has weighted '
+                "ratios."
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share)
 
@@ -586,7 +623,10 @@ class FairnessReport:
         FileNotFoundError
             If a path-like names no file.
         """
-        return cls(**report_fields(text))
+        fields = report_fields(text)
+        if fields["subgroups"] is not None:
+            fields["subgroups"] = SubgroupReport(**fields["subgroups"])
+        return cls(**fields)
 
     def _sections(self, summary):
         """Sections of the report, or of a summary."""
@@ -658,8 +698,8 @@ def _warn_of_unknown(groups):
 
 def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
     """Samples of positive weight, and the columns that were passed."""
-    if missing not in ("error", "group", "exclude"):
-        raise ValueError(f'missing must be "error", "group" or "exclude"; got {missing!r}.')
+    if missing not in (known := ("error", "group", "exclude", "at_random")):
+        raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
     if missing == "error" and unknown:
         check_columns(sensitive_features, sample_weight, y_pred=columns["y_pred"])
     if missing != "error" or unknown:
@@ -687,7 +727,7 @@ def _groupings(samples, missing, estimators, min_published):
             name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
         }
         suppressed = describe_suppression(n_suppressed, min_published)
-    if missing == "exclude" and samples.groups.is_disjoint:
+    if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
         by = exclude_missing(by)
     return by, n_missing, suppressed
 
@@ -707,6 +747,63 @@ def _check_min_published(min_published, kind):
             "min_published protects counts of groups, but a report of a clustering has a balance "
             "of groups in clusters, which is not protected; leave it out."
         )
+
+
+_AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
+
+
+def _check_modelled(positive, samples, y_pred, metrics, min_group_size, min_published):
+    """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
+    is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
+    if positive is None or metrics or not is_complete or not samples.groups.is_disjoint:
+        raise ValueError(
+            'missing="at_random" estimates rates of decisions between two classes, for samples of '
+            "equal weight and columns of attributes. Leave out metrics and sample_weight, or pass "
+            'missing="exclude".'
+        )
+    if min_published is not None:
+        raise ValueError(
+            'min_published suppresses counts, and missing="at_random" estimates them; leave one of '
+            "them out."
+        )
+    if min_group_size < MIN_RECORDED:
+        raise ValueError(
+            f'missing="at_random" needs {MIN_RECORDED} recorded samples of each group, but '
+            f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
+        )
+
+
+def _refuse_features(X):
+    """Raise for features that are not used."""
+    if X is not None:
+        raise ValueError(
+            'X is used with missing="at_random" only, to model groups that are not recorded; leave '
+            "it out."
+        )
+
+
+def _check_searchable(positive, counts_samples, min_published):
+    """Raise unless predictions are decisions of samples of equal weight in disjoint groups."""
+    if positive is None:
+        raise ValueError(
+            "subgroups=True searches selection rates, so y_pred must hold decisions between two "
+            "classes. Name one of several classes by pos_label, or leave subgroups out."
+        )
+    if min_published is not None:
+        raise ValueError(
+            "subgroups=True lists counts of small groups, which min_published keeps back; leave "
+            "one of them out."
+        )
+    if not counts_samples:
+        raise ValueError(
+            "subgroups=True counts samples of equal weight by columns of attributes. Leave out "
+            "sample_weight, and pass sensitive_features as columns, or leave subgroups out."
+        )
+
+
+def _attribute_table(groups, names):
+    """Attributes of each sample, a column each, under the first of the names."""
+    return pd.DataFrame(dict(zip(names, groups.labels[groups.codes].T, strict=False)))
 
 
 def _tables(estimators, by, weights, reference, level, min_group_size):

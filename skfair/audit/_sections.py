@@ -104,6 +104,12 @@ def findings(report):
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report)]
+    if report.assumption:
+        listed = join_names(f"{n:,} by {name}" for name, n in report.n_missing.items() if n)
+        sentences.append(
+            f"The group is missing for {listed or 'no samples'}: numbers of groups are right "
+            f"{report.assumption}."
+        )
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
@@ -252,6 +258,11 @@ def _four_fifths(gap):
 def open_questions(report):
     """What these data cannot decide, one sentence each."""
     questions = [*_describe_small_groups(report)]
+    if report.assumption:
+        questions.append(
+            "Whether groups are missing at random, which these data cannot confirm. "
+            "hidden_gap_interval states by how much it may fail, and bounds for any missing groups."
+        )
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
         title = describe_measure(name)[0].lower()
@@ -393,6 +404,8 @@ def report_sections(report):
         yield "Impact ratios", list(_impact_tables(report, measures))
     if measures and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
+    if report.subgroups is not None:
+        yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
     yield "How to read this", [_method(report)]
@@ -444,7 +457,10 @@ def _impact_tables(report, measures):
         titles = ("Group", "Samples", count_title(measure), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
             rows = _largest_groups(_rows(report.frame, attribute, measure))
-            cells = [(_impact_cells(row), row["is_reference"]) for _, row in rows.iterrows()]
+            cells = [
+                (_impact_cells(row, not report.assumption), row["is_reference"])
+                for _, row in rows.iterrows()
+            ]
             yield f"{name} by {attribute}", note, titles, cells
 
 
@@ -458,14 +474,14 @@ def _rows(frame, attribute, measure):
     return frame[(frame["attribute"] == attribute) & (frame["measure"] == measure)]
 
 
-def _impact_cells(row):
-    """Cells of a group's impact ratio."""
+def _impact_cells(row, is_counted):
+    """Cells of a group's impact ratio, with its selections if they are counted."""
     low, high = row["impact_ratio_low"], row["impact_ratio_high"]
     reach = f"{low:.2f} to {high:.2f}" if isfinite(low) else ""
     return (
         row["group"],
         f"{row['n']:,.0f}",
-        f"{row['n'] * row['value']:,.0f}",
+        f"{row['n'] * row['value']:,.0f}" if is_counted else "–",
         value_text(row["value"], row["measure"]),
         (_number(row["impact_ratio"], ".2f"), reach),
         _verdict(row),
@@ -521,6 +537,35 @@ def _adverse_impact_cells(row):
         _number(row["standard_deviations"], "+.2f"),
         _number(row["p_value"], ".3g"),
         _number(row["shortfall"], ",.0f"),
+    )
+
+
+def _subgroup_tables(report):
+    """Tables of the listed subgroups of each measure, with their departures from the rest."""
+    level = f"{100 * report.confidence_level:g} %"
+    for measure, rows in report.subgroups.groupby("measure", sort=False):
+        title, meaning = describe_measure(measure)
+        note = (
+            f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
+            f"hold in {level} of samples for all subgroups searched together. Listed are "
+            "subgroups that overlap little."
+        )
+        titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
+        scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
+        cells = [(_subgroup_cells(row, scale), False) for _, row in rows.iterrows()]
+        yield f"Subgroups that depart most: {title.lower()}", note, titles, cells
+
+
+def _subgroup_cells(row, scale):
+    """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
+    name, low, high = row["measure"], row["low"], row["high"]
+    departure = difference_text(row["departure"], name), interval_text(low, high, name)
+    return (
+        row["subgroup"],
+        f"{row['n_samples']:,}",
+        value_text(row["rate"], name),
+        value_text(row["rest_rate"], name),
+        (*departure, (low, row["departure"], high, 0.0, scale)),
     )
 
 
@@ -587,7 +632,12 @@ def _scale(rows):
 def _method(report):
     """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
-    return [
+    modelled = (
+        "Samples whose group is missing count by a model of the group and one of the record "
+        "(augmented inverse probability weighting). Rates of groups are right if one of the two "
+        f"models is, {report.assumption}. Numbers of samples in groups are those of recorded ones."
+    )
+    return [modelled] * bool(report.assumption) + [
         f"Every interval contains the value of the population in {level} of samples. Intervals are "
         "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "
         "where the level is divided among many comparisons), Student's for "

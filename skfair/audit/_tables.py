@@ -1,6 +1,6 @@
 """Tables of a report: its measures, their estimates, and every gap with its limits."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,14 @@ from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
     AUCs,
     Estimates,
+    HiddenGroups,
     Interval,
     LogRates,
     Rates,
     all_pairs,
     contrast_interval,
     estimates_of,
+    stack_features,
 )
 from skfair.metrics import RATES, find_positive
 from skfair.utils._checks import join_names
@@ -273,6 +275,30 @@ def estimate_means(measure, groups, weights, units=None):
         present = np.flatnonzero(np.bincount(matrix.indices, minlength=n_groups))
         events = Events.overlapping(matrix[:, present], weights)
     return estimates_of(events, values, units), present
+
+
+def estimate_hidden_rates(measure, hide, groups, weights):
+    """As `estimate_means`, of groups that are missing at random for some samples.
+
+    `hide` makes `HiddenGroups` of the groups.
+    """
+    if groups.is_disjoint:
+        return estimate_means(measure, groups, weights)
+    values, counts = measure
+    within = np.ones(len(values), dtype=bool) if counts is None else counts
+    hidden = hide(groups)
+    present = np.flatnonzero(hidden.count(within))
+    if not len(present):
+        return None, present
+    return hidden.rates(values.astype(np.float64), within, present), present
+
+
+def _hide(features, groups):
+    """`HiddenGroups` of groups that some samples are in none of."""
+    samples, codes_of_members = groups.memberships
+    codes = np.full(len(features), -1)
+    codes[samples] = codes_of_members
+    return HiddenGroups(groups.names, codes, features)
 
 
 def estimate_areas(is_true, scores, groups, weights):
@@ -597,7 +623,7 @@ def _selection_rate(is_selected, ending=""):
 
 def _rate_measures(is_true, is_selected, names, ending=""):
     """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
-    return {name + ending: RATES[name].of_outcomes(is_true, is_selected) for name in names}
+    return {name + ending: RATES[name].count_outcomes(is_true, is_selected) for name in names}
 
 
 def multiclass_measures(y_true, y_pred):
@@ -723,6 +749,25 @@ def estimators_by_name(kind, columns, positive, metrics):
             evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
         )
     return estimators
+
+
+def hidden_estimators(columns, positive, X):
+    """Estimators of rates by name, for groups that are missing at random for some samples."""
+    is_true = columns["y_true"] == positive if "y_true" in columns else None
+    is_selected, y_proba = (
+        columns["y_pred"] == positive,
+        _check_probabilities(columns.get("y_proba")),
+    )
+    # A record may depend on predictions and outcomes.
+    known = [is_selected, is_true, y_proba]
+    if "y_score" in columns:
+        known.append(to_numbers(columns["y_score"], "y_score"))
+    known = [column.astype(np.float64) for column in known if column is not None]
+    if is_true is not None:
+        known.append(known[0] * known[1])
+    hide = cache(partial(_hide, stack_features(X, known)))
+    measures = binary_measures(is_true, is_selected, None)
+    return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
 
 
 def _check_metric_name(name, estimators):

@@ -12,6 +12,8 @@ from skfair.groups._groups import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
 from skfair.groups._groups import MISSING as MISSING
 from skfair.groups._groups import Groups, check_groups
 from skfair.groups._groups import GroupSummary as GroupSummary
+from skfair.groups._groups import attribute_columns as attribute_columns
+from skfair.groups._groups import attribute_names as attribute_names
 from skfair.groups._groups import balance as balance
 from skfair.groups._groups import check_equal_label_types as check_equal_label_types
 from skfair.groups._groups import check_one_label_type as check_one_label_type

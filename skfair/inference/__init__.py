@@ -33,11 +33,25 @@ from skfair.inference._gaps import (
     required_sample_size,
     upper_limit,
 )
+from skfair.inference._hidden_groups import (
+    MIN_RECORDED,
+    HiddenGap,
+    HiddenGroups,
+    check_odds_ratio,
+    hidden_gap_interval,
+    hide_groups,
+    interval_of_ends,
+    separate_ends,
+    stack_features,
+    state_odds_ratio,
+)
 
 __all__ = [
+    "HiddenGap",
     "Interval",
     "balance_limit",
     "gap_interval",
+    "hidden_gap_interval",
     "required_sample_size",
     "ratio_interval",
 ]

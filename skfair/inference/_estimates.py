@@ -65,17 +65,16 @@ def rate_limits(rates, n, level, z=None):
 
 
 def clopper_pearson(hits, n, level):
-    """Exact limits of rates of `hits` out of `n`, each of the two at the level.
+    """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
 
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", Biometrika 26, 1934.
     """
-    hits, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(n, np.float64))
-    low, high = np.zeros(hits.shape), np.ones(hits.shape)
+    hits, n, level = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (hits, n, level)))
+    low, high, misses = np.zeros(hits.shape), np.ones(hits.shape), n - hits
     # Without hits the lower limit is 0, without misses the upper one is 1.
-    low_of, high_of = hits > 0, hits < n
-    low[low_of] = special.betaincinv(hits[low_of], n[low_of] - hits[low_of] + 1, 1.0 - level)
-    high[high_of] = special.betaincinv(hits[high_of] + 1, n[high_of] - hits[high_of], level)
+    special.betaincinv(hits, misses + 1, 1.0 - level, out=low, where=hits > 0)
+    special.betaincinv(hits + 1, misses, level, out=high, where=misses > 0)
     return low, high
 
 

@@ -182,14 +182,17 @@ class Rate:
         """The samples that the denominator counts, as in "no samples {phrase}"."""
         return _PHRASES.get(self.denominator, f"that count in the denominator of {self.name}")
 
-    def of_outcomes(
+    def count_outcomes(
         self, is_true: np.ndarray, is_selected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """What each sample counts, and a mask of those in the denominator; None if all are."""
         outcomes = 2 * is_true.astype(np.intp) + is_selected
         is_counted = _as_matrix(self.denominator).ravel()[outcomes] > 0
         mask = None if min(self.denominator) > 0 else is_counted
-        return _as_matrix(self.numerator).ravel()[outcomes], mask
+        counts = _as_matrix(self.numerator).ravel()
+        if {*self.numerator} <= {0.0, 1.0}:
+            counts = counts.astype(bool)
+        return counts[outcomes], mask
 
 
 def _check_table(table, side, name):

@@ -87,7 +87,9 @@ def test_counts_need_equal_weights_and_disjoint_groups():
         {"sensitive_features": sparse.csr_array(np.ones((100, 2), dtype=bool))},
     ):
         report = FairnessReport.from_predictions(None, decisions, **settings)
-        with pytest.raises(ValueError, match="groups must not overlap and all samples"):
+        with pytest.raises(
+            ValueError, match="groups must not overlap or be modelled, and all samples"
+        ):
             report.adverse_impact()
         assert "1607.4(D)" not in report.to_html()
     equal = FairnessReport.from_predictions(

@@ -67,12 +67,13 @@ def make(name):
         "weights": ((y, p), {"sample_weight": scores + 0.1}),
         "no selections": ((y, 0 * p), {"pos_label": 1}),
         "one group": ((y, p), {"sensitive_features": ["x"] * N}),
+        "subgroups": ((None, groups["sex"] == "f"), {"subgroups": True}),
     }[name]
     return FairnessReport.from_predictions(*inputs, **{"sensitive_features": groups} | settings)
 
 
 NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
-NAMES += ["no selections", "one group"]
+NAMES += ["no selections", "one group", "subgroups"]
 
 
 @pytest.mark.parametrize("name", NAMES)

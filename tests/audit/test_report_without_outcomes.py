@@ -140,7 +140,7 @@ def report_of(table, **settings):
 def test_missing_groups_are_refused_by_default():
     with pytest.raises(ValueError, match="'sex' of sensitive_features has 10 missing"):
         report_of(make_missing())
-    with pytest.raises(ValueError, match='missing must be "error", "group" or "exclude"'):
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'group', 'exclude'"):
         report_of(make_missing(), missing="drop")
 
 

@@ -1,0 +1,248 @@
+"""How often limits contain the population's gap where groups are recorded for some samples only."""
+
+from functools import cache, partial
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.records import Run, load_or_run
+from benchmarks.tables import Check, Report
+from skfair.datasets import fetch_adult, fetch_compas
+from skfair.inference import hide_groups, interval_of_ends
+
+N_REDRAWS = {5: 500, 1: 20}
+"""Redraws of each cell, by the runs of the budget."""
+BLOCK = 20
+"""Redraws of one record."""
+
+LEVEL, ODDS_RATIO = 0.95, np.e
+SHARES = (0.05, 0.2, 0.5)
+MECHANISMS = ("at random alone", "by x, d, y", "by x, d, y, not logistic", "by the group")
+"""What being recorded depends on. The first three are missing at random."""
+_SETTINGS = "1"
+
+
+class Population(NamedTuple):
+    """Samples that are redrawn: features, scores, decisions, outcomes and groups."""
+
+    X: np.ndarray
+    scores: np.ndarray
+    decisions: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+
+    def take(self, rows):
+        """The samples at these positions."""
+        return Population(*(column[rows] for column in self))
+
+
+def _read_adult():
+    """Features, outcomes and sexes of Adult."""
+    adult = fetch_adult()
+    names = ["age", "education-num", "hours-per-week"]
+    X = pd.concat(
+        [
+            adult.data[names].astype(float),
+            np.log1p(adult.data[["capital-gain", "capital-loss"]].astype(float)),
+            pd.get_dummies(adult.data[["marital-status", "occupation"]], dtype=float),
+        ],
+        axis=1,
+    )
+    is_high = adult.target.astype(str).str.startswith(">50K")
+    return X.to_numpy(), is_high.to_numpy(), adult.sensitive_features == "Female"
+
+
+def _read_compas():
+    """Features, outcomes and races of COMPAS."""
+    compas = fetch_compas()
+    data = compas.data
+    X = np.column_stack(
+        [
+            data["age"],
+            np.log1p(data["priors_count"]),
+            data["c_charge_degree"].astype(str) == "F",
+            data["sex"].astype(str) == "Male",
+            data["juv_fel_count"] > 0,
+            data["juv_misd_count"] > 0,
+            data["age"] < 25,
+        ]
+    )
+    race = data["race"].astype(str) == "African-American"
+    return X.astype(float), compas.target.to_numpy() == 1, race
+
+
+def _generate(n=120_000):
+    """Features, outcomes and three groups of a generated population."""
+    rng = np.random.default_rng(5)
+    groups = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    shifts = np.array([[0, 0, 0, 0, 0], [0.8, -0.5, 0, 0.3, 0], [-0.3, -0.9, 0.5, 0, 0.4]])
+    X = rng.normal(size=(n, 5)) + shifts[groups]
+    odds = X @ [0.9, 0.9, -0.4, 0.3, 0.0] - 0.4 - np.array([0.0, 0.3, 0.5])[groups]
+    return X, rng.random(n) < expit(odds), groups
+
+
+POPULATIONS = {
+    "Adult": (_read_adult, 15_000, 5000),
+    "COMPAS": (_read_compas, 2000, 2000),
+    "generated": (_generate, 15_000, 5000),
+}
+"""Name -> reader, samples that fit the decision rule, and samples of a redraw."""
+
+
+@cache
+def population(name):
+    """The population of a name, without the samples that fit its decision rule.
+
+    Parameters
+    ----------
+    name : str
+        Name in `POPULATIONS`.
+
+    Returns
+    -------
+    population : Population
+    """
+    read, n_fit, _ = POPULATIONS[name]
+    X, y, groups = read()
+    X, y, groups = StandardScaler().fit_transform(X), np.asarray(y, int), np.asarray(groups, int)
+    order = np.random.default_rng(0).permutation(len(y))
+    fit, rest = order[:n_fit], order[n_fit:]
+    scores = LogisticRegression(max_iter=300).fit(X[fit], y[fit]).decision_function(X[rest])
+    return Population(X[rest], scores, (scores > 0).astype(int), y[rest], groups[rest])
+
+
+def draw_records(samples, share, mechanism, rng):
+    """Mask of the samples whose group is recorded.
+
+    Parameters
+    ----------
+    samples : Population
+        The samples of a redraw.
+    share : float
+        Mean probability of a record.
+    mechanism : str
+        Name in `MECHANISMS`.
+    rng : Generator
+        Source of the records.
+
+    Returns
+    -------
+    is_recorded : ndarray of bool, shape (n_samples,)
+    """
+    x, decisions = samples.X[:, 0], samples.decisions
+    odds = np.zeros(len(x))
+    if mechanism != MECHANISMS[0]:
+        odds = 0.7 * x.clip(-2.0, 2.0) + decisions + 0.5 * samples.y
+    if mechanism == MECHANISMS[2]:
+        side = 1.5 * decisions * np.sign(samples.X[:, 1])
+        odds = 1.2 * np.abs(x).clip(0.0, 2.0) + side + 0.5 * samples.y
+    if mechanism == MECHANISMS[3]:
+        odds += (2.0 * decisions - 1.0) * (samples.groups == samples.groups.max())
+    shift = brentq(lambda shift: expit(odds + shift).mean() - share, -20.0, 20.0)
+    return rng.random(len(x)) < expit(odds + shift)
+
+
+def redraw(name, share, mechanism, block):
+    """Whether limits contain the population's gap, and their widths, of a block of redraws.
+
+    Parameters
+    ----------
+    name : str
+        Name in `POPULATIONS`.
+    share : float
+        Share of recorded groups.
+    mechanism : str
+        Name in `MECHANISMS`.
+    block : int
+        Number of the block, of which the seeds follow.
+
+    Returns
+    -------
+    record : dict of str to list
+        By rate and odds ratio: pairs of whether the limits contain the gap, and of their width.
+    """
+    source, record = population(name), {}
+    for seed in range(BLOCK * block, BLOCK * (block + 1)):
+        rng = np.random.default_rng(1000 + seed)
+        rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
+        samples = source.take(rows)
+        is_recorded = draw_records(samples, share, mechanism, rng)
+        groups = np.where(is_recorded, samples.groups.astype(str), None)
+        columns = samples.X, samples.scores, samples.decisions, samples.y
+        features = np.column_stack([*columns, samples.decisions * samples.y])
+        model = hide_groups(groups, features)
+        values = samples.decisions.astype(np.float64)
+        for rate, masks in _conditions(samples, source).items():
+            compared = model.compared(masks[0])
+            if len(compared) < 2:
+                continue
+            truth = np.ptp(_true_rates(source, masks[1])[compared])
+            for ratio in (1.0, ODDS_RATIO, np.inf):
+                ends = model.ends(values, [(masks[0], compared)], ratio)
+                gap = interval_of_ends(ends, LEVEL)
+                one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
+                record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
+    return record
+
+
+def _conditions(samples, source):
+    """Masks that rates are over, in a redraw and in the population."""
+    ones = np.ones(len(samples.y), dtype=bool), np.ones(len(source.y), dtype=bool)
+    return {"all": ones, "positives": (samples.y == 1, source.y == 1)}
+
+
+def _true_rates(source, mask):
+    """Rates of the groups in the population."""
+    groups, decisions = source.groups[mask], source.decisions[mask]
+    return np.bincount(groups, decisions) / np.bincount(groups)
+
+
+def hidden_groups(budget):
+    """Groups recorded in part: how often limits contain the population's gap, and their width."""
+    n_blocks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK
+    records, checks, coverages = [], [], []
+    for name, share, mechanism in product(POPULATIONS, SHARES, MECHANISMS):
+        cell = f"{name}, {share:.0%} recorded, {mechanism}"
+        if budget.cells and not any(text in cell for text in budget.cells):
+            continue
+        make = partial(redraw, name, share, mechanism)
+        runs = [
+            Run(cell, "limits", block, _SETTINGS, partial(make, block)) for block in range(n_blocks)
+        ]
+        done = [*load_or_run("hidden-groups", runs, budget).values()]
+        for key in sorted(set().union(*done)):
+            pairs = np.array([one for record in done for one in record.get(key, [])], dtype=float)
+            coverage, width = pairs.mean(axis=0)
+            rate, ratio = key.split(", ")
+            about = {"population": name, "recorded": share, "depends": mechanism, "rate of": rate}
+            about |= {"odds ratio": ratio, "redraws": len(pairs)}
+            records.append(about | {"coverage": coverage, "width": width})
+            # The last mechanism keeps an odds ratio of e, and is not at random.
+            if ratio != "1.0" or mechanism != MECHANISMS[3]:
+                error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(pairs))
+                bound = LEVEL - 3.0 * error
+                checks.append(Check(f"{cell}, {key}", [coverage], ">=", bound))
+            if ratio == "1.0" and mechanism != MECHANISMS[3]:
+                coverages.append(coverage)
+    if coverages:
+        checks.append(
+            Check(
+                "mean coverage of groups missing at random",
+                [float(np.mean(coverages))],
+                ">=",
+                0.945,
+            )
+        )
+    title = (
+        f"Intervals at {LEVEL:g} of gaps between groups that are recorded for a share of the "
+        "samples: coverage of the population's gap and mean width, by what being recorded depends "
+        "on, over all samples and over positives. An odds ratio of 1 assumes groups missing at "
+        "random, and inf nothing"
+    )
+    return Report(title, records, checks)

@@ -1,0 +1,742 @@
+"""Search for the subgroups whose rates depart most from the rest, with limits that hold for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, comb, floor
+from numbers import Integral, Real
+from os import PathLike
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse, special
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from skfair.audit._formats import subgroups_to_json
+from skfair.audit._sections import value_text
+from skfair.audit._tables import MEASURES, SHARES, binary_measures, name_as_text
+from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
+from skfair.inference import check_level, clopper_pearson
+from skfair.metrics import find_positive
+from skfair.partitions import load_columns
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._fit import write_text
+
+# Conditions on single columns, from the columns alone.
+
+
+_MAX_LEVELS = 50
+"""Labels of a column up to which each of them is a condition."""
+
+
+class _Column(NamedTuple):
+    """A column as levels: labels, or bins of a number.
+
+    ``codes`` has the level of each sample, ``conditions`` whether a condition holds at a level,
+    (n_conditions, n_levels), and ``texts`` the conditions in words.
+    """
+
+    codes: np.ndarray
+    conditions: np.ndarray
+    texts: list
+
+
+def _encode_columns(columns, n_bins, missing):
+    """The columns of a table, as levels."""
+    names = attribute_names(columns)
+    arrays = attribute_columns(columns)
+    names = [f"column {number}" for number in range(1, len(arrays) + 1)] if names is None else names
+    return [
+        _encode_column(name_as_text(name), pd.Series(array).infer_objects(), n_bins, missing)
+        for name, array in zip(names, arrays, strict=True)
+    ]
+
+
+def _encode_column(name, column, n_bins, missing):
+    """A column as levels; missing values are the last level."""
+    is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
+    if missing == "error" and is_missing.any():
+        raise ValueError(
+            f"The column {name!r} must be complete, but it has {is_missing.sum()} missing values, "
+            f"the first in row {is_missing.argmax()}. Pass missing='group' to search them as a "
+            "level of their own, or missing='exclude' to search none of them."
+        )
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    known = column[~is_missing]
+    levels, conditions, texts = (_bin if is_number else _label)(name, known, n_bins)
+    # The last level has no condition, or one of its own.
+    codes = np.full(len(column), conditions.shape[1])
+    codes[~is_missing] = levels
+    conditions = np.pad(conditions, ((0, 0), (0, 1)))
+    if missing == "group" and is_missing.any():
+        last = np.arange(conditions.shape[1]) == conditions.shape[1] - 1
+        conditions, texts = np.vstack([conditions, last]), [*texts, f"{name} is missing"]
+    return _Column(codes, conditions, texts)
+
+
+def _label(name, column, n_bins):
+    """Levels, conditions and their texts of a column of labels: each label is a condition."""
+    codes, labels = pd.factorize(column, sort=True)
+    if len(labels) > _MAX_LEVELS:
+        raise ValueError(
+            f"Columns to search must have at most {_MAX_LEVELS} labels, but {name!r} has "
+            f"{len(labels)}. Leave the column out if it is an id; merge labels, or pass numbers as "
+            "numbers, which are divided into bins."
+        )
+    conditions, texts = np.eye(len(labels), dtype=bool), [f"{name} = {label}" for label in labels]
+    # A single label is true of all samples, which is no condition.
+    return (codes, conditions, texts) if len(labels) > 1 else (codes, conditions[:0], [])
+
+
+def _bin(name, column, n_bins):
+    """As `_label`, of numbers: every range of quantile bins but that of all is a condition."""
+    values = column.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
+    # Cut at values that occur, so that equal samples share a bin; the largest value is no cut.
+    distinct = np.unique(values)
+    cuts = distinct[:-1]
+    if len(distinct) > n_bins:
+        levels = np.arange(1, n_bins) / n_bins
+        cuts = np.unique(np.quantile(values, levels, method="inverted_cdf"))
+        cuts = cuts[cuts < distinct[-1]]
+    n_levels = len(cuts) + 1
+    level = np.arange(n_levels)
+    ranges = [(low, high) for low in level for high in level[low:] if high - low < n_levels - 1]
+    conditions = [(low <= level) & (level <= high) for low, high in ranges]
+    texts = [_range_text(name, cuts, distinct, low, high) for low, high in ranges]
+    return np.searchsorted(cuts, values), np.array(conditions).reshape(-1, n_levels), texts
+
+
+def _range_text(name, cuts, distinct, low, high):
+    """A range of bins in words; a bin of one value as an equation."""
+    ends = np.concatenate(([-np.inf], cuts, [distinct[-1]]))
+    lower, upper = ends[low], ends[high + 1]
+    inside = distinct[(distinct > lower) & (distinct <= upper)]
+    if len(inside) == 1:
+        return f"{name} = {inside[0]:g}"
+    if low == 0:
+        return f"{name} <= {upper:g}"
+    return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
+
+
+# All conjunctions of conditions on different columns, with their counts.
+
+
+_MAX_CONDITIONS, _MAX_SUBGROUPS, _MAX_VISITS = 3, 5_000_000, 5_000_000_000
+"""Limits of a search: conditions of a subgroup, subgroups, and samples times sets of columns."""
+
+
+class _Family(NamedTuple):
+    """All subgroups that are large enough, and of which the rest is.
+
+    ``subsets`` are the sets of columns. A subgroup has the number of its set, ``subset``, and its
+    ``place`` in the table of all conjunctions of that set. ``depth``, ``n`` and ``hits`` have its
+    number of conditions, of samples, and of those whose value is true. ``min_size`` is the smallest
+    ``n``, and ``values`` are those of all samples.
+    """
+
+    columns: list
+    values: np.ndarray
+    min_size: float
+    subsets: list
+    subset: np.ndarray
+    place: np.ndarray
+    depth: np.ndarray
+    n: np.ndarray
+    hits: np.ndarray
+
+    @property
+    def total(self):
+        """Number of all samples, and of those whose value is true."""
+        return len(self.values), int(self.values.sum())
+
+    def conditions(self, subgroup):
+        """Pairs of a column and the number of its condition that a subgroup meets."""
+        subset = self.subsets[self.subset[subgroup]]
+        shape = [len(self.columns[j].texts) for j in subset]
+        numbers = np.unravel_index(self.place[subgroup], shape)
+        return [(self.columns[j], number) for j, number in zip(subset, numbers, strict=True)]
+
+    def mask(self, subgroup):
+        """Mask of the samples in a subgroup."""
+        masks = [column.conditions[i][column.codes] for column, i in self.conditions(subgroup)]
+        return np.logical_and.reduce(masks)
+
+    def text(self, subgroup):
+        """A subgroup in words."""
+        return " and ".join(column.texts[i] for column, i in self.conditions(subgroup))
+
+
+def _count_family(columns, values, max_conditions, min_size):
+    """Count all conjunctions of up to so many conditions; keep those that are large enough."""
+    depths = range(1, max_conditions + 1)
+    subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
+    n, subset, place, size, hits = len(values), [], [], [], []
+    for number, chosen in enumerate(subsets):
+        counts = _count_subset([columns[j] for j in chosen], values)
+        sizes = counts.sum(axis=1)
+        at = np.flatnonzero((sizes >= min_size) & (n - sizes >= min_size))
+        subset.append(np.full(len(at), number))
+        place.append(at)
+        size.append(sizes[at])
+        hits.append(counts[at, 1])
+    subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
+    depth = np.array([len(one) for one in subsets])[subset]
+    return _Family(columns, values, min_size, subsets, subset, place, depth, size, hits)
+
+
+def _count_subset(columns, values):
+    """Samples of value 0 and 1 in each conjunction of one condition of each column."""
+    # One pass over the samples counts the joint levels; conditions sum over levels.
+    joint = np.zeros(len(values), dtype=np.intp)
+    for column in columns:
+        joint = joint * column.conditions.shape[1] + column.codes
+    shape = *(column.conditions.shape[1] for column in columns), 2
+    counts = np.bincount(2 * joint + values, minlength=np.prod(shape)).reshape(shape)
+    counts = counts.astype(np.float64)
+    for axis, column in enumerate(columns):
+        summed = np.tensordot(column.conditions.astype(np.float64), counts, (1, axis))
+        counts = np.moveaxis(summed, 0, axis)
+    return counts.reshape(-1, 2)
+
+
+# Departures of subgroups from the rest, and their limits.
+
+
+def _differ(n, hits, total):
+    """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
+    rest, rest_hits = total[0] - n, total[1] - hits
+    return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
+
+
+def departure_limits(n, hits, total, error):
+    r"""Departure of the rate of each subgroup from that of the rest, and its limits.
+
+    `total` is the number of all samples, and of all hits. Each limit errs with the probability
+    `error`, at most: with l and u Clopper and Pearson's limits of the rates p and q of subgroup and
+    rest, they are
+
+    .. math:: d - \sqrt{(p - l_p)^2 + (u_q - q)^2}, \quad d + \sqrt{(u_p - p)^2 + (q - l_q)^2}.
+
+    Wilson's limits would err 140 times as often as stated at an error of .00001
+    (``python -m benchmarks tails``).
+
+    R. G. Newcombe, "Interval estimation for the difference between independent proportions",
+    Statistics in Medicine 17, 1998.
+    """
+    (p, n, hits), (q, rest, rest_hits) = _differ(n, hits, total)
+    low_p, high_p = clopper_pearson(hits, n, 1.0 - error)
+    low_q, high_q = clopper_pearson(rest_hits, rest, 1.0 - error)
+    departure = p - q
+    low = departure - np.hypot(p - low_p, high_q - q)
+    return departure, low, departure + np.hypot(high_p - p, q - low_q)
+
+
+def _nearer_limit(n, hits, total, error):
+    """The limit nearer to 0 of each departure; 0 where the limits enclose 0."""
+    departure, low, high = departure_limits(n, hits, total, error)
+    return np.where(departure > 0, np.maximum(low, 0.0), np.minimum(high, 0.0))
+
+
+_SCREEN = 0.6
+"""Share of the normal quantile below which a score statistic never goes with limits beyond 0."""
+
+
+def _flag(family, error, sides):
+    """Subgroups whose limits exclude 0, and the limit nearer to 0 of each.
+
+    `error` is that of one limit of a subgroup by its number of conditions, and `sides` the signs of
+    departures that count.
+    """
+    errors, (total, all_hits) = error[family.depth], family.total
+    rate = all_hits / total
+    variance = rate * (1.0 - rate) * family.n * (total - family.n) / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = (family.hits - family.n * rate) / np.sqrt(variance)
+    is_far = np.abs(score) > -_SCREEN * special.ndtri(error)[family.depth]
+    at = np.flatnonzero(is_far & np.isin(np.sign(score), sides))
+    limits = _nearer_limit(family.n[at], family.hits[at], family.total, errors[at])
+    return at[limits != 0.0], limits[limits != 0.0]
+
+
+_SMALLEST_ERROR, _N_HALVINGS = 1e-14, 50
+"""Error of one limit below which a p-value is not refined, and steps of the search for it."""
+
+
+def _p_values(n, hits, total, n_limits):
+    """Smallest error of all limits together at which the limits of each subgroup exclude 0.
+
+    `n_limits` is the number of limits that share the error.
+    """
+    # Bisect the logarithm of the error of one limit, for all subgroups at once.
+    low, high = np.full((2, len(n)), np.log([[_SMALLEST_ERROR], [0.5]]))
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2.0
+        excludes = _nearer_limit(n, hits, total, np.exp(middle)) != 0.0
+        low, high = np.where(excludes, low, middle), np.where(excludes, middle, high)
+    return np.minimum(1.0, n_limits * np.exp(high))
+
+
+_CHUNK = 2000
+
+
+def _bound(family, error, sides):
+    """Largest departure that any subgroup may have, from limits of this error each.
+
+    It needs no correction for the number of subgroups: only the limit of the one that departs most
+    has to hold (intersection-union: R. L. Berger, Technometrics 24, 1982).
+    """
+    # Hoeffding's margins are wider: after them, most subgroups cannot have the largest limit.
+    (p, n, hits), (q, rest, _) = _differ(family.n, family.hits, family.total)
+    reach = np.hypot(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
+    widest = np.max([side * (p - q) for side in sides], axis=0) + reach
+    order, largest = np.argsort(-widest), 0.0
+    for start in range(0, len(order), _CHUNK):
+        at = order[start : start + _CHUNK]
+        if widest[at[0]] <= largest:
+            break
+        _, low, high = departure_limits(n[at], hits[at], family.total, error)
+        ends = [high if side > 0 else -low for side in sides]
+        largest = max(largest, float(np.max(ends)))
+    return min(1.0, largest)
+
+
+# A short list: subgroups that depart, and of which most lies outside those listed before.
+
+
+_MAX_CANDIDATES = 500
+"""Flagged subgroups that are considered for the list, those of the largest limits."""
+
+
+def _list(family, candidates, limits, errors, max_listed):
+    """Numbers of the candidates to list, greedily, and the mask of each."""
+    listed, is_free = [], np.ones(len(family.values), dtype=bool)
+    for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
+        if len(listed) == max_listed:
+            break
+        mask = family.mask(subgroup)
+        part = mask & is_free
+        error = errors[family.depth[subgroup]]
+        if listed and not _departs_outside(family, mask, part, is_free, np.sign(limit), error):
+            continue
+        listed.append(number)
+        is_free &= ~mask
+    return listed
+
+
+def _departs_outside(family, mask, part, is_free, sign, error):
+    """Whether most of a subgroup is outside those listed, and departs there from the rest."""
+    n = np.count_nonzero(part)
+    total = np.count_nonzero(is_free)
+    if n < max(mask.sum(), family.min_size) / 2.0 or n == total:
+        return False
+    hits = np.count_nonzero(family.values[part])
+    counts = np.array([n]), np.array([hits])
+    all_hits = np.count_nonzero(family.values[is_free])
+    return _nearer_limit(*counts, (total, all_hits), error)[0] * sign > 0.0
+
+
+# The search of one measure, and the report.
+
+
+_SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
+"""Directions of a search -> signs of the departures that count."""
+
+
+def _search(name, family, level, direction, max_listed, n_measures):
+    """Table of the flagged subgroups of one measure, and a dict about the search."""
+    # The limits of all measures, depths that occur, sides and subgroups share the error.
+    sides, n_searched = _SIDES[direction], np.bincount(family.depth, minlength=_MAX_CONDITIONS + 1)
+    n_depths = np.count_nonzero(n_searched)
+    n_limits = n_measures * n_depths * len(sides) * np.maximum(n_searched, 1)
+    errors = (1.0 - level) / n_limits
+    at, limits = _flag(family, errors, sides)
+    # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
+    order = np.lexsort((at, family.depth[at], -np.abs(limits)))[:_MAX_CANDIDATES]
+    flagged, limits = at[order], limits[order]
+    table = _tabulate(name, family, flagged, errors, n_limits)
+    table["is_listed"] = np.isin(
+        np.arange(len(flagged)), _list(family, flagged, limits, errors, max_listed)
+    )
+    return table, {
+        "measure": name,
+        "n_samples": family.total[0],
+        "rate": family.total[1] / family.total[0],
+        "n_searched": len(family.n),
+        "n_flagged": len(at),
+        "largest_possible": _bound(family, 1.0 - level, sides),
+    }
+
+
+def _tabulate(name, family, flagged, errors, n_limits):
+    """Table of flagged subgroups: one row each."""
+    n, hits, depth = family.n[flagged], family.hits[flagged], family.depth[flagged]
+    departure, low, high = departure_limits(n, hits, family.total, errors[depth])
+    (rate, *_), (rest_rate, *_) = _differ(n, hits, family.total)
+    columns = {
+        "measure": np.full(len(n), name, dtype=object),
+        "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
+        "n_conditions": depth,
+        "n_samples": n.astype(np.intp),
+        "share": n / family.total[0],
+        "rate": rate,
+        "rest_rate": rest_rate,
+        "departure": departure,
+        "low": np.maximum(low, -1.0),
+        "high": np.minimum(high, 1.0),
+        "p_value": _p_values(n, hits, family.total, n_limits[depth]),
+    }
+    return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubgroupReport:
+    """Subgroups whose rates differ from the rest, with limits that hold for all of them.
+
+    Made by :func:`find_subgroups`, which describes the statements.
+
+    Attributes
+    ----------
+    flagged : DataFrame
+        One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
+        limits at most, in descending order of the limit nearer to 0: ``measure``, ``subgroup`` (its
+        conditions), ``n_conditions``, ``n_samples``, ``share`` of the samples that the measure is a
+        mean over, ``rate``, ``rest_rate``, ``departure`` (the difference of the two), its limits
+        ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
+    searches : DataFrame
+        One row for each measure: ``n_samples``, ``rate`` of all of them, the number of subgroups
+        searched and flagged (``n_searched``, ``n_flagged``), and ``largest_possible``, which no
+        subgroup searched departs by more than.
+    confidence_level : float
+        Probability with which all limits hold together, and with which ``largest_possible`` does.
+    direction : {"both", "above", "below"}
+        Departures that were searched.
+    subgroups : DataFrame
+        The short list: rows of `flagged` that are listed.
+    findings : list of str
+        The result as sentences.
+    """
+
+    flagged: pd.DataFrame
+    searches: pd.DataFrame
+    confidence_level: float
+    direction: str
+
+    @property
+    def subgroups(self) -> pd.DataFrame:
+        """The short list of subgroups that overlap little."""
+        listed = self.flagged[self.flagged["is_listed"]]
+        return listed.drop(columns="is_listed").reset_index(drop=True)
+
+    @property
+    def findings(self) -> list[str]:
+        """Sentences on each measure: how many subgroups differ, which, and the largest possible."""
+        return [text for _, search in self.searches.iterrows() for text in self._describe(search)]
+
+    def _describe(self, search):
+        """Yield the sentences on one measure."""
+        name, level = search["measure"], f"{100 * self.confidence_level:g} %"
+        title = MEASURES[name][0].lower()
+        searched = f"{search['n_searched']:,} subgroups searched"
+        if search["n_flagged"]:
+            yield (
+                f"{search['n_flagged']:,} of {searched} differ from the rest in the {title}, with "
+                f"{level} confidence for all together."
+            )
+        else:
+            yield f"None of {searched} is shown to differ from the rest in the {title}."
+        listed = self.subgroups[self.subgroups["measure"] == name]
+        yield from (_describe_subgroup(row) for _, row in listed.iterrows())
+        # Round the bound up, as the limits are rounded toward 0.
+        points = ceil(1000.0 * search["largest_possible"]) / 10.0
+        side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
+        yield (
+            f"The {title} of no subgroup searched {side} by more than {points:.1f} percentage "
+            f"points, with {level} confidence."
+        )
+
+    def to_frame(self, *, all: bool = False) -> pd.DataFrame:
+        """The subgroups as a table.
+
+        Parameters
+        ----------
+        all : bool, default=False
+            Whether to return all flagged subgroups, and not only those of the short list.
+
+        Returns
+        -------
+        frame : DataFrame
+            As `flagged`, or as `subgroups`.
+        """
+        return self.flagged.copy() if all else self.subgroups
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as JSON: all attributes by name, and the findings.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        text : str
+            The JSON.
+        """
+        return write_text(subgroups_to_json(self), path)
+
+    def __str__(self):
+        return "\n".join(self.findings)
+
+    def __repr__(self):
+        n_searched = self.searches["n_searched"].sum()
+        return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
+
+
+def _describe_subgroup(row):
+    """Sentence on one subgroup, with its limit rounded toward 0."""
+    name, limit = row["measure"], row["low"] if row["departure"] > 0 else -row["high"]
+    points = floor(1000.0 * limit) / 10.0
+    side = "higher" if row["departure"] > 0 else "lower"
+    return (
+        f"{row['subgroup']}: {MEASURES[name][0].lower()} {value_text(row['rate'], name)} of "
+        f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
+        f"{points:.1f} percentage points {side}."
+    )
+
+
+def find_subgroups(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    measure: str | Sequence[str] = "selection_rate",
+    max_conditions: int = 2,
+    direction: Literal["both", "above", "below"] = "both",
+    confidence_level: float = 0.95,
+    min_group_size: int = 30,
+    min_share: float = 0.01,
+    n_bins: int = 4,
+    max_listed: int = 10,
+    pos_label: Label | None = None,
+    missing: Literal["error", "group", "exclude"] = "error",
+) -> SubgroupReport:
+    r"""Search all conjunctions of conditions for the subgroups that depart most from the rest.
+
+    Every search has a worst subgroup. This one says which departures are real and at least how
+    large. A subgroup meets up to `max_conditions` conditions on different columns. A condition is a
+    label of a column of labels, or a range of quantile bins of a column of numbers. It depends on
+    the columns alone, never on outcomes. All subgroups are searched that have enough samples, and
+    of which the rest has enough.
+
+    The departure of a subgroup is its rate minus that of the rest of the samples. The limits of all
+    departures hold together with the probability `confidence_level`, whichever subgroups are read
+    afterwards. With :math:`M_d` subgroups of d conditions, and D numbers of conditions, each of two
+    limits errs with the probability :math:`(1 - c) / (2 D M_d)` at most. They combine Clopper and
+    Pearson's limits of both rates ([1]_, [2]_), which hold in far tails too.
+
+    The short list has the subgroup of the limit furthest from 0, then those of which half lies
+    outside the subgroups listed before, and which depart from the rest there too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True classes; None if they are not known, for the selection rate.
+    y_pred : array-like of shape (n_samples,)
+        Decisions between two classes, for held-out samples that are independent.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Columns whose conditions are searched; a DataFrame names them.
+    measure : str or list of str, default="selection_rate"
+        Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
+        "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
+    max_conditions : {1, 2, 3}, default=2
+        Largest number of conditions of a subgroup.
+    direction : {"both", "above", "below"}, default="both"
+        Whether a subgroup's rate is sought that differs from the rest, is higher, or is lower.
+    confidence_level : float, default=0.95
+        Probability with which all limits hold together.
+    min_group_size : int, default=30
+        Smallest number of samples of a subgroup, and of the rest.
+    min_share : float, default=0.01
+        Smallest share of a subgroup, and of the rest.
+    n_bins : int, default=4
+        Number of bins of equally many samples that a column of numbers is divided into.
+    max_listed : int, default=10
+        Largest number of listed subgroups of each measure.
+    pos_label : label, default=None
+        The class that means success, as in :func:`skfair.metrics.get_scorer`.
+    missing : {"error", "group", "exclude"}, default="error"
+        What happens to missing values of a column. "group": being missing is a condition.
+        "exclude": these samples meet no condition on the column, and belong to the rest.
+
+    Returns
+    -------
+    report : SubgroupReport
+        ``print`` shows its findings.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, classes are more than two, a column has more than 50
+        labels, has missing values or equals `y_true` or `y_pred`, no subgroup is large enough, or
+        there are more than 5,000,000 subgroups.
+
+    Notes
+    -----
+    ``largest_possible`` is a statement of its own: no subgroup searched departs by more, with the
+    probability `confidence_level`. Both statements are about the subgroups of one search. They do
+    not cover a second search with other bins, columns or numbers of conditions.
+
+    References
+    ----------
+    .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
+       proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
+    .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
+       general approach", Statistics in Medicine 27, 2008.
+
+    Examples
+    --------
+    Young women are selected less often than all others:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skfair.audit import find_subgroups
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000)})
+    >>> people["age"] = rng.integers(20, 60, size=4000)
+    >>> is_young_woman = (people["sex"] == "f") & (people["age"] < 30)
+    >>> selected = rng.random(4000) < np.where(is_young_woman, 0.2, 0.6)
+    >>> report = find_subgroups(None, selected, sensitive_features=people)
+    >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
+    (['sex = f and age <= 29'], True)
+    """
+    level = check_level(confidence_level)
+    _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed)
+    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING))
+    names = _check_measures(measure, y_true)
+    outcomes, columns = _check_data(y_true, y_pred, sensitive_features)
+    positive = find_positive(*outcomes.values(), pos_label=pos_label)
+    encoded = _encode_columns(columns, n_bins, missing)
+    _check_effort(encoded, max_conditions, len(outcomes["y_pred"]))
+    is_true = outcomes["y_true"] == positive if "y_true" in outcomes else None
+    measures = binary_measures(is_true, outcomes["y_pred"] == positive, None)
+    searches = []
+    for name in names:
+        values, counts = measures[name]
+        samples = np.arange(len(values)) if counts is None else np.flatnonzero(counts)
+        restricted = [column._replace(codes=column.codes[samples]) for column in encoded]
+        min_size = max(min_group_size, min_share * len(samples))
+        family = _count_family(restricted, values[samples], max_conditions, min_size)
+        _check_family(family, name)
+        searches.append(_search(name, family, level, direction, max_listed, len(names)))
+    tables, rows = zip(*searches, strict=True)
+    flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+    return SubgroupReport(flagged, pd.DataFrame(rows), level, direction)
+
+
+# Checks of the arguments of a search.
+
+
+_MISSING = ("error", "group", "exclude")
+
+
+def _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed):
+    """Raise for numbers that are out of their ranges."""
+    ranges = {
+        "max_conditions": (max_conditions, 1, _MAX_CONDITIONS),
+        "min_group_size": (min_group_size, 1, np.inf),
+        "n_bins": (n_bins, 2, _MAX_LEVELS),
+        "max_listed": (max_listed, 1, np.inf),
+    }
+    for name, (value, low, high) in ranges.items():
+        is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+        if not is_integer or not low <= value <= high:
+            upper = "on" if high == np.inf else f"to {high}"
+            raise ValueError(f"{name} must be a whole number from {low} {upper}; got {value!r}.")
+    if not isinstance(min_share, Real) or not 0.0 <= min_share < 0.5:
+        raise ValueError(f"min_share must be a share in [0, 0.5), such as 0.01; got {min_share!r}.")
+
+
+def _check_choices(**choices):
+    """Raise for an argument that is none of its choices."""
+    for name, (value, known) in choices.items():
+        if value not in [*known]:
+            raise ValueError(f"{name} must be one of {[*known]}; got {value!r}.")
+
+
+def _check_measures(measure, y_true):
+    """Names of the measures, without repetition."""
+    names = [measure] if isinstance(measure, str) else list(dict.fromkeys(measure))
+    for name in names:
+        if name not in SHARES:
+            raise ValueError(f"measure must be one of {list(SHARES)}, or several; got {name!r}.")
+        if y_true is None and name != "selection_rate":
+            raise ValueError(
+                f"measure={name!r} compares with true classes, but y_true is None; pass y_true, or "
+                "leave measure out to compare selection rates."
+            )
+    if not names:
+        raise ValueError(f"measure must name at least one of {list(SHARES)}; got {measure!r}.")
+    return names
+
+
+def _check_data(y_true, y_pred, sensitive_features):
+    """True and predicted classes by name, and the columns to search, of equal length."""
+    data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
+    data = load_columns(**{name: column for name, column in data.items() if column is not None})
+    if "y_pred" not in data or "sensitive_features" not in data:
+        raise ValueError("y_pred and sensitive_features must be passed; got None for one of them.")
+    if sparse.issparse(data["sensitive_features"]):
+        raise TypeError(
+            "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
+            "of overlapping groups was passed; pass a DataFrame of attributes."
+        )
+    check_alignment(**data)
+    columns = data.pop("sensitive_features")
+    outcomes = {
+        name: column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+        for name, column in data.items()
+    }
+    check_consistent_length(*outcomes.values(), columns)
+    # A column of outcomes would be the worst subgroup by construction.
+    names = attribute_names(columns) or []
+    for number, column in enumerate(attribute_columns(columns)):
+        for outcome, values in outcomes.items():
+            if np.array_equal(np.asarray(column, dtype=object), values.astype(object)):
+                name = names[number] if names else number
+                raise ValueError(
+                    f"The column {name!r} of sensitive_features equals {outcome}, so that it says "
+                    "nothing about subgroups; leave it out."
+                )
+    return outcomes, columns
+
+
+def _check_effort(columns, max_conditions, n_samples):
+    """Raise for a search that would take hours."""
+    # Sums of products of the numbers of conditions over all sets of columns.
+    sums = [1, *[0] * max_conditions]
+    for column in columns:
+        for depth in range(max_conditions, 0, -1):
+            sums[depth] += sums[depth - 1] * len(column.texts)
+    n_sets = sum(comb(len(columns), depth) for depth in range(1, max_conditions + 1))
+    if sum(sums[1:]) > _MAX_SUBGROUPS or n_sets * n_samples > _MAX_VISITS:
+        raise ValueError(
+            f"A search must have at most {_MAX_SUBGROUPS:,} subgroups, and {_MAX_VISITS:,} samples "
+            f"times sets of columns, but this one has {sum(sums[1:]):,} and "
+            f"{n_sets * n_samples:,}. Pass fewer columns, a smaller max_conditions or n_bins."
+        )
+
+
+def _check_family(family, measure):
+    """Raise if no subgroup is large enough to be searched."""
+    if not len(family.n):
+        raise ValueError(
+            f"No subgroup has {ceil(family.min_size):,} of the {len(family.values):,} samples of "
+            f"the {measure}, with as many in the rest. Pass a smaller min_group_size and "
+            "min_share, more samples, or columns with several levels."
+        )

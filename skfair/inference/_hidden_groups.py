@@ -1,0 +1,659 @@
+"""Gaps between groups that are recorded for some samples only, or known as probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse, special
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_consistent_length
+
+from skfair.groups import MISSING, check_columns, fill_missing
+from skfair.inference._estimates import Rates, all_pairs, check_level
+from skfair.inference._gaps import Interval, contrast_interval, upper_limit
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names, warn
+
+# Rates of groups from pseudo-memberships, which may be negative or above 1.
+
+
+MIN_RECORDED = 30
+"""Recorded samples of a group below which it is not compared: limits hold in .78 with ten."""
+
+
+class HiddenRates(Rates):
+    r"""Rates of groups whose members are not all known.
+
+    With the weight :math:`\xi_{ig}` with which sample i counts in group g, the rate is
+    :math:`\mu_g = \sum_i \xi_{ig} v_i / \sum_i \xi_{ig}`. The variance of its influence values
+    gives an effective size :math:`\mu (1 - \mu) / \sigma^2`, with which the limits are those of a
+    rate, by Student's quantile for the recorded samples unless all are recorded.
+
+    `values` has shape (n_groups,), `influence` has shape (n_samples, n_groups), and `counts` has
+    the number of recorded samples of each group.
+    """
+
+    def __init__(self, values, influence, counts, is_complete=False):
+        self.values, self.counts = np.clip(values, 0.0, 1.0), counts
+        self.is_weighted = not is_complete
+        self._shared = sparse.csr_array(influence.T / len(influence))
+        self._squares = (influence**2).sum(axis=0) / len(influence) ** 2
+        variances = self.values * (1.0 - self.values)
+        known = (variances > 0.0) & (self._squares > 0.0)
+        self.sizes = np.divide(variances, self._squares, out=counts.astype(float), where=known)
+
+    def _quantile(self, level):
+        """Student's quantile for the recorded samples, the normal one if all are."""
+        if not self.is_weighted:
+            return special.ndtri(level)
+        return special.stdtrit(np.maximum(self.counts - 1.0, 1.0), level)
+
+
+def _average(memberships, within, values):
+    """Means of the values in groups of these memberships, and their influence values."""
+    weights = within[:, np.newaxis] * memberships
+    totals = weights.mean(axis=0)
+    means = (weights * values[:, np.newaxis]).mean(axis=0) / totals
+    return means, weights * (values[:, np.newaxis] - means) / totals
+
+
+# Groups that are missing for some samples: models of the group, and of whether it is recorded.
+
+
+_PENALTY, _N_FOLDS, _LEAST_RECORDED = 0.1, 5, 0.1
+"""C of both logistic models, folds, and the smallest probability of a record over its mean."""
+
+
+class HiddenGroups:
+    """Groups that are recorded for some samples, and models of those of the others.
+
+    `names` are those of the groups, `codes` the group of each sample, -1 if it is not recorded, and
+    `features`, (n_samples, n_features), what the group and its being recorded may depend on.
+    """
+
+    def __init__(self, names, codes, features):
+        self.names, self.is_recorded = names, codes >= 0
+        if not self.is_recorded.any():
+            raise ValueError(
+                "sensitive_features must have the group of some samples, but all of them are "
+                "missing. Record the group of random samples, or pass group_probabilities to "
+                "skfair.inference.hidden_gap_interval for bounds."
+            )
+        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
+        features = StandardScaler().fit_transform(features)
+        self.probabilities = _predict_groups(features, codes, len(names))
+        self.recording = _predict_recording(features, self.is_recorded)
+
+    def rates(self, values, within, groups):
+        """Estimated `HiddenRates` of the groups at these positions, if missing at random.
+
+        These are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and L. P.
+        Zhao, Journal of the American Statistical Association 89, 1994): they are right if one of
+        the two models is.
+        """
+        means, influence = self._end(values, within, 1.0, 1)
+        counts, is_complete = self.count(within)[groups], self.is_recorded.all()
+        return HiddenRates(means[groups], influence[:, groups], counts, is_complete)
+
+    def ends(self, values, cells, odds_ratio):
+        """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
+
+        `cells` are pairs of a mask of samples and of positions of groups, which are its events.
+        Samples without a record have odds of a group within `odds_ratio`, and 1 over it, of those
+        of equal samples with one (Z. Tan, Journal of the American Statistical Association 101,
+        2006).
+        """
+        means, influences = [], []
+        for sign in (1, -1):
+            for within, groups in cells:
+                mean, influence = self._end(values, within, odds_ratio, sign)
+                means.append(mean[groups])
+                influences.append(influence[:, groups])
+        counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
+        return HiddenRates(
+            np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_recorded.all()
+        )
+
+    def find_compared(self, within):
+        """Positions of the groups with enough records."""
+        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
+
+    def count(self, within):
+        """Recorded samples of each group."""
+        return self.members[within].sum(axis=0).astype(np.intp)
+
+    def _end(self, values, within, odds_ratio, sign):
+        """Means and influence values, with the odds of samples without a record tilted.
+
+        The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
+        divided by it, or the reverse for a negative sign.
+        """
+        factors = np.where(values > 0.0, float(odds_ratio) ** sign, float(odds_ratio) ** -sign)
+        tilted, slopes = _tilt(self.probabilities, factors[:, np.newaxis])
+        odds = ((1.0 - self.recording) / self.recording)[:, np.newaxis]
+        corrected = self.members + odds * slopes * (self.members - self.probabilities)
+        memberships = np.where(self.is_recorded[:, np.newaxis], corrected, tilted)
+        return _average(memberships, within, values)
+
+
+def _tilt(probabilities, factors):
+    """Probabilities whose odds are multiplied by factors from 0 to infinity, and their slopes."""
+    with np.errstate(invalid="ignore"):
+        totals = 1.0 - probabilities + factors * probabilities
+        tilted, slopes = factors * probabilities / totals, factors / totals**2
+    is_end = np.isinf(factors) | (factors == 0.0)
+    limit = np.where(factors > 1.0, 1.0, 0.0)
+    return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
+
+
+def _predict_groups(features, codes, n_groups):
+    """Probability of each group by models of the recorded samples of the other folds."""
+    is_recorded = codes >= 0
+    if is_recorded.all():
+        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
+    probabilities = np.zeros((len(codes), n_groups))
+    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(features):
+        train = train[is_recorded[train]]
+        if len(np.unique(codes[train])) < 2:
+            probabilities[np.ix_(test, np.unique(codes[train]))] = 1.0
+            continue
+        model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features[train], codes[train])
+        probabilities[np.ix_(test, model.classes_)] = model.predict_proba(features[test])
+    return probabilities
+
+
+def _predict_recording(features, is_recorded):
+    """Probability that the group of each sample is recorded."""
+    if is_recorded.all():
+        return np.ones(len(is_recorded))
+    model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features, is_recorded)
+    least = _LEAST_RECORDED * is_recorded.mean()
+    return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
+
+
+# Groups that are known as probabilities: bounds without an assumption, and two estimates.
+
+
+_N_BINS = 20
+
+
+def _frechet_ends(probabilities, within, values):
+    """Largest possible `HiddenRates` of all groups, followed by the smallest possible ones.
+
+    In bins of a group's probability at most the smaller of the shares of the group and of the
+    samples of value 1 are both (N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with
+    unobserved protected class using data combination", Management Science 68, 2022). The ends are
+    sharp for two groups, and valid for more.
+    """
+    hits, misses = within * values, within * (1.0 - values)
+    columns = [*probabilities.T]
+    largest = [_frechet_end(column, hits, misses) for column in columns]
+    mirrored = [_frechet_end(column, misses, hits) for column in columns]
+    means = [mean for mean, _ in largest] + [1.0 - mean for mean, _ in mirrored]
+    influence = [one for _, one in largest] + [-one for _, one in mirrored]
+    counts = np.tile((within @ probabilities).round(), 2)
+    return HiddenRates(np.array(means), np.column_stack(influence), counts)
+
+
+def _frechet_end(probability, hits, misses):
+    """Largest possible rate of one group, and its influence values."""
+    edges = np.quantile(probability, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1])
+    bins = np.searchsorted(edges, probability)
+    sizes = np.maximum(np.bincount(bins, minlength=_N_BINS), 1)
+    share, hit, miss = (
+        (np.bincount(bins, column, _N_BINS) / sizes)[bins] for column in (probability, hits, misses)
+    )
+    # As many hits and as few misses as possible are of the group.
+    most = np.minimum(share, hit) + (hit < share) * (hits - hit)
+    least = np.maximum(0.0, share + miss - 1.0) + (share + miss > 1.0) * (misses - miss)
+    total = most.mean() + least.mean()
+    rate = most.mean() / total
+    return rate, (most - rate * (most + least)) / total
+
+
+def _weighted_rates(probabilities, within, values):
+    """`HiddenRates` in which each sample counts by its probabilities."""
+    counts = (within @ probabilities).round()
+    return HiddenRates(*_average(probabilities, within > 0.0, values), counts)
+
+
+def _regression_rates(probabilities, within, values):
+    """`HiddenRates` by regressing hits and membership on the probabilities, without intercept.
+
+    C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities when
+    race is not observed", NBER working paper 32373, 2024.
+    """
+    n, gram = len(values), probabilities.T @ probabilities / len(values)
+    if np.linalg.cond(gram) > 1e8:
+        raise ValueError(
+            "assume='independent' needs probabilities that differ between samples in as many ways "
+            "as there are groups, but those of group_probabilities are nearly collinear. Merge "
+            "groups, or pass assume=None for bounds."
+        )
+    inverse = np.linalg.inv(gram)
+    means, influences = [], []
+    for column in (within * values, within):
+        coefficients = inverse @ (probabilities.T @ column) / n
+        residuals = column - probabilities @ coefficients
+        means.append(coefficients)
+        influences.append(probabilities * residuals[:, np.newaxis] @ inverse)
+    rates = means[0] / means[1]
+    influence = (influences[0] - rates * influences[1]) / means[1]
+    return HiddenRates(rates, influence, (within @ probabilities).round())
+
+
+_ASSUMPTIONS = {
+    "sufficient": (
+        _weighted_rates,
+        "if values and groups are uncorrelated among samples of equal probabilities",
+    ),
+    "independent": (
+        _regression_rates,
+        "if the probabilities do not depend on values among samples of one group",
+    ),
+}
+"""What `assume` names: the estimates that it makes right, and its sentence."""
+
+
+# Gaps, with statements that name what they assume.
+
+
+class HiddenGap(NamedTuple):
+    """A gap between groups that are not known for all samples; made by `hidden_gap_interval`.
+
+    Attributes
+    ----------
+    estimate : float
+        The gap under the assumption; nan if nothing is assumed.
+    low, high : float
+        Limits of the gap in the population, under the assumption.
+    possible_low, possible_high : float
+        Limits without any assumption on the groups that are not recorded.
+    assumption : str
+        What `estimate`, `low` and `high` assume.
+    confidence_level : float
+        Probability with which each of the two pairs of limits holds.
+    largest_odds_ratio : float or None
+        Of missing groups: the largest `odds_ratio` at which the gap is still shown to be above 0.
+        It is nan if the gap is not shown to be above 0 at 1, and infinite if it is whatever the
+        missing groups are. None of probabilities.
+
+    Examples
+    --------
+    >>> from skfair.inference import HiddenGap
+    >>> print(HiddenGap(0.2, 0.16, 0.23, 0.0, 0.72, "if groups are missing at random", 0.95, 2.7))
+    The gap is 0.20 (0.16 to 0.23, 95 %), if groups are missing at random. It is above 0 unless \
+the odds of a group differ between samples with and without a record by a factor above 2.7. \
+Whatever the groups are, it is between 0.00 and 0.72.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    possible_low: float
+    possible_high: float
+    assumption: str
+    confidence_level: float
+    largest_odds_ratio: float | None = None
+
+    def __str__(self):
+        level = f"{100 * self.confidence_level:g} %"
+        possible = f"between {self.possible_low:.2f} and {self.possible_high:.2f}"
+        if np.isnan(self.estimate):
+            return f"The gap is {possible} ({level}), {self.assumption}."
+        text = f"The gap is {self.estimate:.2f} ({self.low:.2f} to {self.high:.2f}, {level}), "
+        text += f"{self.assumption}."
+        if self.largest_odds_ratio is not None and np.isfinite(self.largest_odds_ratio):
+            text += (
+                " It is above 0 unless the odds of a group differ between samples with and without "
+                f"a record by a factor above {self.largest_odds_ratio:.2g}."
+            )
+        return f"{text} Whatever the groups are, it is {possible}."
+
+
+def hidden_gap_interval(
+    values: ArrayLike,
+    *,
+    sensitive_features: MatrixLike | None = None,
+    group_probabilities: MatrixLike | None = None,
+    within: ArrayLike | None = None,
+    X: MatrixLike | None = None,
+    odds_ratio: float = 1.0,
+    assume: Literal["sufficient", "independent"] | None = None,
+    unknown: Sequence[Label] | None = None,
+    confidence_level: float = 0.95,
+) -> HiddenGap:
+    r"""Interval of the largest difference between two groups' rates, if groups are partly unknown.
+
+    **Groups that are missing for some samples.** The estimate assumes that groups are missing at
+    random: of samples of equal `X` and value, those with a record are as the others. It combines a
+    model of the group with one of the record, and is right if one of them is ([1]_). With
+    `odds_ratio` :math:`\Gamma` the odds of a group may differ by a factor between
+    :math:`1 / \Gamma` and :math:`\Gamma` between samples with a record and equal ones without
+    ([2]_). Whatever the missing groups are, the gap is between ``possible_low`` and
+    ``possible_high``.
+
+    **Probabilities of groups alone**, such as those from names and places of residence. Without an
+    assumption they bound the gap, and the bounds are sharp for two groups ([3]_). ``assume`` names
+    one of two assumptions that data cannot confirm. Their errors have opposite signs in many
+    applications, and each may miss the gap by far.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        0 or 1 for each sample, such as decisions or errors.
+    sensitive_features : array-like, default=None
+        Group of each sample, in which some are missing (None or nan). With several columns a group
+        is missing if one of its attributes is.
+    group_probabilities : array-like of shape (n_samples, n_groups), default=None
+        Probability of each group; a DataFrame names the groups. With `sensitive_features` they are
+        further features of the models.
+    within : array-like of bool, shape (n_samples,), default=None
+        Samples that the rates are over, such as ``y == 1`` for true positive rates; None for all.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features on which the group and its being missing may depend, numbers or a DataFrame.
+        Include the score and the outcome if they are known. The value is added.
+    odds_ratio : float, default=1.0
+        Largest factor by which odds of a group may differ between samples with and without a
+        record. ``np.inf`` assumes nothing.
+    assume : {"sufficient", "independent"}, default=None
+        What is assumed of probabilities. "sufficient": values and groups are uncorrelated among
+        samples of equal probabilities, as if the probabilities were made of all that the decisions
+        are made of ([4]_). "independent": probabilities do not depend on values among samples of
+        one group ([5]_).
+    unknown : list of labels, default=None
+        Labels that stand for a missing group, as in :class:`skfair.audit.FairnessReport`.
+    confidence_level : float, default=0.95
+        Probability with which each pair of limits contains the gap of the population.
+
+    Returns
+    -------
+    gap : HiddenGap
+        ``print`` shows the statements with what they assume.
+
+    Raises
+    ------
+    ValueError
+        If neither groups nor probabilities are passed, values are not 0 or 1, probabilities of a
+        sample do not sum to 1, ``assume`` is passed with recorded groups, or fewer than two groups
+        have 30 recorded samples.
+
+    Warns
+    -----
+    UserWarning
+        If groups are missing and no X is passed, or groups are left out because they have fewer
+        than 30 recorded samples.
+
+    Notes
+    -----
+    ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
+    where nothing is assumed, so record the group of some hundred samples that are drawn at random.
+
+    References
+    ----------
+    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
+       some regressors are not always observed", Journal of the American Statistical Association
+       89, 1994.
+    .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores", Journal
+       of the American Statistical Association 101, 2006.
+    .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
+       class using data combination", Management Science 68, 2022.
+    .. [4] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
+       assessing disparity when protected class is unobserved", FAT* 2019.
+    .. [5] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
+       when race is not observed", NBER working paper 32373, 2024.
+
+    Examples
+    --------
+    A quarter of the groups is recorded, more often where the decision was positive:
+
+    >>> import numpy as np
+    >>> from skfair.inference import hidden_gap_interval
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], size=8000)
+    >>> income = rng.normal(size=8000) + (sex == "m")
+    >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
+    >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
+    >>> recorded = np.where(is_recorded, sex, None)
+    >>> gap = hidden_gap_interval(accepted, sensitive_features=recorded, X=income[:, np.newaxis])
+    >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
+    >>> bool(gap.low < true < gap.high), bool(gap.high - gap.low < 0.1), gap.possible_high > 0.5
+    (True, True, True)
+    >>> gap.assumption
+    'if groups are missing at random given X and the value'
+    """
+    level = check_level(confidence_level)
+    values, within = _check_values(values, within)
+    if group_probabilities is not None:
+        group_probabilities = _check_probabilities(group_probabilities, values)
+    if sensitive_features is None:
+        _check_proxies(group_probabilities, X, odds_ratio)
+        return _bound_by_probabilities(group_probabilities, within, values, assume, level)
+    if assume is not None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
+            "groups, with which no such assumption is needed; leave one of the two out."
+        )
+    columns = [values]
+    if group_probabilities is not None:
+        columns.append(special.logit(group_probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
+    features = stack_features(X, columns)
+    groups = hide_groups(sensitive_features, features, unknown)
+    return _gap_of_missing(groups, within, values, check_odds_ratio(odds_ratio), level)
+
+
+def hide_groups(sensitive_features, features, unknown=None):
+    """`HiddenGroups` of sensitive features with missing values."""
+    filled = fill_missing(sensitive_features, unknown or ())
+    samples, _ = check_columns(filled, None, X=np.arange(len(features)))
+    groups = samples.groups
+    is_known = ~(groups.labels == MISSING).any(axis=1)
+    codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
+    names = [name for name, known in zip(groups.names, is_known, strict=True) if known]
+    return HiddenGroups(names, codes, features)
+
+
+def _gap_of_missing(groups, within, values, odds_ratio, level):
+    """The statements on groups that are missing for some samples."""
+    compared = groups.find_compared(within)
+    _check_compared(groups.names, compared)
+
+    def interval(ratio):
+        return interval_of_ends(groups.ends(values, [(within, compared)], ratio), level)
+
+    chosen, possible = interval(odds_ratio), interval(np.inf)
+    rates = groups.rates(values, within, compared).values
+    return HiddenGap(
+        estimate=float(np.ptp(rates)),
+        low=chosen.low,
+        high=chosen.high,
+        possible_low=possible.low,
+        possible_high=possible.high,
+        assumption=state_odds_ratio(odds_ratio, "X and the value"),
+        confidence_level=level,
+        largest_odds_ratio=_largest_odds_ratio(interval),
+    )
+
+
+def state_odds_ratio(odds_ratio, features):
+    """What is assumed of missing groups, as a clause; `features` names what it is given."""
+    if np.isinf(odds_ratio):
+        return "whatever the missing groups are"
+    if odds_ratio == 1.0:
+        return f"if groups are missing at random given {features}"
+    return (
+        "if the odds of a group differ between samples with and without a record, of equal "
+        f"{features}, by a factor of at most {odds_ratio:g}"
+    )
+
+
+_LARGEST_FACTOR, _N_HALVINGS = 1e3, 20
+
+
+def _largest_odds_ratio(interval):
+    """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
+    if not interval(1.0).low > 0.0:
+        return np.nan
+    low, high = 0.0, np.log(_LARGEST_FACTOR)
+    if interval(np.exp(high)).low > 0.0:
+        return np.inf
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if interval(np.exp(middle)).low > 0.0 else (low, middle)
+    return float(np.exp(low))
+
+
+def separate_ends(forms):
+    """Forms of rates as forms of their ends: where they are largest, and where smallest.
+
+    `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
+    smallest possible ones.
+    """
+    n_rates = forms.shape[1]
+    largest = np.where(forms.data > 0.0, 0, n_rates)
+    return tuple(
+        sparse.csr_array(
+            (forms.data, forms.indices + end, forms.indptr), shape=(forms.shape[0], 2 * n_rates)
+        )
+        for end in (largest, n_rates - largest)
+    )
+
+
+def interval_of_ends(ends, level):
+    """Interval of the gap between rates of which only the ends are known.
+
+    The estimate is the largest gap that they allow.
+    """
+    widest, narrowest = separate_ends(all_pairs(len(ends.values) // 2))
+    tail = 1.0 - level
+    # The lower limit may err for any pair, the upper one for that of the largest difference only.
+    lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
+    return Interval(
+        estimate=float((widest @ ends.values).max(initial=0.0)),
+        low=float(lows.max(initial=0.0)),
+        high=min(1.0, upper_limit(ends, widest, 1.0 - tail / 2.0)),
+    )
+
+
+def _bound_by_probabilities(probabilities, within, values, assume, level):
+    """The statements on groups that are known as probabilities."""
+    within = within.astype(np.float64)
+    counts = within @ probabilities.to_numpy()
+    compared = np.flatnonzero(counts >= MIN_RECORDED)
+    _check_compared([*probabilities.columns], compared)
+    table = probabilities.to_numpy()
+    bounds = interval_of_ends(_frechet_ends(table[:, compared], within, values), level)
+    if assume is None:
+        gap, assumption = (
+            bounds._replace(estimate=np.nan),
+            "however group and value are linked",
+        )
+    else:
+        if assume not in _ASSUMPTIONS:
+            raise ValueError(f"assume must be one of {[None, *_ASSUMPTIONS]}; got {assume!r}.")
+        estimate, assumption = _ASSUMPTIONS[assume]
+        rates, pairs = estimate(table, within, values), all_pairs(len(compared))
+        entries = pairs.data, compared[pairs.indices], pairs.indptr
+        contrasts = sparse.csr_array(entries, shape=(pairs.shape[0], len(rates.values)))
+        gap = contrast_interval(rates, contrasts, level)
+    return HiddenGap(*gap, bounds.low, bounds.high, assumption, level)
+
+
+# Checks of the input.
+
+
+def _check_values(values, within):
+    """Values as numbers 0 and 1, and the mask of the samples that count."""
+    values = check_array(values, ensure_2d=False, dtype=np.float64, input_name="values")
+    if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError(
+            "values must be 0 or 1 for each sample, such as decisions, because bounds on means of "
+            "other values are not implemented. Compare other values by gap_interval, for samples "
+            "whose group is recorded."
+        )
+    if within is None:
+        return values, np.ones(len(values), dtype=bool)
+    within = np.asarray(within)
+    check_consistent_length(values, within)
+    if within.dtype != bool or not within.any():
+        raise ValueError(
+            "within must be a mask of booleans, one for each sample and some of them True, such as "
+            "y == 1."
+        )
+    return values, within
+
+
+def _check_probabilities(probabilities, values):
+    """Probabilities of groups as a DataFrame with a column for each group."""
+    table = pd.DataFrame(probabilities)
+    check_consistent_length(values, table)
+    numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
+    totals = numbers.sum(axis=1)
+    if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
+        raise ValueError(
+            "group_probabilities must have a column for each of two or more groups, and each "
+            f"sample's must be in [0, 1] and sum to 1. Got {numbers.shape[1]} columns, numbers "
+            f"from {numbers.min():g} to {numbers.max():g}, and sums from {totals.min():g} to "
+            f"{totals.max():g}."
+        )
+    return pd.DataFrame(numbers, columns=table.columns)
+
+
+def _check_proxies(probabilities, X, odds_ratio):
+    """Raise for arguments that do not go with probabilities alone."""
+    if probabilities is None:
+        raise ValueError(
+            "Pass sensitive_features, in which groups may be missing, or group_probabilities, or "
+            "both; got neither."
+        )
+    if X is not None or odds_ratio != 1.0:
+        raise ValueError(
+            "X and odds_ratio are about groups that are missing for some samples, but only "
+            "group_probabilities was passed. Pass sensitive_features too, or leave them out."
+        )
+
+
+def stack_features(X, columns):
+    """Features of the models of groups and records: the columns, and X if it is passed."""
+    if X is None:
+        warn(
+            "Without X groups are assumed to be missing at random among samples of equal "
+            "predictions and outcomes. Pass X, the features on which a record may depend."
+        )
+        return np.column_stack(columns)
+    X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
+    X = check_array(X, dtype=np.float64, input_name="X")
+    check_consistent_length(columns[0], X)
+    return np.column_stack([*columns, X])
+
+
+def check_odds_ratio(odds_ratio):
+    """A number from 1 on."""
+    if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
+        raise ValueError(
+            "odds_ratio must be a number from 1 on, such as 1 for groups that are missing at "
+            f"random, or np.inf; got {odds_ratio!r}."
+        )
+    return float(odds_ratio)
+
+
+def _check_compared(names, compared):
+    """Raise if fewer than two groups have enough records, and warn of those that have too few."""
+    omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
+    if len(compared) < 2:
+        raise ValueError(
+            f"Two groups or more must have {MIN_RECORDED} samples among those that count, but of "
+            f"{len(names)} groups {len(compared)} have. Record the group of more samples."
+        )
+    if omitted:
+        warn(
+            f"These groups have fewer than {MIN_RECORDED} samples among those that count, and are "
+            f"not compared: {join_names(map(repr, omitted))}."
+        )

@@ -1,0 +1,109 @@
+"""Certificates where the group is missing for some samples."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skfair.audit import certify
+from skfair.constraints import DemographicParity, EqualOpportunity
+from skfair.inference import gap_interval, hidden_gap_interval
+
+RNG = np.random.default_rng(0)
+
+
+def draw(n, rng=RNG):
+    sex = rng.choice(["f", "m"], n)
+    X = rng.normal(size=(n, 2)) + np.outer(sex == "m", [0.3, 0.0])
+    return X, (X[:, 0] + rng.logistic(size=n) > 0.1).astype(int), sex
+
+
+MODEL = LogisticRegression().fit(*draw(1000)[:2])
+X, Y, SEX = draw(8000)
+DECISIONS = MODEL.predict(X)
+HIDDEN = np.where(RNG.random(8000) < np.where(DECISIONS, 0.4, 0.2), SEX, None)
+
+
+def certificate(groups=HIDDEN, **settings):
+    settings = {"missing": "at_random", "tolerance": 0.3} | settings
+    return certify(MODEL, X, Y, sensitive_features=groups, **settings)
+
+
+def test_the_limit_is_the_upper_one_of_hidden_gap_interval():
+    target = np.where(Y == 1, 1.0, -1.0)
+    features = np.column_stack([target, (2 * DECISIONS - 1) * target, X])
+    for constraint, within in {"demographic_parity": None, "equal_opportunity": Y == 1}.items():
+        for odds_ratio in (1.0, 1.5, np.inf):
+            gap = hidden_gap_interval(
+                DECISIONS,
+                sensitive_features=HIDDEN,
+                X=features,
+                within=within,
+                confidence_level=0.9,
+                odds_ratio=odds_ratio,
+            )
+            shown = certificate(constraint=constraint, odds_ratio=odds_ratio)
+            assert shown.limit == pytest.approx(gap.high, abs=1e-6)
+            assert shown.gap == pytest.approx(gap.estimate, abs=1e-6)
+            assert shown.certified == (gap.high <= 0.3)
+
+
+def test_groups_that_are_all_recorded_have_the_limit_of_their_gap():
+    limit = gap_interval(DECISIONS, sensitive_features=SEX, confidence_level=0.9).high
+    assert certificate(SEX).limit == pytest.approx(limit)
+
+
+def test_the_certificate_states_its_assumption():
+    shown = certificate()
+    assert shown.certified and not shown.is_exact
+    assert str(shown).endswith(
+        " This holds if groups are missing at random given X, decision and outcome."
+    )
+    assert "by a factor of at most 1.2." in str(certificate(odds_ratio=1.2))
+    nothing = certificate(odds_ratio=np.inf)
+    assert not nothing.certified and nothing.assumption == "whatever the missing groups are"
+    assert nothing.required_sample_size is None and nothing.n_more is None
+    assert '"assumption": "whatever' in nothing.to_json()
+    assert certify(MODEL, X, Y, sensitive_features=SEX, tolerance=0.3).assumption == ""
+
+
+def test_ratios_and_several_cells():
+    ratio = certificate(constraint=DemographicParity(ratio=0.5), tolerance=None)
+    assert ratio.certified and ratio.unit == "ratio"
+    odds, alone = (certificate(constraint=name) for name in ("equalized_odds", "equal_opportunity"))
+    assert odds.limit >= alone.limit and odds.gap >= alone.gap
+
+
+@pytest.mark.slow
+def test_at_most_one_in_twenty_is_certified_on_the_edge():
+    """Groups are recorded more often after a positive decision; the gap equals the tolerance."""
+    population, _, sex = draw(400_000, np.random.default_rng(1))
+    decisions = MODEL.predict(population)
+    gap = np.ptp([decisions[sex == one].mean() for one in "fm"])
+    certified = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        X, y, sex = draw(3000, rng)
+        is_recorded = rng.random(3000) < np.where(MODEL.predict(X), 0.5, 0.25)
+        hidden = np.where(is_recorded, sex, None)
+        certified += certify(
+            MODEL, X, y, sensitive_features=hidden, tolerance=gap, missing="at_random"
+        ).certified
+    assert certified / 150 <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 150)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"missing": "error", "odds_ratio": 2.0}, "is about samples whose group is missing"),
+        ({"missing": "random"}, "missing must be one of 'error', 'at_random'"),
+        ({"constraint": "mean_parity"}, "is for differences and ratios of rates of decisions"),
+        ({"constraint": EqualOpportunity(reference="overall")}, "is for differences and ratios"),
+        ({"sample_weight": np.ones(8000)}, "not implemented for sample_weight"),
+        ({"odds_ratio": 0.5}, "odds_ratio must be a number from 1 on"),
+        ({"groups": [*HIDDEN[:7990], *["x"] * 10]}, "needs 30 recorded samples of each group"),
+    ],
+)
+def test_what_cannot_be_certified_is_refused(change, message):
+    constraint = {"constraint": DemographicParity(min_group_size=1)}
+    with pytest.raises(ValueError, match=message):
+        certificate(**constraint | change)

@@ -1,0 +1,98 @@
+"""Reports on groups that are missing for some samples, at random given features and predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skfair.audit import FairnessReport
+from skfair.inference import hidden_gap_interval
+
+RNG = np.random.default_rng(0)
+N = 6000
+SEX = RNG.choice(["f", "m"], N)
+AGE = RNG.choice(["old", "young"], N)
+X = RNG.normal(size=(N, 2)) + np.outer(SEX == "m", [0.8, 0.0])
+Y = (X[:, 0] + RNG.logistic(size=N) > 0.3).astype(int)
+DECISIONS = (X.sum(axis=1) > 0.3).astype(int)
+IS_RECORDED = RNG.random(N) < np.where(DECISIONS, 0.4, 0.15)
+HIDDEN = pd.DataFrame({"sex": np.where(IS_RECORDED, SEX, None), "age": AGE})
+
+
+def make_report(groups=HIDDEN, y=Y, **settings):
+    settings = {"missing": "at_random", "X": X} | settings
+    return FairnessReport.from_predictions(y, DECISIONS, sensitive_features=groups, **settings)
+
+
+def test_a_gap_is_that_of_hidden_gap_interval():
+    report = make_report(HIDDEN[["sex"]])
+    features = np.column_stack([Y, DECISIONS * Y, X])
+    for measure, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
+        row = report.gaps.set_index("measure").loc[measure]
+        gap = hidden_gap_interval(
+            DECISIONS, sensitive_features=HIDDEN["sex"], X=features, within=within
+        )
+        assert (row["gap"], row["gap_low"], row["gap_high"]) == pytest.approx(
+            (gap.estimate, gap.low, gap.high), abs=1e-6
+        )
+
+
+def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
+    true = {sex: DECISIONS[SEX == sex].mean() for sex in "fm"}
+    modelled, excluded = (
+        make_report(missing=missing, X=used).frame.set_index(["attribute", "measure", "group"])
+        for missing, used in (("at_random", X), ("exclude", None))
+    )
+    for sex, rate in true.items():
+        row = modelled.loc[("sex", "selection_rate", sex)]
+        assert row["low"] < rate < row["high"] and row["value"] == pytest.approx(rate, abs=0.03)
+        assert excluded.loc[("sex", "selection_rate", sex), "low"] > rate
+        assert row["n"] == np.count_nonzero(IS_RECORDED & (SEX == sex))
+    # Attributes without missing values are counted.
+    pd.testing.assert_series_equal(
+        modelled.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
+        excluded.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
+    )
+
+
+def test_page_and_json_name_the_assumption():
+    report = make_report()
+    n_missing = np.count_nonzero(~IS_RECORDED)
+    assert report.findings[1] == (
+        f"The group is missing for {n_missing:,} by sex, {n_missing:,} by sex × age: numbers of "
+        "groups are right if groups are missing at random given X, predictions and outcomes."
+    )
+    again = FairnessReport.from_json(report.to_json())
+    assert again.assumption == report.assumption and again.to_html() == report.to_html()
+    assert "augmented inverse probability weighting" in report.to_markdown()
+    assert make_report(missing="exclude", X=None).assumption == ""
+    with pytest.raises(ValueError, match="must not overlap or be modelled"):
+        report.adverse_impact()
+
+
+def test_decisions_without_outcomes_and_models():
+    report = make_report(y=None)
+    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    model = LogisticRegression().fit(X, Y)
+    fitted = FairnessReport.from_estimator(
+        model, X, Y, sensitive_features=HIDDEN, missing="at_random"
+    )
+    assert fitted.assumption == report.assumption
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"missing": "exclude"}, 'X is used with missing="at_random" only'),
+        ({"missing": "random"}, "missing must be one of 'error', 'group', 'exclude', 'at_random'"),
+        ({"sample_weight": np.arange(N)}, "for samples of equal weight"),
+        ({"metrics": {"f": lambda y, p: 0.0}}, "Leave out metrics"),
+        ({"kind": "clustering", "y": None}, "decisions between two classes"),
+        ({"min_group_size": 5}, "needs 30 recorded samples of each group"),
+        ({"subgroups": True}, "samples of equal weight"),
+        ({"X": X[:10]}, "inconsistent numbers of samples"),
+    ],
+)
+def test_what_cannot_be_modelled_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        make_report(**change)

@@ -1,0 +1,24 @@
+"""Redraws of the benchmark of groups that are recorded in part."""
+
+import numpy as np
+import pytest
+
+from benchmarks.guarantees import hidden_groups
+
+
+@pytest.mark.parametrize("mechanism", hidden_groups.MECHANISMS)
+def test_records_have_the_share_and_depend_on_what_is_stated(mechanism):
+    samples = hidden_groups.population("generated").take(np.arange(40_000))
+    is_recorded = hidden_groups.draw_records(samples, 0.2, mechanism, np.random.default_rng(0))
+    assert is_recorded.mean() == pytest.approx(0.2, abs=0.01)
+    by_decision = [is_recorded[samples.decisions == d].mean() for d in (0, 1)]
+    assert (np.ptp(by_decision) > 0.02) == (mechanism != hidden_groups.MECHANISMS[0])
+
+
+def test_limits_of_a_block_of_redraws():
+    record = hidden_groups.redraw("generated", 0.5, hidden_groups.MECHANISMS[1], 0)
+    assert set(record) == {
+        f"{rate}, {g}" for rate in ("all", "positives") for g in (1.0, 2.7, "inf")
+    }
+    hits, widths = np.array(record["all, 1.0"]).T
+    assert hits.mean() >= 0.8 and widths.max() < np.array(record["all, inf"])[:, 1].min()
