@@ -99,7 +99,7 @@ build: $(VENV)/.has-release
 
 # The tests are copied out of the checkout: no source of the package lies beside them.
 test-wheel: build
-	tests/wheel.sh $(PYTHON) dist/skfair-*.whl
+	tests/wheel.sh $(PYTHON) dist/skfair_estimators-*.whl
 
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay

@@ -3,7 +3,7 @@
 import re
 import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, files, metadata
+from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,12 +63,6 @@ GUIDE = (
 )
 WIDE = ("index", "install", *GUIDE, "gallery/**", "api/index", "developer", "release")
 html_sidebars = {page: [] for page in WIDE}
-
-# The addresses of the project stand in one place, pyproject.toml.
-URLS = dict(entry.split(", ", 1) for entry in metadata("skfair").get_all("Project-URL") or [])
-rst_epilog = f"""
-.. _repository: {URLS.get("Repository", "https://example.org/skfair")}
-"""
 
 # Formulas are set by MathJax in the browser. Where the package sphinx-mathjax-offline is installed
 # (it is in the extra "doc"), its one file goes into the built pages, which then need no network;
