@@ -94,9 +94,10 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
     "subsection_order": [
-        "../examples/clustering",
+        "../examples/tutorial",
         "../examples/classification",
         "../examples/partial_parity",
+        "../examples/clustering",
         "../examples/solvers",
     ],
     "download_all_examples": False,
