@@ -38,6 +38,7 @@ from skfair.datasets import fetch_adult
 from skfair.inference import gap_interval, required_sample_size
 from skfair.metrics import demographic_parity_ratio
 from skfair.monitoring import GapMonitor
+from skfair.plotting import GapMonitorDisplay
 
 try:
     adult = fetch_adult(drop_sensitive=True)
@@ -219,6 +220,11 @@ for month, rows in zip(months, np.array_split(np.arange(len(X_later)), 10), stri
     decisions = fair.predict(X_later.iloc[rows])
     monitor.update(decisions, sensitive_features=sex_later.iloc[rows], time=month)
 monitor.summary().set_index("time")[["gap", "low", "high", "status"]].round(3)
+
+# %%
+# The band is what the monitor states about all months so far. It narrows as months are added.
+
+display = GapMonitorDisplay.from_monitor(monitor)
 
 # %%
 # 7. Export
