@@ -14,6 +14,7 @@ PATH = Path(__file__).parents[2] / "examples" / "tutorial" / "plot_from_data_to_
 @pytest.fixture(scope="module")
 def tutorial():
     """The names that the tutorial defines."""
+    pytest.importorskip("matplotlib")
 
     def refuse(**params):
         raise OSError("offline")
