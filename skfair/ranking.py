@@ -36,7 +36,9 @@ _BY_NAME = {"ranking_parity": RankingParity}
 class ConstrainedRanker(ConstrainedLinearModel):
     r"""Linear ranker trained under ranking parity between groups of documents.
 
-    With h(x) = w . x, minimises over pairs of documents i, j of one query of which i is more
+    The fit looks for scores that rank relevant documents first, while the relevant documents of
+    each of two groups are ranked above the less relevant ones of the other about equally often.
+    With h(x) = w . x, it minimises over pairs of documents i, j of one query of which i is more
     relevant
 
     .. math::

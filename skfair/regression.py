@@ -95,7 +95,8 @@ _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistica
 class ConstrainedERMRegressor(LinearRegressor):
     r"""Linear regressor trained under fairness constraints.
 
-    Minimises the mean loss subject to bounds on gaps between groups,
+    The fit looks for the smallest mean loss at which no gap between groups, such as the difference
+    of their mean predictions, is larger than the tolerance:
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""What stands in two places: targets, Python versions, systems and the linter's version."""
+"""What stands in two places: targets, Python versions, systems, words of the search."""
 
 import re
 import tomllib
@@ -52,3 +52,22 @@ def test_a_form_asks_for_something(name):
     form = parse(f".github/ISSUE_TEMPLATE/{name}.yml")
     assert form["name"] and form["description"]
     assert any(one.get("validations", {}).get("required") for one in form["body"])
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("any_model", ["reject option", "threshold optimizer"]),
+        ("audit", ["EEOC", "disparate impact", "adverse impact", "bias audit"]),
+        ("fair_classification", ["predictive parity"]),
+        ("fair_clustering", ["capacitated k-means", "size-constrained k-means"]),
+        ("moving", ["reweighing", "MetricFrame", "Theil index"]),
+    ],
+)
+def test_words_that_users_search_for_are_main_entries_of_a_page(page, words):
+    """The search of the built pages lists main entries of the index first."""
+    text = (HOME / "doc" / f"{page}.rst").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\.\. index:: (.+)$", text, flags=re.MULTILINE)
+    assert set(line.split(", ")) == {f"! {word}" for word in words}
+    beside = text.replace(line, "").lower()
+    assert all(word.lower().split()[0] in beside for word in words)

@@ -9,7 +9,7 @@ fine-tuning by :class:`~skfair.torch.ConstrainedTorchClassifier`, it predicts "s
 with and without a hat. This is a small version of the experiment with CelebA in [1]_, on generated
 pictures.
 
-The page needs PyTorch (``pip install 'skfair[torch]'``). Without it the gallery shows the code but
+The page needs PyTorch (``pip install torch``). Without it the gallery shows the code but
 does not run it.
 """
 

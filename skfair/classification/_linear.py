@@ -200,7 +200,8 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
 class ConstrainedERMClassifier(LinearClassifier):
     r"""Linear classifier trained under fairness constraints.
 
-    Minimises the mean loss subject to bounds on gaps between groups,
+    The fit looks for the smallest mean loss at which no gap between groups, such as the difference
+    of their selection rates, is larger than the tolerance:
 
     .. math::
 

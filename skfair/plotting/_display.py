@@ -39,8 +39,7 @@ def import_pyplot():
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Displays require matplotlib, which is not installed: "
-            'pip install "skfair[plot]", or pip install matplotlib.'
+            "Displays require matplotlib, which is not installed: pip install matplotlib."
         ) from error
     return plt
 

@@ -1,4 +1,4 @@
-"""Networks of PyTorch, trained under constraints; they need the extra ``skfair[torch]``."""
+"""Networks of PyTorch, trained under constraints; they need the package ``torch``."""
 
 from skfair.torch._classifier import ConstrainedTorchClassifier
 from skfair.torch._model import TorchModel

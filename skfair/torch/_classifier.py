@@ -36,7 +36,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     bounds on gaps between groups, as :class:`~skfair.classification.ConstrainedERMClassifier` does
     for linear scores. The module is trained on mini-batches with smooth rates. Then its last linear
     layer is fitted again, all before it held fixed, so that the decisions on the training data keep
-    the tolerance exactly. It needs the extra ``skfair[torch]``.
+    the tolerance exactly. It needs the package ``torch``.
 
     Parameters
     ----------

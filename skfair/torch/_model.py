@@ -21,7 +21,7 @@ def require_torch():
         import torch
     except ImportError as error:
         raise ImportError(
-            "skfair.torch needs PyTorch, which is not installed: pip install 'skfair[torch]'. "
+            "skfair.torch needs PyTorch, which is not installed: pip install torch. "
             "skfair.classification.ConstrainedMLPClassifier is a perceptron that does without it."
         ) from error
     return torch

@@ -308,7 +308,8 @@ SHARE = Interval(Real, 0, 1, closed="neither")
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
     r"""k-means clustering with bounds on the groups in every cluster, and on its size.
 
-    Minimises the k-means cost over all clusterings whose clusters mirror the groups of the data,
+    The fit looks for the clustering of the smallest k-means cost in which no cluster has many
+    members of one group and few of another:
 
     .. math::
         \min_S \; f_1(S) = \frac{1}{N} \sum_{k} \sum_{p \in S_k} \|x_p - c_k\|^2

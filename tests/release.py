@@ -1,0 +1,56 @@
+"""``python tests/release.py``: what must agree before a release, else the reasons and status 1.
+
+``make release-check`` does all but the upload: these checks, the built sdist and wheel, and tests
+against the installed wheel.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HOME = Path(__file__).parents[1]
+RELEASE = re.compile(r"\d+\.\d+\.\d+")
+
+
+def read_version(module):
+    """The version that the package states, of the text of its module."""
+    return re.search(r'^__version__ = "(.+)"$', module, flags=re.MULTILINE)[1]
+
+
+def problems(version, changelog, tags):
+    """Sentences on what a release of the version lacks; none if it may be tagged."""
+    released = version.removesuffix(".dev0")
+    if not RELEASE.fullmatch(released):
+        yield f"The version must be three numbers, or end in .dev0 too, but it is {version!r}."
+    if f"v{released}" in tags:
+        yield f"The tag v{released} exists already: raise the version in skfair/__init__.py."
+    headings = re.findall(r"^## (.+)$", changelog, flags=re.MULTILINE)
+    expected = "Unreleased" if version.endswith(".dev0") else released
+    first = headings[0] if headings else "no heading"
+    if first.split(" ")[0] != expected:
+        yield f"CHANGELOG.md must begin with '## {expected}' at version {version}, not '{first}'."
+    elif not re.search(rf"^## {re.escape(first)}\n+(?!## )\S", changelog, flags=re.MULTILINE):
+        yield f"The section '{first}' of CHANGELOG.md is empty: name what users notice."
+    elif expected == released and not re.fullmatch(r"\S+ \(\d{4}-\d\d-\d\d\)", first):
+        yield f"The heading '## {first}' must end in the date, as in '## {released} (2030-01-31)'."
+
+
+def main():
+    """Print what is missing, or the name of the next tag."""
+    project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    version = read_version((HOME / "skfair" / "__init__.py").read_text(encoding="utf-8"))
+    changelog = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    tags = subprocess.check_output(["git", "tag", "--list"], cwd=HOME, text=True).split()
+    missing = list(problems(version, changelog, tags))
+    print(
+        *missing,
+        f"{project['name']} {version}, next tag v{version.removesuffix('.dev0')}",
+        sep="\n",
+    )
+    sys.exit(bool(missing))
+
+
+if __name__ == "__main__":
+    main()
