@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
 from skfair.torch._model import (
+    RandomStream,
     TorchModel,
     check_device,
     is_dataset,
     make_perceptron,
     make_samples,
     require_torch,
-    torch_seed,
 )
 from skfair.training import check_training, document, warn_if_revealed
 from skfair.utils._api import Label, RandomState
@@ -44,8 +44,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         The network, which gives one score per sample, or several features that a new last layer
         weighs. A module starts from the parameters that it has, trains those that require gradients
         in the modes in which its parts are, and is not changed. A callable without arguments makes
-        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units. Columns
-        and images are not standardised: put that into the module, or before it in a pipeline.
+        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units, in double
+        precision. A module computes in its own dtype; only its last layer is enforced in double
+        precision. Columns and images are not standardised: put that into the module, or before it
+        in a pipeline.
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
@@ -79,15 +81,19 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Whether to start from the network of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of new parameters, of the batches, of dropout and of who is held out. On the CPU the
-        same seed gives the same network.
+        same seed gives the same network, also in threads; PyTorch's own generators are left as
+        they are.
     verbose : int, default=0
         Print every epoch if positive.
 
     Attributes
     ----------
     module_ : torch.nn.Module
-        The trained network, in double precision and evaluation mode; its scores are positive for
-        the second of the ``classes_``.
+        The trained network in evaluation mode, its last layer in double precision. Its scores are
+        positive for the second of the ``classes_``, also where ``pos_label`` is the first, and
+        passing it as `module` continues from them. A linear layer with one number as its input is
+        appended if the scores are not linear in the parameters of the last one: where it is shared,
+        parametrised (weight norm), or not the output for all samples.
     {classes_, pos_label_}
     loss_curve_ : list of float
         Objective after each epoch, on the samples trained on.
@@ -116,7 +122,13 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     -----
     X may be an array or a tensor of any shape whose first axis counts the samples, or a
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
-    tuple. A dataset must give the same sample each time for its decision to be kept.
+    tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
+    name. A dataset must give the same sample each time for its decision to be kept. Integers, such
+    as those of tokens, are passed to the module as they are, unless it computes with real numbers
+    alone.
+
+    The scores of the returned module are compared with those that were enforced, on all training
+    samples: the fit raises a ValueError if they differ.
 
     Ctrl-C ends the training, as for :class:`~skfair.classification.ConstrainedMLPClassifier`: the
     best epoch so far is kept, and its last layer enforced.
@@ -197,8 +209,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         """`check_training` for samples of any shape."""
         samples = X
         if not is_dataset(X):
-            samples = _move_to_cpu(X)
-            samples = check_array(samples, dtype=np.float32, allow_nd=True, estimator=estimator)
+            samples = check_array(
+                _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
+            )
         # Classes, groups and weights are checked with row numbers in place of features.
         positions = np.arange(len(samples))[:, np.newaxis]
         training = check_training(estimator, positions, y, metadata, request)
@@ -212,22 +225,22 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
         return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
-    def _fit(self, X, y, training, constraints, weights=None):
-        # Initial weights and dropout are drawn from PyTorch's own generators, seeded for this fit.
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        with torch_seed(seed, check_device(self.device)):
-            return super()._fit(X, y, training, constraints, weights)
-
     def _model(self, training):
-        model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)
+        # Initial weights and dropout are drawn from PyTorch's own generators.
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with RandomStream(seed, check_device(self.device)):
+            network = self._network(training)
+        model = TorchModel(network, training.X, self.device, random_state=seed)
+        start = model.initial()
+        if self.warm_start and getattr(self, "_has_new_layer", False):
+            model = model.append_layer(start)
+            start = model.initial()
+        # Scores of a trained module are of the second class, those of a fit of the positive class.
+        if isinstance(self.module, require_torch().nn.Module):
+            start[-model.n_last :] *= training.unit.spread
+            model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
-        scores = model.evaluate(model.initial()).scores
-        if not np.isfinite(scores).all():
-            worst = int(np.flatnonzero(~np.isfinite(scores))[0])
-            raise ValueError(
-                f"The module must return finite scores, but that of sample {worst} is "
-                f"{scores[worst]}; rescale the samples, or correct the module."
-            )
+        _check_finite(model.evaluate(start).scores)
         return model
 
     def _network(self, training):
@@ -252,8 +265,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start[-model.n_last :] *= -1.0
         return start
 
-    def _prediction_model(self, model, parameters):
-        return model.estimate_batch_norm(parameters)
+    def _finish(self, model, parameters):
+        return model.finish(parameters)
 
     def _predictor(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
@@ -261,6 +274,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         parameters[-model.n_last :] *= training.unit.spread
         return {
             "module_": model.module_at(parameters),
+            "_has_new_layer": model.has_new_layer,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.samples.groups.summary,
@@ -269,15 +283,30 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _scores(self, X):
         check_is_fitted(self)
         if not is_dataset(X):
-            X = validate_data(self, _move_to_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
+            X = validate_data(self, _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
-        return model.evaluate(model.initial()).scores
+        return _check_finite(model.evaluate(model.initial()).scores)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+_DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
+"""Dtypes of numpy that PyTorch has: numbers of others become float32."""
+
+
+def _check_finite(scores):
+    """The scores, unless one is infinite or nan."""
+    if not np.isfinite(scores).all():
+        worst = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ValueError(
+            f"The module must return finite scores, but that of sample {worst} is "
+            f"{scores[worst]}; impute missing values, rescale the samples, or correct the module."
+        )
+    return scores
 
 
 def _move_to_cpu(X):
