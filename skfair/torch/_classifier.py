@@ -11,14 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
 from skfair.torch._model import (
+    LoaderSamples,
     RandomStream,
     TorchModel,
     check_device,
-    is_dataset,
+    check_finite,
+    count_lazy,
+    is_lazy,
     make_perceptron,
     make_samples,
     require_torch,
+    take_lazy,
 )
+from skfair.torch._training import train_epochs
 from skfair.training import check_training, document, warn_if_revealed
 from skfair.utils._api import Label, RandomState
 from skfair.utils._sklearn import safe_indexing
@@ -69,10 +74,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     alpha : float, default=1e-4
         Strength of the l2 penalty on the weights of layers, relative to a mean loss.
     {surrogate}
-    solver : str or Solver, default="adam-pd"
+    solver : str, Solver or None, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
-        are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``.
+        are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``. None
+        trains nothing: the module was trained elsewhere, and its last layer alone is enforced.
     {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     device : str or torch.device, default="cpu"
         Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
@@ -123,7 +129,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     X may be an array or a tensor of any shape whose first axis counts the samples, or a
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
     tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
-    name. A dataset must give the same sample each time for its decision to be kept. Integers, such
+    name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
+    batches and their order. `AdamPrimalDual` then reads each sample once per epoch, and twice or,
+    with batch norm, three times afterwards: it follows the gaps of the scores that the batches of
+    the epoch gave, while arrays and datasets are evaluated again. The first two samples are read
+    once more. The inputs of the last layer are kept in memory, 8 bytes each. Without weight, a
+    sample is not read. A dataset must give the same sample each time for its decision to be kept. Integers, such
     as those of tokens, are passed to the module as they are, unless it computes with real numbers
     alone.
 
@@ -159,6 +170,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         **NetworkClassifier._parameter_constraints,
         "module": [callable, None],
         "device": "no_validation",
+        "solver": [*NetworkClassifier._parameter_constraints["solver"], None],
     }
 
     def __init__(
@@ -173,7 +185,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
         surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver = "adam-pd",
+        solver: str | Solver | None = "adam-pd",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -208,16 +220,17 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _check_training(estimator, X, y, metadata, request):
         """`check_training` for samples of any shape."""
         samples = X
-        if not is_dataset(X):
+        if not is_lazy(X):
             samples = check_array(
                 _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
             )
         # Classes, groups and weights are checked with row numbers in place of features.
-        positions = np.arange(len(samples))[:, np.newaxis]
+        n_samples = count_lazy(X) if is_lazy(X) else len(samples)
+        positions = np.arange(n_samples)[:, np.newaxis]
         training = check_training(estimator, positions, y, metadata, request)
         rows = training.X[:, 0].astype(np.intp)
-        if is_dataset(X):
-            subset = require_torch().utils.data.Subset(X, rows.tolist())
+        if is_lazy(X):
+            subset = take_lazy(X, rows.tolist())
             return training._replace(X=subset, samples=training.samples._replace(X=None))
         if request is not None and samples.ndim == 2:
             groups = training.samples.groups
@@ -240,14 +253,15 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start[-model.n_last :] *= training.unit.spread
             model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
-        _check_finite(model.evaluate(start).scores)
+        if not isinstance(training.X, require_torch().utils.data.DataLoader):  # read once more
+            check_finite(model.evaluate(start).scores)
         return model
 
     def _network(self, training):
         """The initial module."""
         nn = require_torch().nn
         if self.module is None:
-            return make_perceptron(make_samples(training.X, "cpu").n_numbers)
+            return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
         module = self.module if isinstance(self.module, nn.Module) else self.module()
         if not isinstance(module, nn.Module):
             raise TypeError(
@@ -265,8 +279,26 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start[-model.n_last :] *= -1.0
         return start
 
+    def _train(self, problem, strata, watch):
+        if self.solver is not None:
+            return super()._train(problem, strata, watch)
+        if self.enforcement is None:
+            raise ValueError(
+                "solver=None trains no layer and enforcement=None enforces none, so that nothing "
+                "is fitted; pass a solver, or enforcement='auto'."
+            )
+        return self._start(problem.model, None), None, {"loss_curve_": []}
+
     def _finish(self, model, parameters):
+        # A module that is not trained keeps the statistics of its own training.
+        if self.solver is not None:
+            model = model.estimate_batch_norm(parameters)
         return model.finish(parameters)
+
+    def _solve(self, solver, problem, start, random_state, epochs):
+        if isinstance(problem.model.samples, LoaderSamples):
+            return train_epochs(solver, problem, start, random_state, epochs)
+        return super()._solve(solver, problem, start, random_state, epochs)
 
     def _predictor(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
@@ -282,10 +314,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     def _scores(self, X):
         check_is_fitted(self)
-        if not is_dataset(X):
+        if not is_lazy(X):
             X = validate_data(self, _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
-        return _check_finite(model.evaluate(model.initial()).scores)
+        return check_finite(model.evaluate(model.initial()).scores)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -296,17 +328,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 """Dtypes of numpy that PyTorch has: numbers of others become float32."""
-
-
-def _check_finite(scores):
-    """The scores, unless one is infinite or nan."""
-    if not np.isfinite(scores).all():
-        worst = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise ValueError(
-            f"The module must return finite scores, but that of sample {worst} is "
-            f"{scores[worst]}; impute missing values, rescale the samples, or correct the module."
-        )
-    return scores
 
 
 def _move_to_cpu(X):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cached_property
 from itertools import groupby
@@ -81,9 +82,10 @@ class RandomStream:
         _GENERATORS.release()
 
 
-def make_perceptron(n_numbers):
-    """The default network, 64 and 32 hidden units, for samples of any shape, in double precision."""
+def make_perceptron(inputs):
+    """The default network, in double precision: 64 and 32 hidden units, for samples like these."""
     nn = require_torch().nn
+    n_numbers = max(1, inputs[0].numel())
     hidden = nn.Linear(n_numbers, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
     return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1)).double()
 
@@ -417,18 +419,67 @@ class TorchPoint:
         return pull_back_sparse_rows(self, cells)
 
 
+class LoaderPoint(ChunkedPoint):
+    """A `TorchModel` at some parameters, its samples read batch by batch by a DataLoader."""
+
+    def __init__(self, model, parameters):
+        self.model = model
+        self.parameters = parameters.copy()
+        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
+
+    def _iter_chunks(self):
+        """Yield slices of rows and the model at them."""
+        for rows, inputs in self.model._iter_chunks():
+            loaded = self.model._replace(samples=LoadedSamples(inputs))
+            yield rows, TorchPoint(loaded, self.parameters)
+
+
 # Samples of a network: tensors on its device, or a dataset that is read as it is needed.
 
 
-def is_dataset(X):
-    """Whether samples are a ``torch.utils.data.Dataset``."""
-    return isinstance(X, require_torch().utils.data.Dataset)
+def is_lazy(X):
+    """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
+    data = require_torch().utils.data
+    source = X.dataset if isinstance(X, data.DataLoader) else X
+    if isinstance(source, data.IterableDataset):
+        raise TypeError(
+            "Samples must be readable by their index, since classes, groups and the decisions of a "
+            f"fit belong to samples, but {type(source).__name__} is an IterableDataset; pass a "
+            "Dataset with __getitem__ and __len__, a DataLoader of one, or an array."
+        )
+    return isinstance(source, data.Dataset) or isinstance(X, data.DataLoader)
+
+
+def count_lazy(X):
+    """Number of samples of a Dataset or DataLoader."""
+    return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
+
+
+def take_lazy(X, rows):
+    """Some of the samples of a Dataset or DataLoader, read in the same way."""
+    data = require_torch().utils.data
+    if isinstance(X, data.DataLoader):
+        return _reload(X, data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
+    return data.Subset(X, rows)
+
+
+def _reload(loader, dataset, **order):
+    """A DataLoader with the settings of another one, except for dataset and order."""
+    names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context"
+    settings = {name: getattr(loader, name) for name in names.split()}
+    if loader.num_workers:
+        settings |= {
+            name: getattr(loader, name) for name in ("prefetch_factor", "persistent_workers")
+        }
+    return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
 def make_samples(X, device):
     """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device."""
     torch = require_torch()
-    if is_dataset(X):
+    if isinstance(X, torch.utils.data.DataLoader):
+        return LoaderSamples(X, device, np.arange(len(X.dataset)))
+    if is_lazy(X):
         return DatasetSamples(X, device, np.arange(len(X)))
     if not isinstance(X, torch.Tensor):
         X = torch.as_tensor(np.require(X, requirements="W"))  # PyTorch has no read-only tensors
@@ -444,11 +495,6 @@ class TensorSamples:
     def __len__(self):
         return len(self.tensor)
 
-    @property
-    def n_numbers(self):
-        """Numbers in a sample."""
-        return max(1, self.tensor[:1].numel())
-
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
         if isinstance(rows, slice):
@@ -459,6 +505,11 @@ class TensorSamples:
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
         return self.tensor[rows].clone()
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        for rows in batches:
+            yield self.take(rows).read(slice(None))
 
 
 class DatasetSamples:
@@ -476,23 +527,69 @@ class DatasetSamples:
     def __len__(self):
         return len(self.rows)
 
-    @cached_property
-    def n_numbers(self):
-        """Numbers in a sample."""
-        sizes = []
-        map_tensors(self.read(slice(0, 1)), lambda tensor: sizes.append(tensor.numel()))
-        return max(1, sum(sizes))
-
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
-        return DatasetSamples(self.dataset, self.device, self.rows[rows])
+        return type(self)(self.dataset, self.device, self.rows[rows])
 
     def read(self, rows):
         """Samples of a slice, on the device."""
-        collate = require_torch().utils.data.default_collate
-        samples = [self.dataset[int(row)] for row in self.rows[rows]]
-        inputs = collate([one[0] if isinstance(one, tuple | list) else one for one in samples])
+        return self._collect([self.dataset[int(row)] for row in self.rows[rows]])
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        for rows in batches:
+            yield self.take(rows).read(slice(None))
+
+    def _collect(self, samples):
+        """Inputs of several samples, on the device."""
+        inputs = [one[0] if isinstance(one, tuple | list) else one for one in samples]
+        inputs = require_torch().utils.data.default_collate(inputs)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device))
+
+
+class LoaderSamples(DatasetSamples):
+    """Samples of the dataset of a DataLoader, collated by it and read by its workers.
+
+    A batch is the inputs, or a tuple or list of which they are the first.
+    """
+
+    def __init__(self, loader, device, rows):
+        super().__init__(loader.dataset, device, rows)
+        self.loader = loader
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        return LoaderSamples(self.loader, self.device, self.rows[rows])
+
+    def read(self, rows):
+        """Samples of a slice, on the device, read by this process."""
+        samples = [self.dataset[int(row)] for row in self.rows[rows]]
+        return self._to_inputs(self.loader.collate_fn(samples))
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        batches = [self.rows[rows].tolist() for rows in batches]
+        for batch in _reload(self.loader, self.dataset, batch_sampler=batches):
+            yield self._to_inputs(batch)
+
+    def _to_inputs(self, batch):
+        """Arguments of the module, on the device."""
+        inputs = batch[0] if isinstance(batch, tuple | list) else batch
+        return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
+
+
+class LoadedSamples:
+    """Samples of a batch that was read, as arguments of the module."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+
+    def __len__(self):
+        return count_samples(self.inputs)
+
+    def read(self, rows):
+        """A copy of the samples of a slice, which the module may change."""
+        return map_tensors(self.inputs, lambda tensor: tensor[rows].clone())
 
 
 # Inputs of a module: a tensor, or a tuple or dict of several.
@@ -590,12 +687,13 @@ class TorchModel:
     ----------
     module : torch.nn.Module
         The network. It is not changed, except that lazy layers get their sizes.
-    X : array-like of shape (n_samples, ...), torch.Tensor or torch.utils.data.Dataset
+    X : array-like of shape (n_samples, ...), torch.Tensor, Dataset or DataLoader
         Samples along the first axis. Real numbers are passed to the module in the dtype of its
         layers, integers as they are unless the module computes with real numbers alone. A dataset
         has ``len`` and gives a sample by its index, alone or as the first of a tuple; it is read
-        when samples are needed. A sample that is a tuple or dict has several inputs, which are
-        passed to the module by position or by name.
+        when samples are needed. A DataLoader reads its dataset, in an order that the fit chooses,
+        by its workers and its ``collate_fn``. A sample that is a tuple or dict has several inputs,
+        which are passed to the module by position or by name.
     device : str or torch.device, default="cpu"
         Device of the computations.
     random_state : int or None, default=None
@@ -635,11 +733,17 @@ class TorchModel:
         module = copy_module(module).to(device)
         modes = {submodule: submodule.training for submodule in module.modules()}
         # Two samples show the shape of what the module returns, and the dtype that it takes.
+        first = self.samples.read(slice(0, 2))
+        sizes = []
+        map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
+        self._n_chunk = max(16, _CHUNK // max(1, sum(sizes)))
         with stream:
-            inputs, self._takes_integers = find_inputs(module, self.samples.read(slice(0, 2)))
+            inputs, self._takes_integers = find_inputs(module, first)
+            self._first_inputs = inputs
             module, output = ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
         self.is_training = self.has_new_layer = False
+        self._latest, self._hidden, self._finished = None, None, None
 
     def _set_network(self, module, output, modes, stream):
         """Store a module that ends in an output layer; new layers are in training mode."""
@@ -647,22 +751,43 @@ class TorchModel:
         is_training = [modes.get(submodule, True) for submodule in module.modules()]
         self.network = FlatModule(module, name, is_training, stream)
 
-    def inputs(self, rows: slice = slice(None)) -> Any:
-        """Arguments of the module for some samples.
-
-        Parameters
-        ----------
-        rows : slice, default=slice(None)
-            Positions of the samples.
+    def inputs(self) -> Any:
+        """Arguments of the module for all samples.
 
         Returns
         -------
         inputs : torch.Tensor, or tuple or dict of them
             On the device, in the dtype that the module takes.
         """
+        return self._cast(self.samples.read(slice(None)))
+
+    def _cast(self, inputs):
+        """Inputs in the dtype that the module takes."""
         dtype = self.network.input_dtype
-        inputs = self.samples.read(rows)
         return cast_real(inputs if self._takes_integers else to_real(inputs, dtype), dtype)
+
+    def iter_batches(self, batches: list) -> Iterator:
+        """Arguments of the module for each of several batches, read ahead by a DataLoader.
+
+        Parameters
+        ----------
+        batches : list of slice or ndarray of int
+            Positions of the samples of each batch.
+
+        Yields
+        ------
+        rows : slice or ndarray of int
+            The positions.
+        inputs : torch.Tensor, or tuple or dict of them
+            On the device, in the dtype that the module takes.
+        """
+        for rows, inputs in zip(batches, self.samples.read_batches(batches), strict=True):
+            yield rows, self._cast(inputs)
+
+    def _iter_chunks(self):
+        """Yield slices of all samples, and the arguments of the module for them."""
+        starts = range(0, len(self.samples), self._n_chunk)
+        return self.iter_batches([slice(start, start + self._n_chunk) for start in starts])
 
     @property
     def n_parameters(self) -> int:
@@ -678,6 +803,7 @@ class TorchModel:
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
         vars(model).update(vars(self), **changes)
+        model._latest = model._hidden = model._finished = None
         return model
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
@@ -772,9 +898,19 @@ class TorchModel:
         point : TorchPoint or ChunkedPoint
             Scores, and derivatives by the parameters; see `skfair.models.Model.evaluate`.
         """
-        if len(self.samples) > self._n_chunk and not self.is_training:
+        if self.is_training:
+            return TorchPoint(self, parameters)
+        if isinstance(self.samples, LoaderSamples):
+            return self._evaluate_once(parameters)
+        if len(self.samples) > self._n_chunk:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
+
+    def _evaluate_once(self, parameters):
+        """The model at parameters, the same object if they are those of the last call."""
+        if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
+            self._latest = LoaderPoint(self, parameters)
+        return self._latest
 
     def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter.
@@ -806,7 +942,9 @@ class TorchModel:
             Its parameters are the last ones of this model.
         """
         # Hidden units are used as they are, so that parameters are those of the module's layer.
-        hidden = self.evaluate(parameters).hidden
+        body, hidden = self._hidden or (None, None)
+        if body is None or not np.array_equal(body, parameters[: -self.n_last]):
+            hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 
@@ -839,8 +977,11 @@ class TorchModel:
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # the mean of all batches
-        for start in range(0, len(self.samples) - 1, self._n_chunk):  # one sample has no variance
-            _ = learner.batch(slice(start, start + self._n_chunk)).evaluate(parameters).scores
+        learner.network.load(parameters)
+        for _, inputs in learner._iter_chunks():
+            if count_samples(inputs) > 1:  # one sample has no variance
+                with require_torch().no_grad():
+                    learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)
@@ -848,9 +989,8 @@ class TorchModel:
     def finish(self, parameters: np.ndarray) -> tuple[TorchModel, np.ndarray]:
         """The model that predicts after the training, and its parameters.
 
-        Batch norms have the means and variances of all samples, and the output layer computes in
-        double precision. Where the scores of a sample are not linear in the parameters of the
-        output layer, all others held fixed, a new one is appended to the trained module.
+        The output layer computes in double precision. Where the scores of a sample are not linear
+        in its parameters, all others held fixed, a new one is appended to the trained module.
 
         Parameters
         ----------
@@ -863,14 +1003,22 @@ class TorchModel:
             With a copy of the module. Its scores are linear in the parameters of its last layer.
         parameters : ndarray of shape (n_parameters,)
             Those of the model.
+
+        Raises
+        ------
+        ValueError
+            If a score is not finite.
         """
-        model = self.estimate_batch_norm(parameters)
-        precise = model._replace(network=model.network.with_double_output())
-        if precise._is_linear(parameters):
-            return precise, parameters
-        model = model.append_layer(parameters)
-        model = model._replace(network=model.network.with_double_output())
-        return model, model.initial()
+        # Folds of a module that is not trained ask for the same again.
+        if self._finished is None or not np.array_equal(self._finished[0], parameters):
+            precise = self._replace(network=self.network.with_double_output())
+            end = precise, parameters
+            if not precise._is_linear(parameters):
+                model = self.append_layer(parameters)
+                model = model._replace(network=model.network.with_double_output())
+                end = model, model.initial()
+            self._finished = parameters, end
+        return self._finished[1]
 
     def append_layer(self, parameters: np.ndarray) -> TorchModel:
         """The same scores, as the input of a new last layer.
@@ -887,7 +1035,7 @@ class TorchModel:
         """
         network, model = self.network.copy(), self._replace(has_new_layer=True)
         network.load(parameters)
-        outputs = evaluate_module(network.module, self.inputs(slice(0, 2)))
+        outputs = evaluate_module(network.module, self._first_inputs)
         module, output = append_output_layer(network.module, outputs)
         model._set_network(module, output, dict(network.modes), network.stream)
         return model
@@ -897,22 +1045,44 @@ class TorchModel:
         # Its inputs must be the same with random weights, and scores those of a linear model.
         moved = parameters.copy()
         moved[-self.n_last :] = np.random.default_rng(0).normal(size=self.n_last)
-        for start in range(0, len(self.samples), self._n_chunk):
-            inputs, known = self.inputs(slice(start, start + self._n_chunk)), None
-            for at in (parameters, moved):
-                self.network.load(at)
-                # The module may change its inputs in place.
-                copied = map_tensors(inputs, lambda tensor: tensor.clone())
-                scores, hidden = self.network.predict(copied)
-                known = hidden if known is None else known
-                linear = known @ at[-self.n_last : -1] + at[-1]
-                if not (_are_close(hidden, known) and _are_close(scores, linear)):
-                    return False
-        return True
+        is_linear, all_scores, all_hidden = True, [], []
+        for _, inputs in self._iter_chunks():
+            scores, hidden = self._predict(inputs, parameters)
+            is_equal = _are_close(scores, _linear_scores(hidden, parameters))
+            if is_linear and is_equal:
+                moved_scores, moved_hidden = self._predict(inputs, moved)
+                is_equal = _are_close(moved_hidden, hidden)
+                is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
+            is_linear = is_linear and bool(is_equal)
+            all_scores.append(scores)
+            all_hidden.append(hidden)
+        check_finite(np.concatenate(all_scores))
+        if is_linear:
+            self._hidden = parameters[: -self.n_last].copy(), np.concatenate(all_hidden)
+        return is_linear
 
-    @property
-    def _n_chunk(self):
-        return max(16, _CHUNK // self.samples.n_numbers)
+    def _predict(self, inputs, parameters):
+        """Scores, and inputs of the output layer, of samples that the module may change."""
+        self.network.load(parameters)
+        return self.network.predict(map_tensors(inputs, lambda tensor: tensor.clone()))
+
+
+def _linear_scores(hidden, parameters):
+    """Scores of the last layer from its inputs."""
+    *coef, intercept = parameters[-hidden.shape[1] - 1 :]
+    with np.errstate(over="ignore", invalid="ignore"):  # of a training that explodes
+        return hidden @ np.array(coef) + intercept
+
+
+def check_finite(scores):
+    """The scores, unless one is infinite or nan."""
+    if not np.isfinite(scores).all():
+        worst = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ValueError(
+            f"The module must return finite scores, but that of sample {worst} is "
+            f"{scores[worst]}; impute missing values, rescale the samples, or correct the module."
+        )
+    return scores
 
 
 def _are_close(values, expected):

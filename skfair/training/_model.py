@@ -381,10 +381,13 @@ class ConstrainedNetwork(ConstrainedModel):
             rows, held_out = _split(strata, self.validation_fraction, random_state)
             plain = replace(problem, constraint=ConstraintSystem(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
-        x = problem.initial_point(start)
-        result = _solve(solver, problem, x, random_state, epochs)
+        result = self._solve(solver, problem, start, random_state, epochs)
         trained = epochs.best if self.early_stopping else result.x[:n_parameters]
         return trained, result, epochs.curves
+
+    def _solve(self, solver, problem, start, random_state, epochs):
+        """The result of a training from model parameters; Ctrl-C ends it with the best epoch."""
+        return _solve(solver, problem, problem.initial_point(start), random_state, epochs)
 
     def _batch_constraints(self, constraint, solver):
         """The constraints that the solver can see on mini-batches, which show few ranks."""
