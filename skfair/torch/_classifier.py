@@ -133,10 +133,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     batches and their order. `AdamPrimalDual` then reads each sample once per epoch, and twice or,
     with batch norm, three times afterwards: it follows the gaps of the scores that the batches of
     the epoch gave, while arrays and datasets are evaluated again. The first two samples are read
-    once more. The inputs of the last layer are kept in memory, 8 bytes each. Without weight, a
-    sample is not read. A dataset must give the same sample each time for its decision to be kept. Integers, such
-    as those of tokens, are passed to the module as they are, unless it computes with real numbers
-    alone.
+    once more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without
+    weight is not read. A dataset must give the same sample each time for its decision to be kept.
+
+    Integers, such as those of tokens, are passed to the module as they are, unless it computes with
+    real numbers alone.
 
     The scores of the returned module are compared with those that were enforced, on all training
     samples: the fit raises a ValueError if they differ.

@@ -667,6 +667,9 @@ def cast_real(inputs, dtype):
 _CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
 
+_READ_AHEAD = 1024
+"""Samples of a batch that a worker of a DataLoader reads while others are evaluated, at most."""
+
 
 class TorchModel:
     r"""Scores of any module of PyTorch.
@@ -737,13 +740,17 @@ class TorchModel:
         sizes = []
         map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
         self._n_chunk = max(16, _CHUNK // max(1, sum(sizes)))
+        if isinstance(self.samples, LoaderSamples):
+            self._n_chunk = min(self._n_chunk, _READ_AHEAD)
         with stream:
             inputs, self._takes_integers = find_inputs(module, first)
             self._first_inputs = inputs
             module, output = ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
         self.is_training = self.has_new_layer = False
-        self._latest, self._hidden, self._finished = None, None, None
+        self._latest: Any = None
+        self._hidden: Any = None
+        self._finished: Any = None
 
     def _set_network(self, module, output, modes, stream):
         """Store a module that ends in an output layer; new layers are in training mode."""

@@ -113,15 +113,15 @@ class _Steps:
 
     def _update_multipliers(self):
         """Move the multipliers by the gaps of the latest scores, and the weights of events."""
-        seen = np.flatnonzero(np.isfinite(self.scores))
+        known = np.flatnonzero(np.isfinite(self.scores))
         for i, one in enumerate(self.problem.constraint):
             if not len(one.lower):
                 continue
             try:
-                one = one if len(seen) == len(self.scores) else one.take(seen)
+                one = one if len(known) == len(self.scores) else one.take(known)
             except ValueError:
                 continue  # an event has no sample among them yet
-            scores = self.scores[seen]
+            scores = self.scores[known]
             if self.solver.count_decisions:
                 one = one.correct(scores)
             rows = one(scores, _NO_UNKNOWNS)
