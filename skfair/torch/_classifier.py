@@ -23,7 +23,7 @@ from skfair.torch._model import (
     require_torch,
     take_lazy,
 )
-from skfair.torch._training import train_epochs
+from skfair.torch._training import TorchLoss, train_epochs
 from skfair.training import check_training, document, warn_if_revealed
 from skfair.utils._api import Label, RandomState
 from skfair.utils._sklearn import safe_indexing
@@ -69,8 +69,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
-    loss : str or callable, default="logistic"
-        Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
+    loss : str, callable or torch.nn.Module, default="logistic"
+        Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`, or a loss
+        of PyTorch with ``reduction="none"``, which gets scores and classes 0 and 1 in double
+        precision. The last layer is fitted to it as well, which needs two derivatives.
     alpha : float, default=1e-4
         Strength of the l2 penalty on the weights of layers, relative to a mean loss.
     {surrogate}
@@ -79,6 +81,14 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
         are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``. None
         trains nothing: the module was trained elsewhere, and its last layer alone is enforced.
+    optimizer : callable or None, default=None
+        Maps a list of parameters to a ``torch.optim.Optimizer``, such as ``torch.optim.AdamW`` or
+        ``functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9)``. It takes the steps of
+        `AdamPrimalDual`, whose ``learning_rate`` is then not used. None is Adam.
+    scheduler : callable or None, default=None
+        Maps the optimiser to a scheduler of ``torch.optim.lr_scheduler``, whose ``step()`` is
+        called after every epoch. None: the step of Adam decreases to 0, that of an `optimizer` is
+        constant.
     {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     device : str or torch.device, default="cpu"
         Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
@@ -171,6 +181,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         **NetworkClassifier._parameter_constraints,
         "module": [callable, None],
         "device": "no_validation",
+        "optimizer": [callable, None],
+        "scheduler": [callable, None],
         "solver": [*NetworkClassifier._parameter_constraints["solver"], None],
     }
 
@@ -187,6 +199,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         alpha: float = 1e-4,
         surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
         solver: str | Solver | None = "adam-pd",
+        optimizer: Callable | None = None,
+        scheduler: Callable | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -207,6 +221,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.alpha = alpha
         self.surrogate = surrogate
         self.solver = solver
+        self.optimizer = optimizer
+        self.scheduler = scheduler
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -271,6 +287,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             )
         return module
 
+    def _chosen_loss(self):
+        is_module = isinstance(self.loss, require_torch().nn.Module)
+        return TorchLoss(self.loss) if is_module else super()._chosen_loss()
+
     def _start(self, model, random_state):
         if not (self.warm_start and hasattr(self, "module_")):
             return model.initial()
@@ -281,6 +301,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return start
 
     def _train(self, problem, strata, watch):
+        if self.scheduler is not None and self.optimizer is None:
+            raise ValueError(
+                f"scheduler={self.scheduler!r} changes the learning rate of an optimizer, but "
+                "optimizer=None; pass one, such as torch.optim.Adam."
+            )
         if self.solver is not None:
             return super()._train(problem, strata, watch)
         if self.enforcement is None:
@@ -297,8 +322,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return model.finish(parameters)
 
     def _solve(self, solver, problem, start, random_state, epochs):
-        if isinstance(problem.model.samples, LoaderSamples):
-            return train_epochs(solver, problem, start, random_state, epochs)
+        if self.optimizer is not None or isinstance(problem.model.samples, LoaderSamples):
+            return train_epochs(self, solver, problem, start, random_state, epochs)
         return super()._solve(solver, problem, start, random_state, epochs)
 
     def _predictor(self, model, parameters, training):

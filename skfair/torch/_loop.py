@@ -211,11 +211,11 @@ def _make_function():
 class RecentScores:
     """The last samples of a training loop, for constraints that mini-batches are too small for.
 
-    Called with the tensors of scores, targets and groups (as numbers) of a mini-batch, each of shape
-    (n_batch,), it returns those of the last `n_samples` samples, this batch included and last, for
-    `constraint_values`. Only the scores of the batch have gradients.
-    They are multiplied by the ratio of both numbers of samples, so that they estimate the gradient
-    over all samples, as those of a large batch do.
+    Called with the tensors of scores, targets and groups (as numbers) of a mini-batch, of shape
+    (n_batch,) each, it returns those of the last `n_samples` samples, this batch at the end, for
+    `constraint_values`. Only the scores of the batch have gradients. They are multiplied by the
+    ratio of both numbers of samples, so that they estimate the gradient over all samples, as those
+    of a large batch do.
 
     Parameters
     ----------
@@ -317,9 +317,9 @@ def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
 
 
 class ConstrainedObjective:
-    r"""Objective of each step of a training loop under constraints, beside an optimiser of PyTorch.
+    r"""Objective of the steps of a training loop under constraints, beside an optimiser of PyTorch.
 
-    It is the step of one of the solvers on mini-batches. Called with the mean loss f of a mini-batch
+    It is that of one of the solvers on mini-batches. Called with the mean loss f of a mini-batch
     and the values v of `constraint_values`, or values of one's own that are at most 0 where the
     constraints hold, it returns a tensor without axes, whose gradient the optimiser takes:
 

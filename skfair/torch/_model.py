@@ -949,6 +949,8 @@ class TorchModel:
             Its parameters are the last ones of this model.
         """
         # Hidden units are used as they are, so that parameters are those of the module's layer.
+        body: Any
+        hidden: Any
         body, hidden = self._hidden or (None, None)
         if body is None or not np.array_equal(body, parameters[: -self.n_last]):
             hidden = self.evaluate(parameters).hidden

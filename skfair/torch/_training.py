@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skfair.losses import Pointwise
 from skfair.problems import Evaluation
 from skfair.solvers import AdamPrimalDual, Progress, Result
 from skfair.torch._model import as_float64, check_finite, require_torch
@@ -14,22 +15,23 @@ _NO_UNKNOWNS = np.empty(0)
 """Auxiliary unknowns of constraints with one row per gap."""
 
 
-def train_epochs(solver, problem, start, random_state, callback):
-    """The result of training the module with Adam on batches in random order.
+def train_epochs(estimator, solver, problem, start, random_state, callback):
+    """The result of training the module of an estimator on batches in random order.
 
-    It is `AdamPrimalDual` on the batches of a DataLoader: loss and constraint share a batch, and
-    gaps are those of the scores that the epoch's batches gave, since another pass would read all
-    samples again. The last epoch is returned; Ctrl-C returns the last one that is complete.
+    It is `AdamPrimalDual` with an optimiser of PyTorch: loss and constraint share a batch, and gaps
+    are those of the scores that the epoch's batches gave, since another pass would read all samples
+    again. The last epoch is returned; Ctrl-C returns the last one that is complete.
     """
     if type(solver) is not AdamPrimalDual:
         raise ValueError(
-            "Samples of a DataLoader are read once per epoch, which AdamPrimalDual needs, but "
-            f"solver={solver!r}; pass an AdamPrimalDual, or the dataset of the DataLoader."
+            "A DataLoader, and an optimizer of one's own, are used by AdamPrimalDual alone, but "
+            f"solver={solver!r}; pass an AdamPrimalDual, or the dataset of the DataLoader and "
+            "optimizer=None."
         )
     problem = problem.single()  # no auxiliary unknowns
     network = problem.model.network.copy()
     network.load(start)
-    steps, n_iter, latest = _Steps(solver, problem, network), 0, None
+    steps, n_iter, latest = _Steps(estimator, solver, problem, network), 0, None
     try:
         while n_iter < solver.max_iter:
             scores = steps.run_epoch(random_state)
@@ -51,9 +53,9 @@ def train_epochs(solver, problem, start, random_state, callback):
 
 
 class _Steps:
-    """Adam steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
+    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
 
-    def __init__(self, solver, problem, network):
+    def __init__(self, estimator, solver, problem, network):
         self.solver = solver
         self.problem = problem
         self.network = network
@@ -61,11 +63,20 @@ class _Steps:
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
         self._event_weights = [None] * len(problem.constraint)
-        torch = require_torch()
-        self.optimizer = torch.optim.Adam(self.tensors, lr=solver.learning_rate)
-        # The step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
+        self.after_step, self.after_epoch = None, None
+        if estimator.optimizer is None:
+            self._make_adam()
+        else:
+            self.optimizer = estimator.optimizer(self.tensors)
+        if estimator.scheduler is not None:
+            self.after_epoch = estimator.scheduler(self.optimizer)
+
+    def _make_adam(self):
+        """Adam, whose step decreases linearly to 0 at the last one, as that of AdamPrimalDual."""
+        optim, solver = require_torch().optim, self.solver
+        self.optimizer = optim.Adam(self.tensors, lr=solver.learning_rate)
         n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+        self.after_step = optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda k: max(0.0, 1.0 - k / n_steps)
         )
 
@@ -78,10 +89,12 @@ class _Steps:
             self._step(rows, self.network.outputs(inputs, is_training=True))
             if k in due:
                 self._update_multipliers()
+        if self.after_epoch is not None:
+            self.after_epoch.step()
         return self.scores.copy()
 
     def _step(self, rows, outputs):
-        """One Adam step from the scores of a batch, with their graph."""
+        """One step from the scores of a batch, with their graph."""
         torch, problem = require_torch(), self.problem
         scores = self.scores[rows] = check_finite(as_float64(outputs))
         losses = problem.loss(scores, problem.target[rows])
@@ -94,7 +107,8 @@ class _Steps:
             if tensor.ndim > 1 and tensor.grad is not None:
                 tensor.grad.add_(tensor.detach(), alpha=problem.alpha)
         self.optimizer.step()
-        self.schedule.step()
+        if self.after_step is not None:
+            self.after_step.step()
 
     def _constraint_slopes(self, rows, scores):
         """Slope of the constraints by each score of a batch, at the present multipliers."""
@@ -140,3 +154,30 @@ def _result(evaluation, multipliers, n_iter):
     )
     answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
     return Result(*answer, np.nan, multipliers, n_iter, status, message)
+
+
+# Losses of PyTorch.
+
+
+class TorchLoss:
+    """A loss of PyTorch with ``reduction="none"``, as a loss of numpy arrays with derivatives."""
+
+    def __init__(self, loss):
+        self.loss = loss
+
+    def __call__(self, scores, target):
+        """Losses of samples with their first and second derivative by the score."""
+        torch = require_torch()
+        at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+        # Classes are 0 and 1, as losses of PyTorch take them.
+        values = self.loss(at, torch.as_tensor((target > 0).astype(np.float64)))
+        if values.shape != at.shape:
+            raise ValueError(
+                f"loss must return one number per sample, {tuple(at.shape)}, but {self.loss} "
+                f"returns shape {tuple(values.shape)}; pass it with reduction='none'."
+            )
+        (slope,) = torch.autograd.grad(values.sum(), at, create_graph=True)
+        curvature = torch.zeros_like(at)
+        if slope.requires_grad:  # a loss that is linear in the score has no second derivative
+            (curvature,) = torch.autograd.grad(slope.sum(), at, materialize_grads=True)
+        return Pointwise(*(as_float64(one) for one in (values, slope, curvature)))

@@ -177,7 +177,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _problem_of(self, model, training, constraints, weights):
         """The problem of a model with smooth rates."""
-        loss = resolve_name(OBJECTIVES, self.loss, "loss")
+        loss = self._chosen_loss()
         surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
         (bound,) = bind_all(constraints, [training.samples], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even bounds that hold for one group
@@ -187,6 +187,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         weights = training.samples.weights if weights is None else weights
         system = ConstraintSystem(tuple(bound))
         return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
+
+    def _chosen_loss(self):
+        return resolve_name(OBJECTIVES, self.loss, "loss")
 
     def _chosen_solver(self):
         if isinstance(self.solver, str):

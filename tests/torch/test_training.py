@@ -1,5 +1,7 @@
 """Training and enforcement on the batches of a DataLoader: reads, inputs, results, errors."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -211,3 +213,65 @@ def test_an_interrupted_training_keeps_the_complete_epochs(data):
         model = make().fit(DataLoader(Interrupted(X)), y, sensitive_features=groups)
     assert len(model.loss_curve_) == 2
     assert model.constraint_violation_ == 0.0
+
+
+def make_optimizer(steps, parameters):
+    """Stochastic gradient descent, which counts its steps."""
+    optimizer = torch.optim.SGD(parameters, lr=0.2, momentum=0.9)
+    optimizer.register_step_post_hook(lambda *_: steps.append(optimizer.param_groups[0]["lr"]))
+    return optimizer
+
+
+def test_an_optimizer_and_a_scheduler_of_ones_own_take_the_steps(data):
+    X, y, groups = data
+    rates = []
+    model = make(
+        lambda: nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1)),
+        solver=AdamPrimalDual(max_iter=30, batch_size=90),
+        optimizer=functools.partial(make_optimizer, rates),
+        scheduler=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=10, gamma=0.1),
+    ).fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(rates, np.repeat([0.2, 0.02, 0.002], 100))
+    decisions = model.predict(X)
+    assert (decisions == y).mean() > 0.75
+    assert demographic_parity_difference(y, decisions, sensitive_features=groups) <= 0.04
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_scheduler_without_an_optimizer_is_refused(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="but optimizer=None; pass one, such as torch.optim.Adam"):
+        make(scheduler=torch.optim.lr_scheduler.ExponentialLR).fit(
+            Pairs(X), y, sensitive_features=groups
+        )
+
+
+def test_a_loss_of_pytorch_is_that_of_the_name(data):
+    X, y, groups = data
+    module, solver = functools.partial(nn.Linear, 4, 1), AdamPrimalDual(max_iter=2)
+    scores = [
+        make(module, loss=loss, solver=solver)
+        .fit(X, y, sensitive_features=groups)
+        .decision_function(X)
+        for loss in ("logistic", nn.BCEWithLogitsLoss(reduction="none"))
+    ]
+    np.testing.assert_allclose(*scores, atol=1e-4)
+
+
+def test_a_loss_of_pytorch_weighs_classes(data):
+    X, y, groups = data
+    weighted = nn.BCEWithLogitsLoss(reduction="none", pos_weight=torch.tensor(8.0))
+    shares = [
+        make(constraint=None, loss=loss)
+        .fit(Pairs(X), y, sensitive_features=groups)
+        .predict(Pairs(X))
+        .mean()
+        for loss in ("logistic", weighted)
+    ]
+    assert shares[1] > shares[0] + 0.1
+
+
+def test_a_loss_of_pytorch_that_is_a_mean_is_refused(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="pass it with reduction='none'"):
+        make(loss=nn.BCEWithLogitsLoss()).fit(Pairs(X), y, sensitive_features=groups)
