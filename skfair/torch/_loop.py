@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,13 +147,14 @@ def _to_array(values):
 def _to_classes(target):
     """Classes -1 and +1."""
     target = np.ravel(np.asarray(target))
-    known = np.unique(target)
-    if not (np.isin(known, [0, 1]).all() or np.isin(known, [-1, 1]).all()):
+    positive = target == 1
+    if not any((positive | (target == negative)).all() for negative in (0, -1)):
         raise ValueError(
             "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
-            f"{known[:5].tolist()}; compare the labels with the positive class, (y == label)."
+            f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
+            "(y == label)."
         )
-    return np.where(target > 0, 1.0, -1.0)
+    return np.where(positive, 1.0, -1.0)
 
 
 class _Values:
@@ -181,6 +183,7 @@ class _Values:
         return np.array(values), pull_back
 
 
+@cache
 def _make_function():
     """The `torch.autograd.Function` of `_Values`, a class that needs PyTorch."""
     torch = require_torch()
