@@ -96,6 +96,7 @@ def test_chunks_of_rows_give_the_same_scores(X, monkeypatch):
     parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
     at_once = model.evaluate(parameters)
     monkeypatch.setattr(code, "_CHUNK", 1)  # sixteen samples pass at a time
+    model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     chunked = model.evaluate(parameters)
     assert isinstance(chunked, ChunkedPoint)
     np.testing.assert_allclose(chunked.scores, at_once.scores, atol=1e-14)
