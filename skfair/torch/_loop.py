@@ -23,7 +23,8 @@ from skfair.solvers import (
     ghost_direction,
 )
 from skfair.surrogates import SURROGATES
-from skfair.torch._model import as_float64, require_torch
+from skfair.torch._model import as_float64
+from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
 from skfair.utils._checks import resolve_name
 
