@@ -10,7 +10,7 @@ export MPLBACKEND = Agg
 # pytest rewrites all tests: 14 of the 20 CPU seconds in which it collects them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-dask test test-all test-lowest test-newest test-some doctest lint types format \
+.PHONY: help demo demo-dask test test-all test-lowest test-newest test-some test-torch doctest lint types format \
 	build release-check test-wheel doc bench clean
 .NOTPARALLEL:
 
@@ -21,6 +21,7 @@ help:
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
+	@echo "make test-torch  the tests of skfair.torch, in an environment with PyTorch"
 	@echo "make doctest every example of the documentation"
 	@echo "make lint    style, formatting and types, checked"
 	@echo "make types   the type hints, checked by mypy"
@@ -75,6 +76,14 @@ test-newest: $(BIN)/python
 	if [ "$$($(NEWEST)/bin/python -V 2>&1)" != "$$($$newest -V)" ]; then rm -rf $(NEWEST); fi; \
 	$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON=$$newest test-some
 
+# PyTorch is large, hence an environment of its own; TORCH names another version or file.
+TORCH_VENV := .venv-torch
+TORCH ?= torch
+
+test-torch: $(TORCH_VENV)/.installed
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest -n auto --dist worksteal \
+		tests/torch skfair/torch doc/networks.rst
+
 test-some: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" $(addprefix tests/,$(SELECTION))
 
@@ -116,7 +125,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(NEWEST) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
@@ -133,6 +142,12 @@ $(LOWEST)/.installed: pyproject.toml tests/lowest.py
 	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --requirement $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(TORCH_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[torch,test]"
 	@touch $@
 
 $(BIN)/python:

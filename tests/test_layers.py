@@ -46,7 +46,8 @@ MAY_IMPORT = {
     | {"partitions", "postprocessing", "solvers", "surrogates", "training", "utils"},
     "regression": {"constraints", "partitions", "solvers", "training", "utils"},
     "ranking": {"constraints", "groups", "losses", "solvers", "surrogates", "training", "utils"},
-    "torch": {"classification", "constraints", "models", "solvers", "training", "utils"},
+    "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
+    | {"solvers", "surrogates", "training", "utils"},
     "plotting": {"metrics", "groups", "utils"},
     "__main__": {"audit", "_warm_up"},
     "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},

@@ -90,7 +90,9 @@ class StochasticSolver(Solver):
             for _ in range(n_steps):
                 x, multipliers = steps.send(here)
                 n_taken, here = n_taken + 1, None
-                if not np.isfinite(x @ x):
+                with np.errstate(over="ignore"):
+                    is_finite = np.isfinite(x @ x)
+                if not is_finite:
                     warn(
                         f"{type(self).__name__} diverged at step {n_taken}: its unknowns are not "
                         "finite. The best earlier iterate is returned. Use shorter steps or larger "

@@ -1,6 +1,19 @@
 """Networks of PyTorch, trained under constraints; they need the package ``torch``."""
 
 from skfair.torch._classifier import ConstrainedTorchClassifier
+from skfair.torch._loop import (
+    ConstrainedObjective,
+    RecentScores,
+    constraint_values,
+    gather_samples,
+)
 from skfair.torch._model import TorchModel
 
-__all__ = ["ConstrainedTorchClassifier", "TorchModel"]
+__all__ = [
+    "ConstrainedObjective",
+    "ConstrainedTorchClassifier",
+    "RecentScores",
+    "TorchModel",
+    "constraint_values",
+    "gather_samples",
+]

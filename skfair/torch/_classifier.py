@@ -6,21 +6,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
+from skfair.losses import Pointwise
+from skfair.problems import Evaluation
+from skfair.solvers import AdamPrimalDual, Progress, Result
 from skfair.torch._model import (
+    RandomStream,
     TorchModel,
-    check_device,
-    is_dataset,
+    as_float64,
+    check_finite,
     make_perceptron,
+)
+from skfair.torch._samples import (
+    LoaderSamples,
+    check_device,
+    count_lazy,
+    is_lazy,
     make_samples,
     require_torch,
-    torch_seed,
+    take_lazy,
 )
 from skfair.training import check_training, document, warn_if_revealed
 from skfair.utils._api import Label, RandomState
+from skfair.utils._checks import warn
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -44,8 +56,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         The network, which gives one score per sample, or several features that a new last layer
         weighs. A module starts from the parameters that it has, trains those that require gradients
         in the modes in which its parts are, and is not changed. A callable without arguments makes
-        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units. Columns
-        and images are not standardised: put that into the module, or before it in a pipeline.
+        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units, in double
+        precision. A module computes in its own dtype; only its last layer is enforced in double
+        precision. Columns and images are not standardised: put that into the module, or before it
+        in a pipeline.
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
@@ -62,15 +76,26 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
-    loss : str or callable, default="logistic"
-        Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
+    loss : str, callable or torch.nn.Module, default="logistic"
+        Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`, or a loss
+        of PyTorch with ``reduction="none"``, which gets scores and classes 0 and 1 in double
+        precision. The last layer is fitted to it as well, which needs two derivatives.
     alpha : float, default=1e-4
         Strength of the l2 penalty on the weights of layers, relative to a mean loss.
     {surrogate}
-    solver : str or Solver, default="adam-pd"
+    solver : str, Solver or None, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
-        are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``.
+        are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``. None
+        trains nothing: the module was trained elsewhere, and its last layer alone is enforced.
+    optimizer : callable or None, default=None
+        Maps a list of parameters to a ``torch.optim.Optimizer``, such as ``torch.optim.AdamW`` or
+        ``functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9)``. It takes the steps of
+        `AdamPrimalDual`, whose ``learning_rate`` is then not used. None is Adam.
+    scheduler : callable or None, default=None
+        Maps the optimiser to a scheduler of ``torch.optim.lr_scheduler``, whose ``step()`` is
+        called after every epoch. None: the step of Adam decreases to 0, that of an `optimizer` is
+        constant.
     {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     device : str or torch.device, default="cpu"
         Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
@@ -79,15 +104,19 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Whether to start from the network of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of new parameters, of the batches, of dropout and of who is held out. On the CPU the
-        same seed gives the same network.
+        same seed gives the same network, also in threads; PyTorch's own generators are left as
+        they are.
     verbose : int, default=0
         Print every epoch if positive.
 
     Attributes
     ----------
     module_ : torch.nn.Module
-        The trained network, in double precision and evaluation mode; its scores are positive for
-        the second of the ``classes_``.
+        The trained network in evaluation mode, its last layer in double precision. Its scores are
+        positive for the second of the ``classes_``, also where ``pos_label`` is the first, and
+        passing it as `module` continues from them. A linear layer with one number as its input is
+        appended if the scores are not linear in the parameters of the last one: where it is shared,
+        parametrised (weight norm), or not the output for all samples.
     {classes_, pos_label_}
     loss_curve_ : list of float
         Objective after each epoch, on the samples trained on.
@@ -116,7 +145,19 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     -----
     X may be an array or a tensor of any shape whose first axis counts the samples, or a
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
-    tuple. A dataset must give the same sample each time for its decision to be kept.
+    tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
+    name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
+    batches and their order. `AdamPrimalDual` then reads each sample once per epoch, and twice or,
+    with batch norm, three times afterwards: it follows the gaps of the scores that the batches of
+    the epoch gave, while arrays and datasets are evaluated again. The first two samples are read
+    once more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without
+    weight is not read. A dataset must give the same sample each time for its decision to be kept.
+
+    Integers, such as those of tokens, are passed to the module as they are, unless it computes with
+    real numbers alone.
+
+    The scores of the returned module are compared with those that were enforced, on all training
+    samples: the fit raises a ValueError if they differ.
 
     Ctrl-C ends the training, as for :class:`~skfair.classification.ConstrainedMLPClassifier`: the
     best epoch so far is kept, and its last layer enforced.
@@ -147,6 +188,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         **NetworkClassifier._parameter_constraints,
         "module": [callable, None],
         "device": "no_validation",
+        "optimizer": [callable, None],
+        "scheduler": [callable, None],
+        "solver": [*NetworkClassifier._parameter_constraints["solver"], None],
     }
 
     def __init__(
@@ -161,7 +205,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
         surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver = "adam-pd",
+        solver: str | Solver | None = "adam-pd",
+        optimizer: Callable | None = None,
+        scheduler: Callable | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -182,6 +228,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.alpha = alpha
         self.surrogate = surrogate
         self.solver = solver
+        self.optimizer = optimizer
+        self.scheduler = scheduler
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -196,15 +244,17 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _check_training(estimator, X, y, metadata, request):
         """`check_training` for samples of any shape."""
         samples = X
-        if not is_dataset(X):
-            samples = _move_to_cpu(X)
-            samples = check_array(samples, dtype=np.float32, allow_nd=True, estimator=estimator)
+        if not is_lazy(X):
+            samples = check_array(
+                _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
+            )
         # Classes, groups and weights are checked with row numbers in place of features.
-        positions = np.arange(len(samples))[:, np.newaxis]
+        n_samples = count_lazy(X) if is_lazy(X) else len(samples)
+        positions = np.arange(n_samples)[:, np.newaxis]
         training = check_training(estimator, positions, y, metadata, request)
         rows = training.X[:, 0].astype(np.intp)
-        if is_dataset(X):
-            subset = require_torch().utils.data.Subset(X, rows.tolist())
+        if is_lazy(X):
+            subset = take_lazy(X, rows.tolist())
             return training._replace(X=subset, samples=training.samples._replace(X=None))
         if request is not None and samples.ndim == 2:
             groups = training.samples.groups
@@ -212,29 +262,30 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
         return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
-    def _fit(self, X, y, training, constraints, weights=None):
-        # Initial weights and dropout are drawn from PyTorch's own generators, seeded for this fit.
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        with torch_seed(seed, check_device(self.device)):
-            return super()._fit(X, y, training, constraints, weights)
-
     def _model(self, training):
-        model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)
+        # Initial weights and dropout are drawn from PyTorch's own generators.
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with RandomStream(seed, check_device(self.device)):
+            network = self._network(training)
+        model = TorchModel(network, training.X, self.device, random_state=seed)
+        start = model.initial()
+        if self.warm_start and getattr(self, "_has_new_layer", False):
+            model = model.append_layer(start)
+            start = model.initial()
+        # Scores of a trained module are of the second class, those of a fit of the positive class.
+        if isinstance(self.module, require_torch().nn.Module):
+            start[-model.n_last :] *= training.unit.spread
+            model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
-        scores = model.evaluate(model.initial()).scores
-        if not np.isfinite(scores).all():
-            worst = int(np.flatnonzero(~np.isfinite(scores))[0])
-            raise ValueError(
-                f"The module must return finite scores, but that of sample {worst} is "
-                f"{scores[worst]}; rescale the samples, or correct the module."
-            )
+        if not isinstance(training.X, require_torch().utils.data.DataLoader):  # read once more
+            check_finite(model.evaluate(start).scores)
         return model
 
     def _network(self, training):
         """The initial module."""
         nn = require_torch().nn
         if self.module is None:
-            return make_perceptron(make_samples(training.X, "cpu").n_numbers)
+            return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
         module = self.module if isinstance(self.module, nn.Module) else self.module()
         if not isinstance(module, nn.Module):
             raise TypeError(
@@ -242,6 +293,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
                 f"module={self.module!r} returns a {type(module).__name__}."
             )
         return module
+
+    def _chosen_loss(self):
+        is_module = isinstance(self.loss, require_torch().nn.Module)
+        return TorchLoss(self.loss) if is_module else super()._chosen_loss()
 
     def _start(self, model, random_state):
         if not (self.warm_start and hasattr(self, "module_")):
@@ -252,8 +307,31 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start[-model.n_last :] *= -1.0
         return start
 
-    def _prediction_model(self, model, parameters):
-        return model.estimate_batch_norm(parameters)
+    def _train(self, problem, strata, watch):
+        if self.scheduler is not None and self.optimizer is None:
+            raise ValueError(
+                f"scheduler={self.scheduler!r} changes the learning rate of an optimizer, but "
+                "optimizer=None; pass one, such as torch.optim.Adam."
+            )
+        if self.solver is not None:
+            return super()._train(problem, strata, watch)
+        if self.enforcement is None:
+            raise ValueError(
+                "solver=None trains no layer and enforcement=None enforces none, so that nothing "
+                "is fitted; pass a solver, or enforcement='auto'."
+            )
+        return self._start(problem.model, None), None, {"loss_curve_": []}
+
+    def _finish(self, model, parameters):
+        # A module that is not trained keeps the statistics of its own training.
+        if self.solver is not None:
+            model = model.estimate_batch_norm(parameters)
+        return model.finish(parameters)
+
+    def _solve(self, solver, problem, start, random_state, epochs):
+        if self.optimizer is not None or isinstance(problem.model.samples, LoaderSamples):
+            return train_epochs(self, solver, problem, start, random_state, epochs)
+        return super()._solve(solver, problem, start, random_state, epochs)
 
     def _predictor(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
@@ -261,6 +339,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         parameters[-model.n_last :] *= training.unit.spread
         return {
             "module_": model.module_at(parameters),
+            "_has_new_layer": model.has_new_layer,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.samples.groups.summary,
@@ -268,10 +347,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     def _scores(self, X):
         check_is_fitted(self)
-        if not is_dataset(X):
-            X = validate_data(self, _move_to_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
+        if not is_lazy(X):
+            X = validate_data(self, _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
-        return model.evaluate(model.initial()).scores
+        return check_finite(model.evaluate(model.initial()).scores)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -280,5 +359,184 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return tags
 
 
+_DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
+"""Dtypes of numpy that PyTorch has: numbers of others become float32."""
+
+
 def _move_to_cpu(X):
     return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X
+
+
+# Training of all layers by an optimiser of PyTorch, each sample read once per epoch.
+
+
+_NO_UNKNOWNS = np.empty(0)
+"""Auxiliary unknowns of constraints with one row per gap."""
+
+
+def train_epochs(estimator, solver, problem, start, random_state, callback):
+    """The result of training the module of an estimator on batches in random order.
+
+    It is `AdamPrimalDual` with an optimiser of PyTorch: loss and constraint share a batch, and gaps
+    are those of the scores that the epoch's batches gave, since another pass would read all samples
+    again. The last epoch is returned; Ctrl-C returns the last one that is complete.
+    """
+    if type(solver) is not AdamPrimalDual:
+        raise ValueError(
+            "A DataLoader, and an optimizer of one's own, are used by AdamPrimalDual alone, but "
+            f"solver={solver!r}; pass an AdamPrimalDual, or the dataset of the DataLoader and "
+            "optimizer=None."
+        )
+    problem = problem.single()  # no auxiliary unknowns
+    network = problem.model.network.copy()
+    network.load(start)
+    steps, n_iter, latest = _Steps(estimator, solver, problem, network), 0, None
+    try:
+        while n_iter < solver.max_iter:
+            scores = steps.run_epoch(random_state)
+            evaluation = Evaluation(problem, network.parameters(network.module))
+            evaluation.scores = scores  # those of the epoch: nothing is read again
+            n_iter, latest = n_iter + 1, evaluation
+            multipliers = steps.multipliers
+            if callback(Progress(n_iter, latest, np.nan, multipliers, {}, latest)):
+                break
+    except KeyboardInterrupt:
+        if latest is None:
+            raise  # nothing was learned yet
+        warn(
+            f"Training interrupted after {n_iter} epochs: the last of them is kept, and its last "
+            "layer enforced.",
+            ConvergenceWarning,
+        )
+    return _result(latest, steps.multipliers, n_iter)
+
+
+class _Steps:
+    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
+
+    def __init__(self, estimator, solver, problem, network):
+        self.solver = solver
+        self.problem = problem
+        self.network = network
+        self.multipliers = np.zeros(len(problem.lower))
+        self.tensors = list(network.tensors.values())
+        self.scores = np.full(len(problem.target), np.nan)
+        self._event_weights = [None] * len(problem.constraint)
+        self.after_step, self.after_epoch = None, None
+        if estimator.optimizer is None:
+            self._make_adam()
+        else:
+            self.optimizer = estimator.optimizer(self.tensors)
+        if estimator.scheduler is not None:
+            self.after_epoch = estimator.scheduler(self.optimizer)
+
+    def _make_adam(self):
+        """Adam, whose step decreases linearly to 0 at the last one, as that of AdamPrimalDual."""
+        optim, solver = require_torch().optim, self.solver
+        self.optimizer = optim.Adam(self.tensors, lr=solver.learning_rate)
+        n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
+        self.after_step = optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda k: max(0.0, 1.0 - k / n_steps)
+        )
+
+    def run_epoch(self, random_state):
+        """Train on all samples once, and return the scores that their batches gave."""
+        order = random_state.permutation(len(self.scores))
+        batches = np.split(order, range(self.solver.batch_size, len(order), self.solver.batch_size))
+        due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
+        for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
+            self._step(rows, self.network.outputs(inputs, is_training=True))
+            if k in due:
+                self._update_multipliers()
+        if self.after_epoch is not None:
+            self.after_epoch.step()
+        return self.scores.copy()
+
+    def _step(self, rows, outputs):
+        """One step from the scores of a batch, with their graph."""
+        torch, problem = require_torch(), self.problem
+        scores = self.scores[rows] = check_finite(as_float64(outputs))
+        losses = problem.loss(scores, problem.target[rows])
+        # Mean over the batch, by weights of all samples: unbiased for the mean over these.
+        weights = problem.mean_weights[rows] * (len(self.scores) / len(rows))
+        slopes = weights * losses.slope + self._constraint_slopes(rows, scores)
+        self.optimizer.zero_grad(set_to_none=True)
+        outputs.backward(torch.as_tensor(slopes, dtype=outputs.dtype, device=outputs.device))
+        for tensor in self.tensors:  # the penalty, as in TorchModel.ridge
+            if tensor.ndim > 1 and tensor.grad is not None:
+                tensor.grad.add_(tensor.detach(), alpha=problem.alpha)
+        self.optimizer.step()
+        if self.after_step is not None:
+            self.after_step.step()
+
+    def _constraint_slopes(self, rows, scores):
+        """Slope of the constraints by each score of a batch, at the present multipliers."""
+        slopes = np.zeros(len(rows))
+        for one, weights in zip(self.problem.constraint, self._event_weights, strict=True):
+            if weights is None or not weights.any():
+                continue
+            try:
+                batch = one.take(rows)
+            except ValueError:
+                continue  # an event has no sample in the batch
+            combine = weights[np.newaxis, :]
+            jacobian = batch(scores, _NO_UNKNOWNS).jacobian
+            slopes += type(jacobian)(combine, jacobian._cells, jacobian._spread).adjoint(np.ones(1))
+        return slopes
+
+    def _update_multipliers(self):
+        """Move the multipliers by the gaps of the latest scores, and the weights of events."""
+        known = np.flatnonzero(np.isfinite(self.scores))
+        for i, one in enumerate(self.problem.constraint):
+            if not len(one.lower):
+                continue
+            try:
+                one = one if len(known) == len(self.scores) else one.take(known)
+            except ValueError:
+                continue  # an event has no sample among them yet
+            scores = self.scores[known]
+            if self.solver.count_decisions:
+                one = one.correct(scores)
+            rows = one(scores, _NO_UNKNOWNS)
+            excess = float(rows.values[0] - one.upper[0])
+            multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
+            self.multipliers[i] = multiplier
+            self._event_weights[i] = np.ravel(rows.jacobian.combine) * multiplier
+
+
+def _result(evaluation, multipliers, n_iter):
+    """The `Result` of a training, which no certificate is known of."""
+    status = "infeasible" if evaluation.violation > 0 else "max_iter"
+    message = (
+        f"The training ended after {n_iter} epochs, whose scores have violation "
+        f"{evaluation.violation:.2g}. Raise max_iter or batch_size, or take shorter steps."
+    )
+    answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
+    return Result(*answer, np.nan, multipliers, n_iter, status, message)
+
+
+# Losses of PyTorch.
+
+
+class TorchLoss:
+    """A loss of PyTorch with ``reduction="none"``, as a loss of numpy arrays with derivatives."""
+
+    def __init__(self, loss):
+        self.loss = loss
+
+    def __call__(self, scores, target):
+        """Losses of samples with their first and second derivative by the score."""
+        torch = require_torch()
+        at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+        # Classes are 0 and 1, as losses of PyTorch take them.
+        values = self.loss(at, torch.as_tensor((target > 0).astype(np.float64)))
+        if values.shape != at.shape:
+            raise ValueError(
+                f"loss must return one number per sample, {tuple(at.shape)}, but {self.loss} "
+                f"returns shape {tuple(values.shape)}; pass it with reduction='none'."
+            )
+        (slope,) = torch.autograd.grad(values.sum(), at, create_graph=True)
+        curvature = torch.zeros_like(at)
+        if slope.requires_grad:  # a loss that is linear in the score has no second derivative
+            (curvature,) = torch.autograd.grad(slope.sum(), at, materialize_grads=True)
+        return Pointwise(*(as_float64(one) for one in (values, slope, curvature)))

@@ -3,78 +3,102 @@
 from __future__ import annotations
 
 import copy
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cached_property
+from itertools import groupby
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from skfair.models import ChunkedPoint, LinearModel, pull_back_sparse_rows
+from skfair.torch._samples import (
+    LoadedSamples,
+    LoaderSamples,
+    call_module,
+    cast_real,
+    check_device,
+    count_samples,
+    make_samples,
+    map_tensors,
+    require_torch,
+    to_real,
+)
 from skfair.utils._api import MatrixLike, RandomState
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
 
-def require_torch():
-    """PyTorch, imported when it is first needed; an ImportError that tells how to install it."""
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            "skfair.torch needs PyTorch, which is not installed: pip install torch. "
-            "skfair.classification.ConstrainedMLPClassifier is a perceptron that does without it."
-        ) from error
-    return torch
+_GENERATORS = RLock()
+"""Held while PyTorch's generators, which all threads share, are in the state of one fit."""
 
 
-def check_device(device):
-    """The torch.device of a name such as "cuda:1", refused if it cannot be used."""
-    torch = require_torch()
-    try:
-        checked = torch.device(device)
-        torch.zeros(1, device=checked)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"device={str(device)!r} cannot be used here ({reason}). Pass device='cpu', or install "
-            "a PyTorch built for that device, and its driver."
-        ) from error
-    return checked
+class RandomStream:
+    """Random numbers of PyTorch from a seed, whatever the caller and other threads draw.
+
+    Initial weights and dropout draw from PyTorch's own generators. These are in the state of the
+    stream within ``with stream:`` alone, and in that of the caller afterwards.
+    """
+
+    def __init__(self, seed, device):
+        torch = require_torch()
+        self._generators = [torch.default_generator]
+        if device.type == "cuda":
+            torch.cuda.init()
+            index = torch.cuda.current_device() if device.index is None else device.index
+            self._generators.append(torch.cuda.default_generators[index])
+        self._outside = []
+        self._states = [
+            torch.Generator(device=generator.device).manual_seed(seed).get_state()
+            for generator in self._generators
+        ]
+
+    def __enter__(self):
+        _GENERATORS.acquire()
+        self._outside.append([generator.get_state() for generator in self._generators])
+        for generator, state in zip(self._generators, self._states, strict=True):
+            generator.set_state(state)
+
+    def __exit__(self, *error):
+        self._states = [generator.get_state() for generator in self._generators]
+        for generator, state in zip(self._generators, self._outside.pop(), strict=True):
+            generator.set_state(state)
+        _GENERATORS.release()
 
 
-@contextmanager
-def torch_seed(seed, device):
-    """Context with seeded generators of the CPU and a device, which restores their states."""
-    torch = require_torch()
-    # The CPU's generator is always forked; others are named.
-    others = [] if device.type == "cpu" else [device]
-    with torch.random.fork_rng(devices=others, device_type=others[0].type if others else "cuda"):
-        torch.manual_seed(seed)
-        yield
-
-
-def make_perceptron(n_numbers):
-    """The default network: 64 and 32 hidden units, for samples of any shape."""
+def make_perceptron(inputs):
+    """The default network, in double precision: 64 and 32 hidden units, for samples like these."""
     nn = require_torch().nn
+    n_numbers = max(1, inputs[0].numel())
     hidden = nn.Linear(n_numbers, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
-    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1)).double()
 
 
 def ensure_output_layer(module, inputs):
     """A module that ends in a linear layer with one output and a bias, and that layer.
 
-    A layer is appended where the module does not end in one; behind a single number per sample it
-    is initialised to the identity. The module is probed on ``inputs``, some samples.
+    A layer is appended where the module does not end in one. The module is probed on ``inputs``,
+    some samples.
     """
-    torch = require_torch()
     # Find a last linear layer by what the module returns: its name or place says nothing.
     outputs, layers = _probe(module, inputs)
-    _check_outputs(module, outputs, len(inputs))
+    _check_outputs(module, outputs, count_samples(inputs))
+    _check_independence(module, inputs, outputs)
     if len(layers) == 1:
-        return module, layers[0]
-    nn = torch.nn
+        return module, _cast_inputs(layers[0])
+    return append_output_layer(module, outputs)
+
+
+def append_output_layer(module, outputs):
+    """The module with a new linear layer behind it, and that layer.
+
+    ``outputs`` are those of the module for some samples. Behind a single number per sample the
+    layer is initialised to the identity.
+    """
+    nn = require_torch().nn
     # Append a layer of the module's dtype, on its device.
-    like = next(module.parameters(), outputs)
+    like = next((one for one in module.parameters() if one.is_floating_point()), outputs)
     n_columns = outputs[0].numel()
     layer = nn.Linear(n_columns, 1, device=like.device, dtype=like.dtype)
     # The identity: training starts from the scores of the module as it was passed.
@@ -82,42 +106,75 @@ def ensure_output_layer(module, inputs):
         nn.init.ones_(layer.weight)
         nn.init.zeros_(layer.bias)
     shape = nn.Unflatten(0, (-1, 1)) if outputs.ndim == 1 else nn.Identity()
-    return nn.Sequential(module, shape, layer), layer
+    return nn.Sequential(module, shape, _cast_inputs(layer)), layer
+
+
+def _cast_inputs(layer):
+    """The layer, with inputs in the dtype of its weight: it may be more precise than the others."""
+    if cast_to_weight not in layer._forward_pre_hooks.values():
+        layer.register_forward_pre_hook(cast_to_weight)
+    return layer
+
+
+def cast_to_weight(layer, args):
+    """Hook of an output layer: its input in the dtype of its weight."""
+    return (args[0].to(layer.weight.dtype),)
 
 
 def _probe(module, inputs):
     """Outputs of a module for some samples, and the linear layers whose outputs these are."""
-    torch, by_layer = require_torch(), {}
+    by_layer = {}
 
     def record(layer, args, output):
-        by_layer.setdefault(layer, []).append(output)
+        # A copy: the module may change its output in place.
+        by_layer.setdefault(layer, []).append(output.clone())
 
-    candidates = [layer for layer in module.modules() if _is_scalar_linear(layer)]
+    candidates = [layer for layer in module.modules() if _is_output_layer(layer, module)]
     handles = [layer.register_forward_hook(record) for layer in candidates]
+    try:
+        outputs = evaluate_module(module, inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return outputs, [layer for layer, results in by_layer.items() if _are_equal(results, outputs)]
+
+
+def copy_module(module):
+    """A deep copy of a module, also where layers keep tensors that they have computed."""
+    torch, computed = require_torch(), {}
+    for submodule in module.modules():
+        for value in vars(submodule).values():
+            if isinstance(value, torch.Tensor) and not value.is_leaf:
+                computed[id(value)] = value.detach().clone()
+    return copy.deepcopy(module, computed)
+
+
+def evaluate_module(module, inputs):
+    """Outputs of a module in evaluation mode, which it leaves afterwards, without a graph."""
     modes = [(submodule, submodule.training) for submodule in module.modules()]
     # In training mode batch norm would fail on one sample, and learn from the others.
     module.eval()
     try:
-        with torch.no_grad():
-            outputs = module(inputs)
+        with require_torch().no_grad():
+            return call_module(module, map_tensors(inputs, lambda tensor: tensor.clone()))
     finally:
-        for handle in handles:
-            handle.remove()
         for submodule, was_training in modes:
             submodule.training = was_training
-    return outputs, [layer for layer, results in by_layer.items() if _are_equal(results, outputs)]
 
 
-def _is_scalar_linear(layer):
-    """Whether a layer is linear with one output and a bias, both of them trained."""
-    is_linear = isinstance(layer, require_torch().nn.Linear)
-    return (
-        is_linear
-        and layer.out_features == 1
-        and layer.bias is not None
-        and layer.weight.requires_grad
-        and layer.bias.requires_grad
-    )
+def _is_output_layer(layer, module):
+    """Whether scores are linear in the parameters of a layer if its outputs are the scores.
+
+    It is `torch.nn.Linear` itself with one output and a bias, both of them trained parameters that
+    nothing else shares: subclasses, weight norm and the like compute other functions of them.
+    """
+    if type(layer) is not require_torch().nn.Linear or layer.out_features != 1:
+        return False
+    parameters = [layer._parameters.get(name) for name in ("weight", "bias")]
+    if any(parameter is None or not parameter.requires_grad for parameter in parameters):
+        return False
+    uses = [id(parameter) for _, parameter in module.named_parameters(remove_duplicate=False)]
+    return all(uses.count(id(parameter)) == 1 for parameter in parameters)
 
 
 def _are_equal(layer_outputs, outputs):
@@ -126,6 +183,35 @@ def _are_equal(layer_outputs, outputs):
     if len(layer_outputs) > 1 or not isinstance(outputs, torch.Tensor):
         return False
     return torch.equal(layer_outputs[0].reshape(-1), outputs.reshape(-1))
+
+
+def _check_independence(module, inputs, outputs):
+    """Raise if the first sample's output is another one in another batch, or the next time."""
+    name, first = type(module).__name__, outputs[0].reshape(-1)
+    again = evaluate_module(module, inputs)[0].reshape(-1)
+    if not _are_near(module, again, first):
+        raise ValueError(
+            f"In evaluation mode the output for a sample must be the same each time, but {name} "
+            "returns another one the second time; draw random numbers only if self.training."
+        )
+    alone = evaluate_module(module, map_tensors(inputs, lambda tensor: tensor[:1])).reshape(-1)
+    if not _are_near(module, alone, first):
+        raise ValueError(
+            "In evaluation mode the output for a sample must depend on that sample alone, but that "
+            f"of {name} depends on the other samples of its batch; compute over other axes than "
+            "the first, which counts samples (attention and recurrent layers: batch_first=True)."
+        )
+
+
+def _are_near(module, values, expected):
+    """Whether outputs are equal up to rounding in the least precise dtype of a module."""
+    torch = require_torch()
+    if values.shape != expected.shape or not expected.isfinite().all():
+        return True  # other checks know more about these
+    dtypes = {one.dtype for one in module.parameters() if one.is_floating_point()}
+    eps = max(torch.finfo(dtype).eps for dtype in dtypes | {torch.float32})
+    scale = 1.0 + expected.double().abs().max()
+    return bool(((values - expected).double().abs() <= eps**0.5 * scale).all())
 
 
 def _check_outputs(module, outputs, n_samples):
@@ -150,6 +236,36 @@ def _check_outputs(module, outputs, n_samples):
         )
 
 
+def find_inputs(module, inputs):
+    """Inputs in a dtype that a module takes, and whether it takes integers as they are."""
+    dtype = find_dtype(module, ())
+    inputs, real = cast_real(inputs, dtype), to_real(inputs, dtype)
+    try:
+        # Layers of real numbers raise for integers, embeddings for anything else.
+        evaluate_module(module, inputs)
+    except RuntimeError as error:
+        has_integers = []
+        map_tensors(inputs, lambda one: has_integers.append(not one.is_floating_point()))
+        if not any(has_integers):
+            _explain_dtype(error, inputs)
+            raise
+        evaluate_module(module, real)
+        return real, False
+    return inputs, True
+
+
+def _explain_dtype(error, inputs):
+    """Add to an error of a module that computes with tensors of several dtypes what to do."""
+    if "dtype" in str(error) or "scalar type" in str(error):
+        dtypes = []
+        map_tensors(inputs, lambda tensor: dtypes.append(str(tensor.dtype)))
+        error.add_note(
+            f"The samples were passed to the module as {', '.join(dtypes)}. Tensors that the "
+            "module makes or keeps must have the same dtype: register them with register_buffer, "
+            "make them with dtype=x.dtype, or convert the module, for example by module.float()."
+        )
+
+
 # A module of PyTorch with its parameters in one vector.
 
 
@@ -158,29 +274,36 @@ class FlatModule:
 
     The output layer is linear, and ``output_name`` its name. ``is_training`` has the mode of every
     submodule on mini-batches. ``tensors`` are by name, in the order of the vector, and ``sizes``
-    their numbers of entries. ``version`` counts the loads of other parameters, each of which makes
-    earlier graphs unusable.
+    their numbers of entries. ``input_dtype`` is that of the layers before the last; None if they
+    have no numbers of their own. ``version`` counts the loads of other parameters, each of which
+    makes earlier graphs unusable. Random numbers are those of ``stream``.
     """
 
-    def __init__(self, module, output_name, is_training):
+    def __init__(self, module, output_name, is_training, stream):
         self.module = module
         self.output_name = output_name
         self.modes = list(zip(module.modules(), is_training, strict=True))
+        self.stream = stream
         self.output_layer = module.get_submodule(output_name)
         # Sort the trained tensors, stably: those of the output layer come last.
         output_ids = {id(self.output_layer.weight), id(self.output_layer.bias)}
         trained = [pair for pair in module.named_parameters() if pair[1].requires_grad]
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in output_ids))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
-        weight = self.output_layer.weight
-        self.dtype, self.device = weight.dtype, weight.device
+        self.input_dtype = find_dtype(module, output_ids)
         self.version, self._is_training = 0, None
-        self._flat, self._loaded = None, None
+        self._buffers, self._loaded = None, None
 
-    def copy(self, dtype=None):
-        """A deep copy, in another dtype if one is passed."""
-        module = copy.deepcopy(self.module).to(self.dtype if dtype is None else dtype)
-        return FlatModule(module, self.output_name, [training for _, training in self.modes])
+    def copy(self):
+        """A deep copy."""
+        modes = [training for _, training in self.modes]
+        return FlatModule(copy_module(self.module), self.output_name, modes, self.stream)
+
+    def with_double_output(self):
+        """A deep copy whose output layer computes in double precision."""
+        network = self.copy()
+        network.output_layer.double()
+        return network
 
     def parameters(self, module):
         """Parameters of a module of the same architecture, (n_parameters,)."""
@@ -193,21 +316,31 @@ class FlatModule:
                     f"{tuple(tensor.shape)} in one and {shape} in the other; start from the "
                     "module's own parameters (warm_start=False)."
                 )
-        flat = [other[name].detach().reshape(-1) for name in self.tensors]
-        return as_float64(require_torch().cat(flat))
+        return np.concatenate([as_float64(other[name]).ravel() for name in self.tensors])
 
     def load(self, parameters):
         """Set the parameters of the module, (n_parameters,)."""
         # Evaluations at the same parameters follow one another: do not copy them again.
         if self._loaded is not None and np.array_equal(self._loaded, parameters):
             return
-        torch = require_torch()
-        if self._loaded is None:
-            self._flat = torch.empty(len(parameters), dtype=self.dtype, device=self.device)
-            torch.nn.utils.vector_to_parameters(self._flat, self.tensors.values())
-        # The tensors of the module are views of the flat one.
-        self._flat.copy_(torch.as_tensor(parameters))
+        if self._buffers is None:
+            self._buffers = self._flatten()
+        values = require_torch().as_tensor(parameters)
+        for part, buffer in zip(
+            values.split([len(buffer) for buffer in self._buffers]), self._buffers, strict=True
+        ):
+            buffer.copy_(part)
         self.version, self._loaded = self.version + 1, parameters.copy()
+
+    def _flatten(self):
+        """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
+        torch, buffers = require_torch(), []
+        for dtype, tensors in groupby(self.tensors.values(), key=lambda tensor: tensor.dtype):
+            neighbours = list(tensors)
+            n_entries = sum(tensor.numel() for tensor in neighbours)
+            buffers.append(torch.empty(n_entries, dtype=dtype, device=neighbours[0].device))
+            torch.nn.utils.vector_to_parameters(buffers[-1], neighbours)
+        return buffers
 
     def outputs(self, inputs, is_training):
         """Scores of samples, (n_samples,), as a tensor with its graph."""
@@ -215,23 +348,32 @@ class FlatModule:
             for submodule, training in self.modes:
                 submodule.training = training and is_training
             self._is_training = is_training
-        return self.module(inputs).reshape(-1)
+        with self.stream:
+            return call_module(self.module, inputs).reshape(-1)
 
-    def output_layer_inputs(self, inputs):
-        """Inputs of the output layer in evaluation mode, (n_samples, n_units), as a tensor."""
+    def predict(self, inputs):
+        """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
         handle = self.output_layer.register_forward_pre_hook(lambda _, args: caught.append(*args))
         try:
-            self.outputs(inputs, is_training=False)
+            with require_torch().no_grad():
+                scores = self.outputs(inputs, is_training=False)
         finally:
             handle.remove()
-        return caught[0].reshape(len(inputs), -1)
+        return as_float64(scores), as_float64(caught[0].reshape(len(scores), -1))
+
+
+def find_dtype(module, output_ids):
+    """Dtype of the real numbers in a module outside its output layer; None without any."""
+    tensors = [*module.parameters(), *module.buffers()]
+    real = (one for one in tensors if one.is_floating_point() and id(one) not in output_ids)
+    return next((one.dtype for one in real), None)
 
 
 def as_float64(tensor):
-    """A tensor of any device as an array of numpy."""
-    return tensor.detach().cpu().numpy().astype(np.float64, copy=False)
+    """A tensor of any device and dtype as an array of numpy."""
+    return tensor.detach().cpu().to(require_torch().float64).numpy()
 
 
 # A module of PyTorch at fixed parameters.
@@ -255,13 +397,9 @@ class TorchPoint:
         network.load(self.parameters)
         # Another point has loaded its parameters since: the graph is gone.
         if self._version != network.version:
-            self._outputs = network.outputs(self._inputs, self.model.is_training)
+            self._outputs = network.outputs(self.model.inputs(), self.model.is_training)
             self._version = network.version
         return self._outputs
-
-    @property
-    def _inputs(self):
-        return self.model.samples.read(slice(None), self.model.network.dtype)
 
     @cached_property
     def scores(self):
@@ -270,15 +408,14 @@ class TorchPoint:
             return as_float64(self._graph())
         self.model.network.load(self.parameters)
         # No gradient is needed next: skip the graph.
-        with require_torch().inference_mode():
-            return as_float64(self.model.network.outputs(self._inputs, is_training=False))
+        with require_torch().no_grad():
+            return as_float64(self.model.network.outputs(self.model.inputs(), is_training=False))
 
     @property
     def hidden(self):
         """Inputs of the last layer, (n_samples, n_units)."""
         self.model.network.load(self.parameters)
-        with require_torch().no_grad():
-            return as_float64(self.model.network.output_layer_inputs(self._inputs))
+        return self.model.network.predict(self.model.inputs())[1]
 
     def pull_back(self, slopes):
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
@@ -297,85 +434,19 @@ class TorchPoint:
         return pull_back_sparse_rows(self, slopes)
 
 
-# Samples of a network: tensors on its device, or a dataset that is read as it is needed.
+class LoaderPoint(ChunkedPoint):
+    """A `TorchModel` at some parameters, its samples read batch by batch by a DataLoader."""
 
+    def __init__(self, model, parameters):
+        self.model = model
+        self.parameters = parameters.copy()
+        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
 
-def is_dataset(X):
-    """Whether samples are a ``torch.utils.data.Dataset``."""
-    return isinstance(X, require_torch().utils.data.Dataset)
-
-
-def make_samples(X, device):
-    """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device."""
-    torch = require_torch()
-    if is_dataset(X):
-        return DatasetSamples(X, device, np.arange(len(X)))
-    # Real numbers become float32; integers, such as those of tokens, stay.
-    X = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float32))
-    return TensorSamples(X.to(device, torch.float32 if X.is_floating_point() else None))
-
-
-class TensorSamples:
-    """Samples as one tensor on the device, (n_samples, ...)."""
-
-    def __init__(self, tensor):
-        self.tensor = tensor
-
-    def __len__(self):
-        return len(self.tensor)
-
-    @property
-    def n_numbers(self):
-        """Numbers in a sample."""
-        return max(1, self.tensor[:1].numel())
-
-    def take(self, rows):
-        """Some of the samples, by positions or a slice."""
-        if isinstance(rows, slice):
-            return TensorSamples(self.tensor[rows])
-        rows = require_torch().as_tensor(rows, device=self.tensor.device)
-        return TensorSamples(self.tensor.index_select(0, rows))
-
-    def read(self, rows, dtype):
-        """Samples of a slice, real numbers in a dtype."""
-        return _cast(self.tensor[rows], dtype)
-
-
-class DatasetSamples:
-    """Samples of a dataset at some positions, read to the device when they are needed.
-
-    The dataset returns a sample by its index, alone or as the first of a tuple.
-    """
-
-    def __init__(self, dataset, device, rows):
-        self.dataset = dataset
-        self.device = device
-        self.rows = rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    @property
-    def n_numbers(self):
-        """Numbers in a sample."""
-        return max(1, self._read_one(self.rows[0]).numel())
-
-    def take(self, rows):
-        """Some of the samples, by positions or a slice."""
-        return DatasetSamples(self.dataset, self.device, self.rows[rows])
-
-    def read(self, rows, dtype):
-        """Samples of a slice, real numbers in a dtype."""
-        stack = require_torch().stack([self._read_one(row) for row in self.rows[rows]])
-        return _cast(stack.to(self.device), dtype)
-
-    def _read_one(self, row):
-        sample = self.dataset[int(row)]
-        return require_torch().as_tensor(sample[0] if isinstance(sample, tuple | list) else sample)
-
-
-def _cast(tensor, dtype):
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor
+    def _iter_chunks(self):
+        """Yield slices of rows and the model at them."""
+        for rows, inputs in self.model._iter_chunks():
+            loaded = self.model._replace(samples=LoadedSamples(inputs))
+            yield rows, TorchPoint(loaded, self.parameters)
 
 
 # Scores of a module of PyTorch, behind the protocol of models.
@@ -383,6 +454,9 @@ def _cast(tensor, dtype):
 
 _CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
+
+_READ_AHEAD = 1024
+"""Samples of a batch that a worker of a DataLoader reads while others are evaluated, at most."""
 
 
 class TorchModel:
@@ -404,19 +478,25 @@ class TorchModel:
     ----------
     module : torch.nn.Module
         The network. It is not changed, except that lazy layers get their sizes.
-    X : array-like of shape (n_samples, ...), torch.Tensor or torch.utils.data.Dataset
-        Samples along the first axis; arrays of numbers are stored on the device as float32. A
-        dataset has ``len`` and gives a sample by its index, alone or as the first of a tuple; it is
-        read when samples are needed.
+    X : array-like of shape (n_samples, ...), torch.Tensor, Dataset or DataLoader
+        Samples along the first axis. Real numbers are passed to the module in the dtype of its
+        layers, integers as they are unless the module computes with real numbers alone. A dataset
+        has ``len`` and gives a sample by its index, alone or as the first of a tuple; it is read
+        when samples are needed. A DataLoader reads its dataset, in an order that the fit chooses,
+        by its workers and its ``collate_fn``. A sample that is a tuple or dict has several inputs,
+        which are passed to the module by position or by name.
     device : str or torch.device, default="cpu"
         Device of the computations.
+    random_state : int or None, default=None
+        Seed of what the module draws, such as dropout. None draws from PyTorch's own generators.
 
     Raises
     ------
     ImportError
         If PyTorch is not installed.
     ValueError
-        If the device cannot be used, or the module returns anything else than numbers per sample.
+        If the device cannot be used, or the module returns anything else than numbers per sample,
+        which in evaluation mode must depend on that sample alone.
 
     Examples
     --------
@@ -431,18 +511,78 @@ class TorchModel:
     (2,)
     """
 
-    def __init__(self, module: Any, X: MatrixLike, device: Any = "cpu"):
+    def __init__(
+        self,
+        module: Any,
+        X: MatrixLike,
+        device: Any = "cpu",
+        random_state: int | None = None,
+    ):
         device = check_device(device)
         self.samples = make_samples(X, device)
-        module = copy.deepcopy(module).to(device)
-        like = next(module.parameters(), None)
-        dtype = require_torch().float32 if like is None else like.dtype
-        # Two samples show the shape of what the module returns.
-        module, output = ensure_output_layer(module, self.samples.read(slice(0, 2), dtype))
-        output_name = next(name for name, layer in module.named_modules() if layer is output)
-        modes = [submodule.training for submodule in module.modules()]
-        self.network = FlatModule(module, output_name, modes)
-        self.is_training = False
+        stream = nullcontext() if random_state is None else RandomStream(random_state, device)
+        module = copy_module(module).to(device)
+        modes = {submodule: submodule.training for submodule in module.modules()}
+        # Two samples show the shape of what the module returns, and the dtype that it takes.
+        first = self.samples.read(slice(0, 2))
+        sizes = []
+        map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
+        self._n_chunk = max(16, _CHUNK // max(1, sum(sizes)))
+        if isinstance(self.samples, LoaderSamples):
+            self._n_chunk = min(self._n_chunk, _READ_AHEAD)
+        with stream:
+            inputs, self._takes_integers = find_inputs(module, first)
+            self._first_inputs = inputs
+            module, output = ensure_output_layer(module, inputs)
+        self._set_network(module, output, modes, stream)
+        self.is_training = self.has_new_layer = False
+        self._latest: Any = None
+        self._hidden: Any = None
+        self._finished: Any = None
+
+    def _set_network(self, module, output, modes, stream):
+        """Store a module that ends in an output layer; new layers are in training mode."""
+        name = next(name for name, layer in module.named_modules() if layer is output)
+        is_training = [modes.get(submodule, True) for submodule in module.modules()]
+        self.network = FlatModule(module, name, is_training, stream)
+
+    def inputs(self) -> Any:
+        """Arguments of the module for all samples.
+
+        Returns
+        -------
+        inputs : torch.Tensor, or tuple or dict of them
+            On the device, in the dtype that the module takes.
+        """
+        return self._cast(self.samples.read(slice(None)))
+
+    def _cast(self, inputs):
+        """Inputs in the dtype that the module takes."""
+        dtype = self.network.input_dtype
+        return cast_real(inputs if self._takes_integers else to_real(inputs, dtype), dtype)
+
+    def iter_batches(self, batches: list) -> Iterator:
+        """Arguments of the module for each of several batches, read ahead by a DataLoader.
+
+        Parameters
+        ----------
+        batches : list of slice or ndarray of int
+            Positions of the samples of each batch.
+
+        Yields
+        ------
+        rows : slice or ndarray of int
+            The positions.
+        inputs : torch.Tensor, or tuple or dict of them
+            On the device, in the dtype that the module takes.
+        """
+        for rows, inputs in zip(batches, self.samples.read_batches(batches), strict=True):
+            yield rows, self._cast(inputs)
+
+    def _iter_chunks(self):
+        """Yield slices of all samples, and the arguments of the module for them."""
+        starts = range(0, len(self.samples), self._n_chunk)
+        return self.iter_batches([slice(start, start + self._n_chunk) for start in starts])
 
     @property
     def n_parameters(self) -> int:
@@ -458,22 +598,8 @@ class TorchModel:
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
         vars(model).update(vars(self), **changes)
+        model._latest = model._hidden = model._finished = None
         return model
-
-    def astype(self, dtype: Any) -> TorchModel:
-        """The same model in another dtype, with a copy of the module.
-
-        Parameters
-        ----------
-        dtype : {float64, float32}
-            The dtype.
-
-        Returns
-        -------
-        model : TorchModel
-        """
-        dtype = getattr(require_torch(), np.dtype(dtype).name)
-        return self._replace(network=self.network.copy(dtype))
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters: those of the module.
@@ -567,9 +693,19 @@ class TorchModel:
         point : TorchPoint or ChunkedPoint
             Scores, and derivatives by the parameters; see `skfair.models.Model.evaluate`.
         """
-        if len(self.samples) > self._n_chunk and not self.is_training:
+        if self.is_training:
+            return TorchPoint(self, parameters)
+        if isinstance(self.samples, LoaderSamples):
+            return self._evaluate_once(parameters)
+        if len(self.samples) > self._n_chunk:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
+
+    def _evaluate_once(self, parameters):
+        """The model at parameters, the same object if they are those of the last call."""
+        if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
+            self._latest = LoaderPoint(self, parameters)
+        return self._latest
 
     def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter.
@@ -601,7 +737,11 @@ class TorchModel:
             Its parameters are the last ones of this model.
         """
         # Hidden units are used as they are, so that parameters are those of the module's layer.
-        hidden = self.evaluate(parameters).hidden
+        body: Any
+        hidden: Any
+        body, hidden = self._hidden or (None, None)
+        if body is None or not np.array_equal(body, parameters[: -self.n_last]):
+            hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 
@@ -626,22 +766,125 @@ class TorchModel:
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
-        learner = self._replace(network=FlatModule(network.module, network.output_name, is_norm))
+        learner = FlatModule(network.module, network.output_name, is_norm, network.stream)
+        learner = self._replace(network=learner)
         norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
         # Running means start again, and weigh all batches equally.
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # the mean of all batches
-        for start in range(0, len(self.samples) - 1, self._n_chunk):  # one sample has no variance
-            _ = learner.batch(slice(start, start + self._n_chunk)).evaluate(parameters).scores
+        learner.network.load(parameters)
+        for _, inputs in learner._iter_chunks():
+            if count_samples(inputs) > 1:  # one sample has no variance
+                with require_torch().no_grad():
+                    learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)
 
-    @property
-    def _n_chunk(self):
-        return max(16, _CHUNK // self.samples.n_numbers)
+    def finish(self, parameters: np.ndarray) -> tuple[TorchModel, np.ndarray]:
+        """The model that predicts after the training, and its parameters.
+
+        The output layer computes in double precision. Where the scores of a sample are not linear
+        in its parameters, all others held fixed, a new one is appended to the trained module.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters at the end of the training.
+
+        Returns
+        -------
+        model : TorchModel
+            With a copy of the module. Its scores are linear in the parameters of its last layer.
+        parameters : ndarray of shape (n_parameters,)
+            Those of the model.
+
+        Raises
+        ------
+        ValueError
+            If a score is not finite.
+        """
+        # Folds of a module that is not trained ask for the same again.
+        if self._finished is None or not np.array_equal(self._finished[0], parameters):
+            precise = self._replace(network=self.network.with_double_output())
+            end = precise, parameters
+            if not precise._is_linear(parameters):
+                model = self.append_layer(parameters)
+                model = model._replace(network=model.network.with_double_output())
+                end = model, model.initial()
+            self._finished = parameters, end
+        return self._finished[1]
+
+    def append_layer(self, parameters: np.ndarray) -> TorchModel:
+        """The same scores, as the input of a new last layer.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the module in front of the new layer.
+
+        Returns
+        -------
+        model : TorchModel
+            With a copy of the module, and two parameters more.
+        """
+        network, model = self.network.copy(), self._replace(has_new_layer=True)
+        network.load(parameters)
+        outputs = evaluate_module(network.module, self._first_inputs)
+        module, output = append_output_layer(network.module, outputs)
+        model._set_network(module, output, dict(network.modes), network.stream)
+        return model
+
+    def _is_linear(self, parameters):
+        """Whether scores of all samples are linear in the last layer, and its inputs constant."""
+        # Its inputs must be the same with random weights, and scores those of a linear model.
+        moved = parameters.copy()
+        moved[-self.n_last :] = np.random.default_rng(0).normal(size=self.n_last)
+        is_linear, all_scores, all_hidden = True, [], []
+        for _, inputs in self._iter_chunks():
+            scores, hidden = self._predict(inputs, parameters)
+            is_equal = _are_close(scores, _linear_scores(hidden, parameters))
+            if is_linear and is_equal:
+                moved_scores, moved_hidden = self._predict(inputs, moved)
+                is_equal = _are_close(moved_hidden, hidden)
+                is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
+            is_linear = is_linear and bool(is_equal)
+            all_scores.append(scores)
+            all_hidden.append(hidden)
+        check_finite(np.concatenate(all_scores))
+        if is_linear:
+            self._hidden = parameters[: -self.n_last].copy(), np.concatenate(all_hidden)
+        return is_linear
+
+    def _predict(self, inputs, parameters):
+        """Scores, and inputs of the output layer, of samples that the module may change."""
+        self.network.load(parameters)
+        return self.network.predict(map_tensors(inputs, lambda tensor: tensor.clone()))
+
+
+def _linear_scores(hidden, parameters):
+    """Scores of the last layer from its inputs."""
+    *coef, intercept = parameters[-hidden.shape[1] - 1 :]
+    with np.errstate(over="ignore", invalid="ignore"):  # of a training that explodes
+        return hidden @ np.array(coef) + intercept
+
+
+def check_finite(scores):
+    """The scores, unless one is infinite or nan."""
+    if not np.isfinite(scores).all():
+        worst = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ValueError(
+            f"The module must return finite scores, but that of sample {worst} is "
+            f"{scores[worst]}; impute missing values, rescale the samples, or correct the module."
+        )
+    return scores
+
+
+def _are_close(values, expected):
+    """Whether numbers are equal up to rounding in double precision."""
+    return values.shape == expected.shape and np.allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
 def _is_batch_norm(layer):

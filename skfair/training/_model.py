@@ -177,7 +177,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _problem_of(self, model, training, constraints, weights):
         """The problem of a model with smooth rates."""
-        loss = resolve_name(OBJECTIVES, self.loss, "loss")
+        loss = self._chosen_loss()
         surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
         (bound,) = bind_all(constraints, [training.samples], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even bounds that hold for one group
@@ -187,6 +187,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         weights = training.samples.weights if weights is None else weights
         system = ConstraintSystem(tuple(bound))
         return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
+
+    def _chosen_loss(self):
+        return resolve_name(OBJECTIVES, self.loss, "loss")
 
     def _chosen_solver(self):
         if isinstance(self.solver, str):
@@ -305,7 +308,8 @@ _EXACT = SQP(max_iter=1000, tol=1e-4)
 class ConstrainedNetwork(ConstrainedModel):
     """Base of networks that are trained under constraints.
 
-    The solver trains all layers on smooth rates, in single precision. Scores are linear in the last
+    The solver trains all layers on smooth rates, in single precision unless the model has its own
+    dtype. Scores are linear in the last
     layer: this one is then fitted again as a linear model, in double precision, and enforced as
     one, also where a callback or Ctrl-C has ended the training. As for networks of scikit-learn,
     Ctrl-C keeps the best epoch so far; before the first one is over it leaves the earlier fit.
@@ -330,20 +334,21 @@ class ConstrainedNetwork(ConstrainedModel):
     def _scores(self, X):
         """Score of each row."""
 
-    def _prediction_model(self, model, parameters):
-        """The trained model as it predicts; networks with batch norms estimate their statistics."""
-        return model
+    def _finish(self, model, parameters):
+        """The trained model as it predicts, with its parameters."""
+        return model, parameters
 
     def _enforce(self, problem, training, confidence, watch):
         # Train all layers on smooth rates.
         to_train, strata = problem, _strata(training)
         trained, result, curves = self._train(to_train, strata, watch)
-        problem = replace(problem, model=self._prediction_model(problem.model, trained))
+        model, trained = self._finish(problem.model, trained)
+        problem = replace(problem, model=model)
 
         def train_layers(rows):
             """Fitter of the last layer for all samples, with other layers trained on these rows."""
             parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
-            model = self._prediction_model(to_train.model, parameters)
+            model, parameters = self._finish(to_train.model, parameters)
             return _last_layer_fitter(replace(to_train, model=model), parameters)
 
         # Enforce the constraint in the last layer.
@@ -356,8 +361,9 @@ class ConstrainedNetwork(ConstrainedModel):
             guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
             parameters = _join_layers(fitter, trained, guarantee.candidate)
         fitted = curves | self._predictor(problem.model, parameters, training)
-        fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
-        return fitter, guarantee, fitted
+        evaluation = problem.evaluate(problem.initial_point(parameters))
+        _check_enforced(evaluation.scores, guarantee.candidate.scores)
+        return fitter, guarantee, fitted | {"objective_": evaluation.fun}
 
     def _train(self, problem, strata, watch):
         """Parameters of all layers, the solver's result, and curves.
@@ -371,17 +377,20 @@ class ConstrainedNetwork(ConstrainedModel):
         is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
         problem = replace(
             problem,
-            model=problem.model.astype(np.float32 if is_drawn else np.float64),
+            model=_set_precision(problem.model, np.float32 if is_drawn else np.float64),
             constraint=self._batch_constraints(problem.constraint, solver),
         )
         if self.early_stopping:
             rows, held_out = _split(strata, self.validation_fraction, random_state)
             plain = replace(problem, constraint=ConstraintSystem(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
-        x = problem.initial_point(start)
-        result = _solve(solver, problem, x, random_state, epochs)
+        result = self._solve(solver, problem, start, random_state, epochs)
         trained = epochs.best if self.early_stopping else result.x[:n_parameters]
         return trained, result, epochs.curves
+
+    def _solve(self, solver, problem, start, random_state, epochs):
+        """The result of a training from model parameters; Ctrl-C ends it with the best epoch."""
+        return _solve(solver, problem, problem.initial_point(start), random_state, epochs)
 
     def _batch_constraints(self, constraint, solver):
         """The constraints that the solver can see on mini-batches, which show few ranks."""
@@ -433,6 +442,11 @@ class _Epochs:
         return is_stopped or self._waited >= self.patience
 
 
+def _set_precision(model, dtype):
+    """The model in a dtype, unless its dtype is the user's choice."""
+    return model.astype(dtype) if hasattr(model, "astype") else model
+
+
 def _solve(solver, problem, x, random_state, epochs):
     """The result of a training; Ctrl-C ends it with the best epoch so far."""
     try:
@@ -461,6 +475,21 @@ def _join_layers(fitter, trained, candidate):
     """Replace the last layer of the trained parameters by that of the candidate."""
     coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
     return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
+
+
+def _check_enforced(scores, enforced):
+    """Raise if the network does not decide as the last layer for which the constraint was kept."""
+    is_equal = (scores > 0) == (enforced > 0)
+    is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
+    if not is_equal.all():
+        worst = int(np.argmin(is_equal))
+        raise ValueError(
+            "The network must give the scores for which its last layer keeps the constraint, but "
+            f"that of training sample {worst} is {scores[worst]:.6g} instead of "
+            f"{enforced[worst]:.6g}. Scores must depend on the sample alone, and be the same in "
+            "each evaluation: remove random numbers and running statistics of evaluation mode, or "
+            "reduce the learning rate if scores have grown without bound."
+        )
 
 
 def _strata(training):

@@ -1,5 +1,8 @@
 """ConstrainedTorchClassifier: tolerances, parameters, input and errors."""
 
+import copy
+
+import joblib
 import numpy as np
 import pytest
 
@@ -110,7 +113,7 @@ def test_scores_are_those_of_the_fitted_module(data):
     model = fit(data, make_dropout)
     assert not any(part.training for part in model.module_.modules())
     with torch.no_grad():
-        scores = model.module_(torch.as_tensor(X, dtype=torch.float32).double())[:, 0].numpy()
+        scores = model.module_(torch.as_tensor(X, dtype=torch.float32))[:, 0].numpy()
     np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), atol=1e-12)
     assert len(model.loss_curve_) == model.n_iter_ == 30
@@ -158,14 +161,17 @@ def test_all_layers_learn_a_constraint_on_an_interval(data):
     X, y, groups = data
     parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
     settings = {"enforcement": None}
-    plain = fit(data, make_smooth, None, enforcement=None)
-    fair = fit(data, make_smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
-    gaps = [
-        partial_statistical_parity_difference(
-            model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
-        )
-        for model in (plain, fair)
-    ]
+    ranked = settings | {"solver": StochasticIDCA(max_iter=9, tol=0.02)}
+    gaps = np.zeros(2)
+    for seed in range(3):
+        plain = fit(data, make_smooth, None, random_state=seed, **settings)
+        fair = fit(data, make_smooth, parity, random_state=seed, **ranked)
+        gaps += [
+            partial_statistical_parity_difference(
+                model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
+            )
+            for model in (plain, fair)
+        ]
     assert gaps[1] < 0.5 * gaps[0]
 
 
@@ -176,14 +182,14 @@ def test_a_module_gives_the_initial_parameters_and_is_not_changed(data):
     model = fit(data, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
     for tensor, old in zip(module.parameters(), before, strict=True):
         torch.testing.assert_close(tensor, old)
-    torch.testing.assert_close(model.module_[0].weight, before[0].double(), atol=1e-7, rtol=0)
+    torch.testing.assert_close(model.module_[0].weight, before[0], atol=1e-7, rtol=0)
 
 
 def test_frozen_layers_are_not_trained(data):
     module = make_smooth()
     module[0].requires_grad_(False)
     model = fit(data, module)
-    torch.testing.assert_close(model.module_[0].weight, module[0].weight.double())
+    torch.testing.assert_close(model.module_[0].weight, module[0].weight)
     assert (model.module_[2].weight != module[2].weight).any()
 
 
@@ -274,6 +280,125 @@ def test_a_module_that_gives_nan_is_refused(data):
     module[0].weight.data[0, 0] = torch.nan
     with pytest.raises(ValueError, match="must return finite scores, but that of sample 0 is nan"):
         fit(data, module)
+
+
+def test_nan_of_a_dataset_is_refused_at_predict(data):
+    X, _, _ = data
+    model, samples = fit(data), torch.tensor(X)
+    samples[7] = torch.nan
+    with pytest.raises(ValueError, match="that of sample 7 is nan; impute missing values"):
+        model.predict(torch.utils.data.TensorDataset(samples))
+
+
+def test_large_integers_stay_distinct():
+    class Parity(nn.Module):
+        """Scores of odd and even numbers, which float32 does not tell apart here."""
+
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(2, 1)
+
+        def forward(self, x):
+            return self.table(x[:, 0] % 2)
+
+    numbers = 2**24 + np.arange(200)
+    y, groups = numbers % 2, np.tile(["a", "a", "b", "b"], 50)
+    solver = AdamPrimalDual(max_iter=20, learning_rate=0.1, batch_size=20)
+    model = make(Parity, solver=solver).fit(numbers[:, np.newaxis], y, sensitive_features=groups)
+    np.testing.assert_array_equal(model.predict(numbers[:, np.newaxis]), y)
+
+
+def test_double_modules_see_all_digits(data):
+    X, y, groups = data
+    steps = 1.0 + 1e-9 * np.sign(X)  # float32 would round these to 1
+
+    def make_steep():
+        scale = nn.Linear(4, 4)
+        scale.weight.data, scale.bias.data = 1e9 * torch.eye(4), torch.full((4,), -1e9)
+        return nn.Sequential(scale, nn.Tanh(), nn.Linear(4, 1)).double()
+
+    model = make(make_steep).fit(steps, y, sensitive_features=groups)
+    assert np.unique(model.decision_function(steps)).size > 2
+
+
+def test_integer_columns_are_real_numbers_for_layers_of_these(data):
+    X, y, groups = data
+    rounded = np.round(3 * X).astype(int)
+    scores = [
+        make().fit(columns, y, sensitive_features=groups).decision_function(columns)
+        for columns in (rounded, rounded.astype(np.float32))
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.parametrize("jobs", [{"prefer": "threads"}, {"backend": "loky"}], ids=str)
+@pytest.mark.slow
+def test_fits_of_one_seed_are_equal_in_threads_and_processes(jobs, data):
+    X, _, _ = data
+    settings = {"solver": AdamPrimalDual(max_iter=3)}
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        alone = fit(data, make_dropout, **settings).decision_function(X)
+        torch.manual_seed(17)
+        state = torch.get_rng_state()
+        fits = joblib.Parallel(n_jobs=8 if "prefer" in jobs else 2, **jobs)(
+            joblib.delayed(fit)(data, make_dropout, **settings) for _ in range(8)
+        )
+        torch.testing.assert_close(torch.get_rng_state(), state)
+        for model in fits:
+            np.testing.assert_array_equal(model.decision_function(X), alone)
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def test_fine_tuning_keeps_the_sign_of_scores(data):
+    X, y, groups = data
+    turned = np.where(y == 1, "hired", "rejected")
+    model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
+    still = SGD(max_iter=1, learning_rate=1e-9, tol=1.0)
+    tuned = make(model.module_, None, pos_label="hired", solver=still, enforcement=None)
+    tuned.fit(X, turned, sensitive_features=groups)
+    np.testing.assert_allclose(tuned.decision_function(X), model.decision_function(X), atol=1e-3)
+
+
+def test_a_warm_start_continues_behind_an_appended_layer(data):
+    X, y, groups = data
+
+    class Shifted(nn.Module):
+        """Scores that are another function of the features for rare samples."""
+
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.out(x) + 2.0 * (x[:, :1] > 2.5)
+
+    X = X[np.argsort(X[:, 0] > 2.5, kind="stable")]  # the first samples do not show the shift
+    model = make(Shifted, warm_start=True, solver=AdamPrimalDual(max_iter=2))
+    first = copy.deepcopy(model.fit(X, y, sensitive_features=groups).module_)
+    assert first[-1].in_features == 1
+    still = SGD(max_iter=1, learning_rate=1e-9, tol=1.0)
+    model.set_params(solver=still).fit(X, y, sensitive_features=groups)
+    torch.testing.assert_close(model.module_[0].out.weight, first[0].out.weight)
+
+
+def test_a_message_says_which_dtype_a_tensor_needs(data):
+    class Fixed(nn.Module):
+        """A module with a tensor that is no buffer, and stays in double precision."""
+
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(4, 1)
+            self.projection = torch.eye(4, dtype=torch.float64)
+
+        def forward(self, x):
+            return self.out(x @ self.projection)
+
+    with pytest.raises(RuntimeError, match="same dtype") as error:
+        fit(data, Fixed)
+    assert "register them with register_buffer" in error.value.__notes__[0]
 
 
 def test_nan_in_samples_is_refused(data):

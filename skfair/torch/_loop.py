@@ -1,0 +1,560 @@
+"""Constraints on tensors, for training loops of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skfair.constraints import bind_all
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.solvers import (
+    SGD,
+    SOLVERS,
+    SSLALM,
+    AdamPrimalDual,
+    Solver,
+    StochasticGhost,
+    StochasticSwitching,
+    ghost_direction,
+)
+from skfair.surrogates import SURROGATES
+from skfair.torch._model import as_float64
+from skfair.torch._samples import require_torch
+from skfair.training import resolve_constraints
+from skfair.utils._checks import resolve_name
+
+if TYPE_CHECKING:
+    from skfair.constraints import Constraint
+
+# Constraints as differentiable functions of scores.
+
+
+_NO_UNKNOWNS = np.empty(0)
+"""Auxiliary unknowns of constraints with one row per gap."""
+
+
+def constraint_values(
+    constraint: str | Constraint | list,
+    scores: Any,
+    target: Any,
+    sensitive_features: Any,
+    *,
+    tolerance: float = 0.0,
+    surrogate: str | Callable = "sigmoid",
+) -> Any:
+    r"""Excess of smooth gaps between groups over their tolerances, as a tensor.
+
+    With the smooth rate :math:`r_e` of each event e (a group, or a group and a class), the value
+    of a constraint is
+
+    .. math::
+
+        v(s) = \mathrm{gap}(r_1(s), \dots, r_E(s)) - \mathrm{tolerance},
+        \qquad r_e(s) = \sum_{i \in e} \omega_i \sigma(s_i),
+
+    with the surrogate :math:`\sigma` in place of the decision. It is at most 0 where the constraint
+    holds. It is computed on the CPU in double precision. Its gradient, one number per sample, is a
+    tensor on the device of the scores. Decisions are not smooth: where the bound must hold, end the
+    training with ``ConstrainedTorchClassifier(module, constraint, solver=None)``.
+
+    Parameters
+    ----------
+    constraint : str, Constraint or list of these
+        What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`, except
+        for criteria on ranks.
+    scores : torch.Tensor of shape (n_samples,) or (n_samples, 1)
+        Scores of samples, for example of a mini-batch, on any device and in any real dtype.
+    target : torch.Tensor or array-like of shape (n_samples,)
+        Classes, 0 and 1, -1 and 1 or booleans.
+    sensitive_features : torch.Tensor or array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each sample.
+    tolerance : float, default=0.0
+        Tolerance of constraints that have none of their own.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
+
+    Returns
+    -------
+    values : torch.Tensor of shape (n_constraints,)
+        In the dtype of the scores, float32 if that has fewer digits. A constraint that has nothing
+        to compare among the samples, for example because they are of one group, has the value
+        minus its tolerance and the gradient 0.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, the target is not binary, a constraint is on ranks, or a group or a class
+        of it is missing where the constraint needs it.
+
+    See Also
+    --------
+    ConstrainedObjective : Multipliers of the values, which move from step to step.
+    RecentScores : Values over more samples than those of a mini-batch.
+
+    Notes
+    -----
+    The maximum of noisy rates is too large on average: gaps on mini-batches exceed those on all
+    samples, the more the smaller the groups are. See `RecentScores`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skfair.torch import constraint_values
+    >>> scores = torch.tensor([2.0, -1.0, 0.5, -2.0], requires_grad=True)
+    >>> sex, paid_back = ["f", "f", "m", "m"], [1, 0, 1, 0]
+    >>> values = constraint_values("demographic_parity", scores, paid_back, sex, tolerance=0.1)
+    >>> values.relu().sum().backward()
+    >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
+    (True, True)
+    """
+    rows = _bind(constraint, target, sensitive_features, tolerance, surrogate)
+    flat = scores.reshape(-1)
+    if len(flat) != len(rows.target):
+        raise ValueError(
+            "scores, target and sensitive_features must have one entry per sample, but there are "
+            f"{len(flat)} scores and {len(rows.target)} targets."
+        )
+    return _make_function().apply(flat, rows)
+
+
+def _bind(constraint, target, sensitive_features, tolerance, surrogate):
+    """The `_Values` of constraints on some samples."""
+    target = _to_classes(_to_array(target))
+    groups = check_groups(_to_array(sensitive_features), len(target))
+    samples = Samples(target, groups, np.ones(len(target)))
+    surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
+    resolved = resolve_constraints(constraint)
+    (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    for one in bound:
+        if one.statistic == "ranks":
+            raise ValueError(
+                f"{one.name} compares ranks, which few samples do not show; train without it, and "
+                "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
+            )
+    return _Values(target, [replace(one, one_row=True) for one in bound])
+
+
+def _to_array(values):
+    """A tensor as an array; anything else as it is."""
+    is_tensor = isinstance(values, require_torch().Tensor)
+    return values.detach().cpu().numpy() if is_tensor else values
+
+
+def _to_classes(target):
+    """Classes -1 and +1."""
+    target = np.ravel(np.asarray(target))
+    positive = target == 1
+    if not any((positive | (target == negative)).all() for negative in (0, -1)):
+        raise ValueError(
+            "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
+            f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
+            "(y == label)."
+        )
+    return np.where(positive, 1.0, -1.0)
+
+
+class _Values:
+    """Values of constraints on some samples, and their derivatives by the scores."""
+
+    def __init__(self, target, constraints):
+        self.target = target
+        self.constraints = constraints
+
+    def __call__(self, scores):
+        """Values, (n_constraints,), and a function from one weight of each to slopes."""
+        points = [one(scores, _NO_UNKNOWNS) if len(one.lower) else None for one in self.constraints]
+        values = [
+            -one.tolerance if point is None else point.values[0] - one.upper[0]
+            for one, point in zip(self.constraints, points, strict=True)
+        ]
+
+        def pull_back(weights):
+            """One slope per sample from one weight per value."""
+            slopes = np.zeros(len(scores))
+            for weight, point in zip(weights, points, strict=True):
+                if point is not None and weight:
+                    slopes += point.jacobian.adjoint(np.array([weight]))
+            return slopes
+
+        return np.array(values), pull_back
+
+
+@cache
+def _make_function():
+    """The `torch.autograd.Function` of `_Values`, a class that needs PyTorch."""
+    torch = require_torch()
+
+    class ConstraintFunction(torch.autograd.Function):
+        """Values of constraints, and their gradient by the scores."""
+
+        @staticmethod
+        def forward(ctx, scores, rows):
+            """Values, (n_constraints,)."""
+            values, ctx.pull_back = rows(as_float64(scores))
+            dtype = torch.promote_types(scores.dtype, torch.float32)
+            return torch.as_tensor(values, dtype=dtype, device=scores.device)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, weights):
+            """One slope per score, and nothing for the rows."""
+            slopes = ctx.pull_back(as_float64(weights))
+            return torch.as_tensor(slopes, dtype=weights.dtype, device=weights.device), None
+
+    return ConstraintFunction
+
+
+# More samples than those of a mini-batch: earlier ones, and those of other processes.
+
+
+class RecentScores:
+    """The last samples of a training loop, for constraints that mini-batches are too small for.
+
+    Called with the tensors of scores, targets and groups (as numbers) of a mini-batch, of shape
+    (n_batch,) each, it returns those of the last `n_samples` samples, this batch at the end, for
+    `constraint_values`. Only the scores of the batch have gradients. They are multiplied by the
+    ratio of both numbers of samples, so that they estimate the gradient over all samples, as those
+    of a large batch do.
+
+    Parameters
+    ----------
+    n_samples : int, default=2000
+        Number of samples, if the batch itself has fewer.
+
+    Notes
+    -----
+    Rates over n samples have a standard deviation of at most ``0.5 / sqrt(n)``, and the upward bias
+    of a gap, which is of that order, falls with n likewise. In return the scores of earlier batches
+    are those of earlier parameters: values lag behind by up to ``n / batch_size`` steps, and while
+    the gap falls they are too large. Keep `n_samples` below the samples of an epoch, and lower the
+    learning rate towards the end.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skfair.torch import RecentScores, constraint_values
+    >>> recent = RecentScores(n_samples=4)
+    >>> early = recent(torch.tensor([1.0, -1.0]), torch.tensor([1, 0]), torch.tensor([0, 0]))
+    >>> scores = torch.tensor([-1.0, -1.0], requires_grad=True)
+    >>> samples = recent(scores, torch.tensor([0, 1]), torch.tensor([1, 1]))
+    >>> values = constraint_values("demographic_parity", *samples)
+    >>> values.backward()
+    >>> values.shape, bool((scores.grad < 0).all())
+    (torch.Size([1]), True)
+    """
+
+    def __init__(self, n_samples: int = 2000):
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, but n_samples={n_samples}.")
+        self.n_samples = n_samples
+        self._earlier: tuple | None = None
+
+    def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> tuple:
+        """Scores, targets and groups of the last samples, those of this batch included."""
+        torch = require_torch()
+        batch = scores.reshape(-1), target, sensitive_features
+        n_earlier = max(0, self.n_samples - len(batch[0]))
+        earlier = self._earlier or tuple(one[:0].detach() for one in batch)
+        earlier = tuple(one[len(one) - min(len(one), n_earlier) :] for one in earlier)
+        self._earlier = tuple(
+            torch.cat([old, new.detach()]) for old, new in zip(earlier, batch, strict=True)
+        )
+        factor = len(self._earlier[0]) / max(1, len(batch[0]))
+        scaled = _scale_gradient(batch[0], factor)
+        return torch.cat([earlier[0], scaled]), *self._earlier[1:]
+
+
+def _scale_gradient(tensor, factor):
+    """The same values, with a gradient that is multiplied by a factor."""
+    return tensor.detach() + factor * (tensor - tensor.detach())
+
+
+def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
+    """Samples of all processes of ``torch.distributed``, for `constraint_values`.
+
+    Gaps are no means over samples: the mean of the gaps of several processes is not the gap of
+    their samples. Each process gets all samples, so that rates are those of sums over processes.
+    Only its own scores have gradients. They are multiplied by the number of processes, of which
+    ``DistributedDataParallel`` takes the mean.
+
+    Parameters
+    ----------
+    scores : torch.Tensor of shape (n_batch,) or (n_batch, 1)
+        Scores of the batch of this process.
+    target : torch.Tensor of shape (n_batch,)
+        Classes.
+    sensitive_features : torch.Tensor of shape (n_batch,) or (n_batch, n_columns)
+        Groups, as numbers.
+
+    Returns
+    -------
+    scores, target, sensitive_features : torch.Tensor
+        Of all processes, in the order of their ranks; those passed if ``torch.distributed`` is not
+        initialised.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skfair.torch import gather_samples
+    >>> gather_samples(torch.tensor([0.5]), torch.tensor([1]), torch.tensor([0]))[0]
+    tensor([0.5000])
+    """
+    torch, scores = require_torch(), scores.reshape(-1)
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return scores, target, sensitive_features
+    rank, n_processes = distributed.get_rank(), distributed.get_world_size()
+    local = tuple(one.detach().cpu() for one in (scores, target, sensitive_features))
+    batches: list = [None] * n_processes
+    distributed.all_gather_object(batches, local)
+    columns = [[one.to(scores.device) for one in column] for column in zip(*batches, strict=True)]
+    columns[0][rank] = _scale_gradient(scores, n_processes)
+    return tuple(torch.cat(column) for column in columns)
+
+
+# Objectives of a step, with multipliers that move from step to step.
+
+
+class ConstrainedObjective:
+    r"""Objective of the steps of a training loop under constraints, beside an optimiser of PyTorch.
+
+    It is that of one of the solvers on mini-batches. Called with the mean loss f of a mini-batch
+    and the values v of `constraint_values`, or values of one's own that are at most 0 where the
+    constraints hold, it returns a tensor without axes, whose gradient the optimiser takes:
+
+    ======================  ====================================================================
+    `AdamPrimalDual`        :math:`f + \lambda^T v`; ``step()`` moves the multipliers to
+                            :math:`[\lambda + \sigma \bar v]_+`, with the mean of the values since
+                            the step before
+    `SGD`                   :math:`f + \rho \sum_r [v_r]_+`, a penalty without multipliers
+    `SSLALM`                :math:`f + y^T c + \frac{\rho}{2} |c|^2 + \frac{\mu}{2} |x - z|^2` with
+                            slack, :math:`c = v + u`; ``mu=0.0`` is ALM
+    `StochasticGhost`       :math:`-d^T x`, with the direction d of the mini-batch, which is biased:
+                            `StochasticGhost` itself draws batches of several sizes
+    `StochasticSwitching`   f where all values are at most :math:`\epsilon`, else the largest value,
+                            times the ratio of the step lengths; ``step()`` counts the "epochs" of
+                            which :math:`\epsilon` may be a function
+    ======================  ====================================================================
+
+    Learning rate, momentum and schedule are those of the optimiser; ``torch.optim.SGD`` with the
+    step length of the solver takes the steps of the paper. Values are those of one mini-batch,
+    where the papers draw independent ones for the factors of a product.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        One of the above, or its name in :data:`skfair.solvers.SOLVERS`, with the settings of the
+        multipliers. Its epochs, batches and learning rate are not used.
+    parameters : iterable of torch.Tensor
+        Parameters that the optimiser trains.
+
+    Attributes
+    ----------
+    multipliers : ndarray of shape (n_constraints,) or None
+        Multipliers of the values, at least 0; None before the first call, and for methods without.
+
+    Raises
+    ------
+    ValueError
+        If the solver is another one.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skfair.solvers import AdamPrimalDual
+    >>> from skfair.torch import ConstrainedObjective, constraint_values
+    >>> _ = torch.manual_seed(0)
+    >>> sex = torch.arange(200) % 2
+    >>> X = torch.randn(200, 2) + sex[:, None]
+    >>> y = (X.sum(dim=1) > 1).float()
+    >>> module = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
+    >>> objective = ConstrainedObjective(AdamPrimalDual(dual_step=0.1), module.parameters())
+    >>> for _ in range(200):
+    ...     scores = module(X)[:, 0]
+    ...     loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, y)
+    ...     values = constraint_values("demographic_parity", scores, y, sex, tolerance=0.05)
+    ...     optimizer.zero_grad()
+    ...     objective(loss, values).backward()
+    ...     optimizer.step()
+    ...     objective.step()
+    >>> bool(values < 0.02), bool(objective.multipliers > 0)
+    (True, True)
+    """
+
+    def __init__(self, solver: str | Solver, parameters: Iterable):
+        resolved: Any = resolve_name(SOLVERS, solver, "solver", Solver)
+        # An entry of the registry may be a function that makes a solver.
+        solver = resolved if isinstance(resolved, Solver) else resolved()
+        method = _METHODS.get(type(solver))
+        if method is None:
+            names = ", ".join(sorted(one.__name__ for one in _METHODS))
+            raise ValueError(
+                f"solver must be one of {names}, whose steps are those of an optimiser of PyTorch "
+                f"with another objective, but solver={solver!r}."
+            )
+        self._method = method(solver, [one for one in parameters if one.requires_grad])
+
+    @property
+    def multipliers(self) -> np.ndarray | None:
+        """Multipliers of the values, at least 0; None for methods without."""
+        return self._method.multipliers
+
+    def __call__(self, loss: Any, values: Any) -> Any:
+        """The objective of a step, from a mean loss and the values of constraints."""
+        return self._method(loss, values)
+
+    def step(self) -> None:
+        """Move the multipliers; call it after the optimiser's step, or less often."""
+        self._method.step()
+
+
+class _PrimalDual:
+    """Lagrangian, with multipliers that follow the mean of the values."""
+
+    def __init__(self, solver, parameters):
+        self.solver = solver
+        self.multipliers = None
+        self._since = []  # values since the last step
+
+    def __call__(self, loss, values):
+        """The Lagrangian."""
+        if self.multipliers is None:
+            self.multipliers = np.zeros(len(values))
+        self._since.append(as_float64(values))
+        return loss + _as_tensor(self.multipliers, values) @ values
+
+    def step(self):
+        """Move the multipliers by the mean of the values since the last step."""
+        if self._since:
+            mean = np.mean(self._since, axis=0)
+            self.multipliers = np.maximum(0.0, self.multipliers + self.solver.dual_step * mean)
+            self._since = []
+
+
+class _Penalty:
+    """Loss and a multiple of the excess."""
+
+    multipliers = None
+
+    def __init__(self, solver, parameters):
+        self.solver = solver
+
+    def __call__(self, loss, values):
+        """The loss with the penalty."""
+        return loss + self.solver.penalty * values.relu().sum()
+
+    def step(self):
+        """Nothing moves."""
+
+
+class _SmoothedALM:
+    """Augmented Lagrangian with slack, and the distance from smoothed parameters."""
+
+    def __init__(self, solver, parameters):
+        self.solver = solver
+        self.parameters = parameters
+        self.multipliers = None
+        self._smooth = [tensor.detach().clone() for tensor in parameters]
+
+    def __call__(self, loss, values):
+        """The augmented Lagrangian after the dual step."""
+        solver, G = self.solver, as_float64(values)
+        if self.multipliers is None:
+            self.multipliers, self._slack = np.zeros(len(G)), np.maximum(0.0, -G)
+            self._smooth_slack = self._slack
+        # Dual step, with the slack as it is.
+        y = self.multipliers + solver.eta * (G + self._slack)
+        length = np.sqrt(y @ y)
+        if length >= solver.y_max:
+            y = np.zeros_like(y) if solver.beyond == "reset" else y * (solver.y_max / length)
+        self._next = y, y + solver.rho * (G + self._slack)
+        objective = loss + _as_tensor(self._next[1], values) @ values
+        if solver.mu:
+            pairs = zip(self.parameters, self._smooth, strict=True)
+            objective = objective + solver.mu / 2 * sum(((x - z) ** 2).sum() for x, z in pairs)
+        # The smoothed parameters follow those before the step.
+        with require_torch().no_grad():
+            for x, z in zip(self.parameters, self._smooth, strict=True):
+                z.lerp_(x.detach(), solver.beta)
+        return objective
+
+    def step(self):
+        """Store the multipliers, and move the slack."""
+        solver, (self.multipliers, duals) = self.solver, self._next
+        slack, smooth = self._slack, self._smooth_slack
+        gradient = duals + solver.mu * (slack - smooth)
+        self._slack = np.maximum(0.0, slack - solver.tau * gradient)
+        self._smooth_slack = smooth + solver.beta * (slack - smooth)
+
+
+class _Ghost:
+    """Linear function whose gradient is the negative direction of the ghost method."""
+
+    multipliers = None
+
+    def __init__(self, solver, parameters):
+        self.solver = solver
+        self.parameters = parameters
+
+    def __call__(self, loss, values):
+        """The linear function."""
+        gradient, *jacobian = [self._gradient(one) for one in (loss, *values)]
+        jacobian = np.reshape(jacobian, (len(values), len(gradient)))
+        move = ghost_direction(gradient, as_float64(values), jacobian, self.solver)
+        blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
+        return -sum(
+            (_as_tensor(block.reshape(one.shape), one) * one).sum()
+            for block, one in zip(blocks, self.parameters, strict=True)
+        )
+
+    def _gradient(self, number):
+        """Gradient of a number by all parameters."""
+        gradients = require_torch().autograd.grad(
+            number, self.parameters, retain_graph=True, materialize_grads=True
+        )
+        return np.concatenate([as_float64(one).ravel() for one in gradients])
+
+    def step(self):
+        """Nothing moves."""
+
+
+class _Switching:
+    """The loss where the constraints hold, else the largest value."""
+
+    multipliers = None
+
+    def __init__(self, solver, parameters):
+        self.solver = solver
+        self._n_steps = 0
+
+    def __call__(self, loss, values):
+        """The loss, or the largest value."""
+        epsilon = self.solver.epsilon
+        epsilon = epsilon(self._n_steps) if callable(epsilon) else epsilon
+        if not len(values) or values.max() <= epsilon:
+            return loss
+        return self.solver.constraint_step / self.solver.objective_step * values.max()
+
+    def step(self):
+        """Count the calls, of which `epsilon` may be a function."""
+        self._n_steps += 1
+
+
+_METHODS: dict = {
+    AdamPrimalDual: _PrimalDual,
+    SGD: _Penalty,
+    SSLALM: _SmoothedALM,
+    StochasticGhost: _Ghost,
+    StochasticSwitching: _Switching,
+}
+
+
+def _as_tensor(values, like):
+    """An array as a tensor of the dtype and device of another one."""
+    return require_torch().as_tensor(values, dtype=like.dtype, device=like.device)

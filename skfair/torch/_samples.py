@@ -1,0 +1,231 @@
+"""Samples of modules of PyTorch: tensors, datasets and loaders, and arguments of a module."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# PyTorch, imported when it is first needed.
+
+
+def require_torch():
+    """PyTorch, imported when it is first needed; an ImportError that tells how to install it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            "skfair.torch needs PyTorch, which is not installed: pip install torch. "
+            "skfair.classification.ConstrainedMLPClassifier is a perceptron that does without it."
+        ) from error
+    return torch
+
+
+def check_device(device):
+    """The torch.device of a name such as "cuda:1", refused if it cannot be used."""
+    torch = require_torch()
+    try:
+        checked = torch.device(device)
+        torch.zeros(1, device=checked)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"device={str(device)!r} cannot be used here ({reason}). Pass device='cpu', or install "
+            "a PyTorch built for that device, and its driver."
+        ) from error
+    return checked
+
+
+# Samples of a network: tensors on its device, or a dataset that is read as it is needed.
+
+
+def is_lazy(X):
+    """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
+    data = require_torch().utils.data
+    source = X.dataset if isinstance(X, data.DataLoader) else X
+    if isinstance(source, data.IterableDataset):
+        raise TypeError(
+            "Samples must be readable by their index, since classes, groups and the decisions of a "
+            f"fit belong to samples, but {type(source).__name__} is an IterableDataset; pass a "
+            "Dataset with __getitem__ and __len__, a DataLoader of one, or an array."
+        )
+    return isinstance(source, data.Dataset) or isinstance(X, data.DataLoader)
+
+
+def count_lazy(X):
+    """Number of samples of a Dataset or DataLoader."""
+    return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
+
+
+def take_lazy(X, rows):
+    """Some of the samples of a Dataset or DataLoader, read in the same way."""
+    data = require_torch().utils.data
+    if isinstance(X, data.DataLoader):
+        return _reload(X, data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
+    return data.Subset(X, rows)
+
+
+def _reload(loader, dataset, **order):
+    """A DataLoader with the settings of another one, except for dataset and order."""
+    names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context"
+    settings = {name: getattr(loader, name) for name in names.split()}
+    if loader.num_workers:
+        settings |= {
+            name: getattr(loader, name) for name in ("prefetch_factor", "persistent_workers")
+        }
+    return require_torch().utils.data.DataLoader(dataset, **settings, **order)
+
+
+def make_samples(X, device):
+    """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device."""
+    torch = require_torch()
+    if isinstance(X, torch.utils.data.DataLoader):
+        return LoaderSamples(X, device, np.arange(len(X.dataset)))
+    if is_lazy(X):
+        return DatasetSamples(X, device, np.arange(len(X)))
+    if not isinstance(X, torch.Tensor):
+        X = torch.as_tensor(np.require(X, requirements="W"))  # PyTorch has no read-only tensors
+    return TensorSamples(X.to(device))
+
+
+class TensorSamples:
+    """Samples as one tensor on the device, (n_samples, ...)."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __len__(self):
+        return len(self.tensor)
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        if isinstance(rows, slice):
+            return TensorSamples(self.tensor[rows])
+        rows = require_torch().as_tensor(rows, device=self.tensor.device)
+        return TensorSamples(self.tensor.index_select(0, rows))
+
+    def read(self, rows):
+        """A copy of the samples of a slice, which the module may change."""
+        return self.tensor[rows].clone()
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        for rows in batches:
+            yield self.take(rows).read(slice(None))
+
+
+class DatasetSamples:
+    """Samples of a dataset at some positions, read to the device when they are needed.
+
+    The dataset returns a sample by its index, alone or as the first of a tuple: a tensor, or a
+    tuple or dict of several inputs.
+    """
+
+    def __init__(self, dataset, device, rows):
+        self.dataset = dataset
+        self.device = device
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        return type(self)(self.dataset, self.device, self.rows[rows])
+
+    def read(self, rows):
+        """Samples of a slice, on the device."""
+        return self._collect([self.dataset[int(row)] for row in self.rows[rows]])
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        for rows in batches:
+            yield self.take(rows).read(slice(None))
+
+    def _collect(self, samples):
+        """Inputs of several samples, on the device."""
+        inputs = [one[0] if isinstance(one, tuple | list) else one for one in samples]
+        inputs = require_torch().utils.data.default_collate(inputs)
+        return map_tensors(inputs, lambda tensor: tensor.to(self.device))
+
+
+class LoaderSamples(DatasetSamples):
+    """Samples of the dataset of a DataLoader, collated by it and read by its workers.
+
+    A batch is the inputs, or a tuple or list of which they are the first.
+    """
+
+    def __init__(self, loader, device, rows):
+        super().__init__(loader.dataset, device, rows)
+        self.loader = loader
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        return LoaderSamples(self.loader, self.device, self.rows[rows])
+
+    def read(self, rows):
+        """Samples of a slice, on the device, read by this process."""
+        samples = [self.dataset[int(row)] for row in self.rows[rows]]
+        return self._to_inputs(self.loader.collate_fn(samples))
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        batches = [self.rows[rows].tolist() for rows in batches]
+        for batch in _reload(self.loader, self.dataset, batch_sampler=batches):
+            yield self._to_inputs(batch)
+
+    def _to_inputs(self, batch):
+        """Arguments of the module, on the device."""
+        inputs = batch[0] if isinstance(batch, tuple | list) else batch
+        return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
+
+
+class LoadedSamples:
+    """Samples of a batch that was read, as arguments of the module."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+
+    def __len__(self):
+        return count_samples(self.inputs)
+
+    def read(self, rows):
+        """A copy of the samples of a slice, which the module may change."""
+        return map_tensors(self.inputs, lambda tensor: tensor[rows].clone())
+
+
+# Inputs of a module: a tensor, or a tuple or dict of several.
+
+
+def map_tensors(inputs, function):
+    """Inputs with a function applied to each tensor."""
+    if isinstance(inputs, dict):
+        return {name: map_tensors(one, function) for name, one in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return tuple(map_tensors(one, function) for one in inputs)
+    return function(inputs)
+
+
+def call_module(module, inputs):
+    """Outputs of a module: several inputs are its arguments, by position or by name."""
+    if isinstance(inputs, dict):
+        return module(**inputs)
+    return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
+
+
+def count_samples(inputs):
+    """Number of samples in the inputs."""
+    while not isinstance(inputs, require_torch().Tensor):
+        inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
+    return len(inputs)
+
+
+def to_real(inputs, dtype):
+    """Inputs with all numbers in a dtype of real numbers; None is the default one."""
+    dtype = dtype or require_torch().get_default_dtype()
+    return map_tensors(inputs, lambda one: one.to(dtype))
+
+
+def cast_real(inputs, dtype):
+    """Inputs with real numbers in a dtype; None leaves them as they are."""
+    return map_tensors(
+        inputs, lambda one: one.to(dtype) if dtype and one.is_floating_point() else one
+    )

@@ -1,0 +1,323 @@
+"""Constraints on tensors: values, gradients, multipliers, samples of other batches."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualOpportunity,
+)
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.metrics import demographic_parity_difference
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import (
+    SGD,
+    SSLALM,
+    AdamPrimalDual,
+    StochasticGhost,
+    StochasticSwitching,
+)
+from skfair.surrogates import Sigmoid
+from skfair.torch import (
+    ConstrainedObjective,
+    ConstrainedTorchClassifier,
+    RecentScores,
+    TorchModel,
+    constraint_values,
+    gather_samples,
+)
+
+torch = pytest.importorskip("torch")
+nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
+
+CRITERIA = {
+    **{name: name for name in CONSTRAINTS if not name.startswith("partial_")},
+    "ratio": DemographicParity(ratio=0.8),
+    "ratio_of_opportunity": EqualOpportunity(ratio=0.8),
+    "bounded_group_loss": BoundedGroupLoss(0.5),
+}
+
+
+@pytest.fixture
+def samples():
+    """Scores, classes and three groups."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=90), rng.integers(2, size=90), rng.integers(3, size=90)
+
+
+def bound(constraint, target, groups, tolerance):
+    """The constraint bound to the samples, with one row per gap."""
+    known = Samples(np.where(target > 0, 1.0, -1.0), check_groups(groups, 90), np.ones(90))
+    one = CONSTRAINTS[constraint]() if isinstance(constraint, str) else constraint
+    return replace(one.bind(known, Sigmoid(), LogisticLoss(), tolerance), one_row=True)
+
+
+def test_there_are_twelve_criteria():
+    assert len(CRITERIA) == 12
+
+
+def test_the_value_is_the_gap_of_smooth_rates():
+    scores = torch.tensor([1.0, -1.0, 0.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    groups, target = [0, 0, 1, 1, 1], [1, 0, 1, 0, 1]
+    values = constraint_values("demographic_parity", scores, target, groups, tolerance=0.1)
+    rates = Sigmoid()(scores.detach().numpy()).value
+    expected = abs(rates[:2].mean() - rates[2:].mean()) - 0.1
+    assert values.item() == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_gradients_are_those_of_finite_differences(name, samples):
+    scores, target, groups = samples
+    scores = torch.tensor(scores, requires_grad=True)
+
+    def values(scores):
+        return constraint_values(CRITERIA[name], scores, target, groups, tolerance=0.01)
+
+    assert torch.autograd.gradcheck(values, scores, eps=1e-6, atol=1e-8, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_values_and_gradients_are_those_of_the_rows(name, dtype, samples):
+    scores, target, groups = samples
+    rows = bound(CRITERIA[name], target, groups, 0.01)
+    point = rows(scores, np.empty(0))
+    tensor = torch.tensor(scores, dtype=dtype, requires_grad=True)
+    values = constraint_values(CRITERIA[name], tensor[:, None], target, groups, tolerance=0.01)
+    (2.0 * values).sum().backward()
+    assert values.dtype is tensor.grad.dtype is dtype
+    rtol = 1e-12 if dtype is torch.float64 else 1e-5
+    np.testing.assert_allclose(values.item(), point.values[0] - rows.upper[0], rtol=rtol, atol=1e-7)
+    slopes = point.jacobian.adjoint(np.array([2.0]))
+    np.testing.assert_allclose(tensor.grad, slopes, rtol=rtol, atol=rtol * abs(slopes).max())
+
+
+def test_several_constraints_have_one_value_each(samples):
+    scores, target, groups = samples
+    names = ["demographic_parity", "equal_opportunity"]
+    tensors = [torch.tensor(scores, requires_grad=True) for _ in range(3)]
+    together = constraint_values(names, tensors[0], target, groups, tolerance=0.02)
+    together.sum().backward()
+    for name, tensor, value in zip(names, tensors[1:], together, strict=True):
+        alone = constraint_values(name, tensor, target, groups, tolerance=0.02)
+        alone.sum().backward()
+        assert alone.item() == value.item()
+    torch.testing.assert_close(tensors[0].grad, tensors[1].grad + tensors[2].grad)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_few_digits_and_autocast(dtype, samples):
+    _, target, groups = samples
+    X, layer = torch.randn(90, 4, generator=torch.Generator().manual_seed(0)), nn.Linear(4, 1)
+    with torch.autocast("cpu", dtype):
+        scores = layer(X)
+        values = constraint_values("demographic_parity", scores, target, groups)
+    assert scores.dtype is dtype
+    assert values.dtype is torch.float32
+    values.sum().backward()
+    assert (layer.weight.grad != 0).any()
+
+
+def test_one_group_has_nothing_to_compare():
+    scores = torch.tensor([1.0, 2.0], requires_grad=True)
+    values = constraint_values("demographic_parity", scores, [0, 1], ["a", "a"], tolerance=0.1)
+    values.sum().backward()
+    assert values.tolist() == pytest.approx([-0.1])
+    assert scores.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("parity", [1.0, 2.0], [0, 1], [0, 1]), "constraint must be one of"),
+        (("demographic_parity", [1.0, 2.0, 3.0], [0, 1], [0, 1]), "there are 3 scores and 2"),
+        (("demographic_parity", [1.0, 2.0], [1, 2], [0, 1]), r"target must have the classes 0 and"),
+        (("demographic_parity", [1.0, 2.0], [0, 1], [0, 1, 1]), "sensitive_features"),
+        (
+            ("partial_group_auc", np.arange(90.0), np.arange(90) % 2, np.arange(90) % 3),
+            "compares ranks, which few samples",
+        ),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    constraint, scores, target, groups = arguments
+    with pytest.raises(ValueError, match=message):
+        constraint_values(constraint, torch.tensor(scores), target, groups)
+
+
+def test_recent_samples_give_the_values_and_gradients_of_all(samples):
+    scores, target, groups = (torch.as_tensor(one) for one in samples)
+    full = scores.clone().requires_grad_()
+    expected = constraint_values("equalized_odds", full, target, groups)
+    expected.backward()
+    recent = RecentScores(n_samples=90)
+    for rows in torch.arange(90).split(30):
+        recent(scores[rows], target[rows], groups[rows])
+    # Of the same batches again, each has the gradient of its samples, times 90 / 30.
+    for rows in torch.arange(90).split(30):
+        batch = scores[rows].clone().requires_grad_()
+        values = constraint_values("equalized_odds", *recent(batch, target[rows], groups[rows]))
+        values.backward()
+        assert values.item() == pytest.approx(expected.item(), abs=1e-12)
+        torch.testing.assert_close(batch.grad, 3.0 * full.grad[rows])
+
+
+def test_recent_samples_are_the_last_ones():
+    recent, ones = RecentScores(n_samples=5), torch.ones(3)
+    for number in range(4):
+        scores, target, groups = recent(number * ones, ones, number * ones)
+    assert scores.tolist() == groups.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0]
+    assert len(target) == 5
+    with pytest.raises(ValueError, match="n_samples must be at least 1, but n_samples=0"):
+        RecentScores(n_samples=0)
+
+
+def gather(rank, address, results):
+    """One of two processes: its gradient, and the values of both."""
+    torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    rng = np.random.default_rng(0)
+    scores, target, groups = rng.normal(size=90), rng.integers(2, size=90), rng.integers(3, size=90)
+    rows = slice(0, 40) if rank == 0 else slice(40, 90)
+    batch = torch.tensor(scores[rows], requires_grad=True)
+    columns = (torch.as_tensor(one[rows]) for one in (target, groups))
+    values = constraint_values("equalized_odds", *gather_samples(batch, *columns))
+    values.backward()
+    results[rank] = values.item(), batch.grad.tolist()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processes share a file")
+def test_processes_compare_the_samples_of_all(tmp_path, samples):
+    scores, target, groups = samples
+    full = torch.tensor(scores, requires_grad=True)
+    expected = constraint_values("equalized_odds", full, target, groups)
+    expected.backward()
+    with torch.multiprocessing.Manager() as manager:
+        results = manager.dict()
+        torch.multiprocessing.spawn(gather, (f"file://{tmp_path}/rendezvous", results), nprocs=2)
+        (first, of_first), (second, of_second) = results[0], results[1]
+    assert first == second == pytest.approx(expected.item(), abs=1e-12)
+    # Twice the gradient, of which the mean over two processes is taken.
+    np.testing.assert_allclose(of_first + of_second, 2.0 * full.grad, atol=1e-12)
+
+
+@pytest.fixture
+def problem():
+    """A linear network under parity, in double precision, and its data."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(200) % 2
+    X = rng.normal(size=(200, 2)) + groups[:, np.newaxis]
+    target = np.where(X.sum(axis=1) + rng.logistic(size=200) > 1.0, 1.0, -1.0)
+    known = Samples(target, check_groups(groups, 200), np.ones(200))
+    parity = DemographicParity().bind(known, Sigmoid(), LogisticLoss(), 0.02)
+    torch.manual_seed(0)
+    module = nn.Linear(2, 1).double()
+    model = TorchModel(module, X)
+    return ConstrainedProblem(
+        model, LogisticLoss(), target, np.ones(200), 0.0, replace(parity, one_row=True)
+    ), module
+
+
+def train(problem, module, solver, learning_rate, n_steps):
+    """Parameters after steps of plain gradient descent on all samples."""
+    X = problem.model.samples.tensor
+    groups, classes = np.arange(200) % 2, torch.as_tensor((problem.target > 0) * 1.0)
+    optimizer = torch.optim.SGD(module.parameters(), lr=learning_rate)
+    objective = ConstrainedObjective(solver, module.parameters())
+    for _ in range(n_steps):
+        scores = module(X)[:, 0]
+        values = constraint_values(
+            "demographic_parity", scores, problem.target, groups, tolerance=0.02
+        )
+        optimizer.zero_grad()
+        objective(logistic(scores, classes), values).backward()
+        optimizer.step()
+        objective.step()
+    return problem.model.parameters(module), objective
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("solver", "learning_rate"),
+    [
+        (SSLALM(tau=0.1, batch_size=200, max_iter=9), 0.1),
+        (SSLALM(tau=0.1, mu=0.0, y_max=0.02, batch_size=200, max_iter=9), 0.1),
+        (SSLALM(tau=0.1, y_max=0.02, beyond="reset", batch_size=200, max_iter=9), 0.1),
+        (SGD(learning_rate=0.2, penalty=0.5, batch_size=200, max_iter=9), 0.2),
+        (StochasticSwitching(objective_step=0.3, batch_size=200, max_iter=9), 0.3),
+    ],
+    ids=["ssl-alm", "alm", "reset", "penalty", "switching"],
+)
+def test_steps_on_all_samples_are_those_of_the_solver(solver, learning_rate, problem):
+    problem, module = problem
+    iterates = []
+    solver.solve(problem, callback=lambda progress: iterates.append(progress.evaluation.parameters))
+    parameters, _ = train(problem, module, solver, learning_rate, len(iterates) - 1)
+    np.testing.assert_allclose(parameters, iterates[-1], atol=1e-12)
+    assert abs(iterates[-1] - iterates[0]).max() > 0.01
+
+
+def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
+    problem, module = problem
+    solver = StochasticGhost(beta=100.0)
+    start = problem.model.initial()
+    parameters, _ = train(problem, module, solver, 1.0, 1)
+    move = parameters - start
+    at = problem.evaluate(start)
+    value, slope = at.values[0] - problem.upper[0], at.jacobian[0]
+    # The relaxed row holds, and no random feasible direction is better.
+    reachable = max(0.0, value - solver.rho * abs(slope).sum())
+    kappa = (1 - solver.lambda_) * max(0.0, value) + solver.lambda_ * reachable
+    assert value + slope @ move <= kappa + 1e-10
+    others = move + np.random.default_rng(0).normal(scale=0.1, size=(2000, len(move)))
+    others = others[value + others @ slope <= kappa]
+
+    def cost(moves):
+        return moves @ at.grad + solver.tau / 2 * (moves**2).sum(axis=-1)
+
+    assert len(others) > 100
+    assert (cost(others) >= cost(move)).all()
+
+
+def test_multipliers_follow_the_mean_of_the_values_since_the_last_step():
+    parameter = torch.zeros(1, requires_grad=True)
+    objective = ConstrainedObjective(AdamPrimalDual(dual_step=0.5), [parameter])
+    for values in ([1.0, -1.0], [3.0, -1.0]):
+        total = objective(parameter.sum(), torch.tensor(values))
+        assert total.item() == 0.0  # multipliers are 0 before the first step
+    objective.step()
+    np.testing.assert_array_equal(objective.multipliers, [1.0, 0.0])
+    assert objective(parameter.sum(), torch.tensor([2.0, 5.0])).item() == 2.0
+
+
+@pytest.mark.parametrize("solver", ["adam-pd", "ssl-alm", "alm", "ghost", "stochastic-switching"])
+def test_loops_lower_the_gap(solver, problem):
+    problem, module = problem
+    train(problem, module, SGD(penalty=0.0), 0.5, 100)
+    before = problem.evaluate(problem.model.parameters(module)).violation
+    settings = {"adam-pd": AdamPrimalDual(dual_step=0.2)}
+    parameters, _ = train(problem, module, settings.get(solver, solver), 0.1, 300)
+    assert before > 0.1
+    assert problem.evaluate(parameters).violation < 0.5 * before
+
+
+def test_other_solvers_are_refused():
+    with pytest.raises(ValueError, match="solver must be one of AdamPrimalDual, SGD, SSLALM"):
+        ConstrainedObjective("sqp", [])
+
+
+def test_the_last_layer_ends_a_loop(problem):
+    problem, module = problem
+    train(problem, module, "adam-pd", 0.5, 50)
+    X, groups = problem.model.samples.tensor.numpy(), np.arange(200) % 2
+    last = ConstrainedTorchClassifier(module, solver=None, tolerance=0.025)
+    decisions = last.fit(X, problem.target > 0, sensitive_features=groups).predict(X)
+    gap = demographic_parity_difference(problem.target > 0, decisions, sensitive_features=groups)
+    assert gap <= 0.025
