@@ -7,7 +7,7 @@ to such a loop by :func:`~skfair.torch.constraint_values`, with multipliers besi
 All layers learn to lower the gap, but mini-batches and smooth rates do not end at the tolerance.
 ``ConstrainedTorchClassifier(module, solver=None)`` then fits the last layer again, which keeps it.
 
-The page needs PyTorch (``pip install 'skfair[torch]'``). Without it the gallery shows the code but
+The page needs PyTorch (``pip install torch``). Without it the gallery shows the code but
 does not run it.
 """
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from skfair.audit._certify import Certificate
 from skfair.audit._formats import (
+    FACTS,
     check_missing_marks,
     check_same_notation,
     complete_column,
@@ -27,7 +28,6 @@ from skfair.audit._formats import (
     read_columns,
 )
 from skfair.audit._report import FairnessReport
-from skfair.audit._sections import FACTS
 from skfair.audit._subgroups import find_subgroups
 from skfair.audit._tables import SHARES
 from skfair.constraints import CONSTRAINTS

@@ -4,11 +4,15 @@ import csv
 import gzip
 import hashlib
 import json
+import platform
 import re
 import zlib
 from contextlib import contextmanager
+from datetime import date
 from difflib import get_close_matches
+from functools import cache
 from html import escape
+from importlib.metadata import version
 from itertools import islice
 from math import isfinite, isnan
 from os import PathLike
@@ -18,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from skfair import __version__
 from skfair.inference import Interval
 from skfair.partitions import load_rows, open_blocks
 from skfair.utils._checks import join_names
@@ -660,3 +665,70 @@ def find_label(label, column):
             return known[known.index(written)]
     classes = join_names(repr(str(value)) for value in known)
     raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
+
+
+# What was audited: facts that a report states on its page.
+
+
+FACTS = {
+    "file": "File",
+    "sha256": "SHA-256 digest of the file",
+    "columns": "Columns",
+    "rows": "Rows",
+    "positive_label": "Positive label",
+    "threshold": "Threshold",
+    "groups": "Recording of groups",
+    "suppressed": "Groups not published",
+    "date": "Date of the audit",
+    "versions": "Versions",
+    "source": "Source of the data",
+    "explanation": "Explanation of the data",
+    "distribution_date": "Distribution date of the tool",
+    "justification": "Justification for leaving categories out",
+}
+"""Known facts and their titles on the page."""
+
+
+def collect_facts(provenance, **known):
+    """Facts as text by name: the date and versions, known ones, and those of the user."""
+    facts = {"date": date.today().isoformat(), "versions": _versions()}
+    facts |= {name: str(value) for name, value in known.items() if value is not None}
+    return facts | _check_provenance(provenance)
+
+
+@cache
+def _versions():
+    """Versions of the packages that compute a report; reading them takes milliseconds."""
+    versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
+    packages = ("numpy", "pandas", "scipy", "scikit-learn")
+    return ", ".join([*versions, *(f"{name} {version(name)}" for name in packages)])
+
+
+def _check_provenance(provenance):
+    """Facts of the user, which must map names to text."""
+    if provenance is None:
+        return {}
+    if not isinstance(provenance, dict) or not all(
+        isinstance(text, str) for pair in provenance.items() for text in pair
+    ):
+        raise TypeError(
+            "provenance must be a dict of text by name, such as {'source': 'applications of 2025'};"
+            f" got {provenance!r}. Known names are {join_names(FACTS)}."
+        )
+    return provenance
+
+
+def describe_suppression(n_suppressed, min_published):
+    """Sentence on the groups that are not published, by attribute."""
+    limit = f"counts from 1 to {min_published - 1} are not published"
+    if not n_suppressed:
+        return f"none; {limit}"
+    listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
+    return f"{listed}, so that {limit} and cannot be computed"
+
+
+def titled_facts(facts):
+    """Pairs of the title and the text of each fact, the known ones first."""
+    names = [name for name in FACTS if name in facts]
+    names += [name for name in facts if name not in FACTS]
+    return [(FACTS.get(name, name), facts[name]) for name in names]

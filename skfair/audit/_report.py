@@ -16,6 +16,8 @@ from sklearn.base import is_classifier, is_regressor
 
 from skfair.audit._formats import (
     FIELDS,
+    collect_facts,
+    describe_suppression,
     render_fragment,
     render_markdown,
     render_page,
@@ -26,8 +28,6 @@ from skfair.audit._formats import (
 from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samples
 from skfair.audit._sections import (
     adverse_impact,
-    collect_facts,
-    describe_suppression,
     findings,
     has_finding,
     missing_fields,
@@ -340,6 +340,11 @@ class FairnessReport:
             any attribute. They are counted with the missing values, and `missing` says what happens
             to them; with "error" they are excluded. Text is compared without regard to case and
             surrounding spaces. None warns of labels that look like one, and the page names them.
+        X : array-like of shape (n_samples, n_features), default=None
+            Features that model the groups that are missing, with ``missing="at_random"`` alone.
+        subgroups : bool, default=False
+            Whether the subgroups of the attributes whose selection rates depart most are searched,
+            as by :func:`find_subgroups`; they have a section of their own.
         provenance : dict of str to str, default=None
             Facts that the page states under "What was audited", such as ``{"source":
             "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,

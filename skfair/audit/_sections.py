@@ -1,16 +1,12 @@
-"""Sections of a report: sentences, tables, adverse impact, and what was audited."""
+"""Sections of a report: sentences, tables and adverse impact."""
 
-import platform
-from datetime import date
-from functools import cache
-from importlib.metadata import version
 from math import isfinite
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from skfair import __version__
+from skfair.audit._formats import FACTS, titled_facts
 from skfair.audit._tables import (
     OUTCOMES,
     OVERALL,
@@ -311,73 +307,6 @@ def _describe_small_groups(report):
             f"{report.min_group_size} people for some measure: {listed}. Their numbers are shown, "
             "marked as small, and they are left out of gaps."
         )
-
-
-# What was audited: facts that a report states on its page.
-
-
-FACTS = {
-    "file": "File",
-    "sha256": "SHA-256 digest of the file",
-    "columns": "Columns",
-    "rows": "Rows",
-    "positive_label": "Positive label",
-    "threshold": "Threshold",
-    "groups": "Recording of groups",
-    "suppressed": "Groups not published",
-    "date": "Date of the audit",
-    "versions": "Versions",
-    "source": "Source of the data",
-    "explanation": "Explanation of the data",
-    "distribution_date": "Distribution date of the tool",
-    "justification": "Justification for leaving categories out",
-}
-"""Known facts and their titles on the page."""
-
-
-def collect_facts(provenance, **known):
-    """Facts as text by name: the date and versions, known ones, and those of the user."""
-    facts = {"date": date.today().isoformat(), "versions": _versions()}
-    facts |= {name: str(value) for name, value in known.items() if value is not None}
-    return facts | _check_provenance(provenance)
-
-
-@cache
-def _versions():
-    """Versions of the packages that compute a report; reading them takes milliseconds."""
-    versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
-    packages = ("numpy", "pandas", "scipy", "scikit-learn")
-    return ", ".join([*versions, *(f"{name} {version(name)}" for name in packages)])
-
-
-def _check_provenance(provenance):
-    """Facts of the user, which must map names to text."""
-    if provenance is None:
-        return {}
-    if not isinstance(provenance, dict) or not all(
-        isinstance(text, str) for pair in provenance.items() for text in pair
-    ):
-        raise TypeError(
-            "provenance must be a dict of text by name, such as {'source': 'applications of 2025'};"
-            f" got {provenance!r}. Known names are {join_names(FACTS)}."
-        )
-    return provenance
-
-
-def describe_suppression(n_suppressed, min_published):
-    """Sentence on the groups that are not published, by attribute."""
-    limit = f"counts from 1 to {min_published - 1} are not published"
-    if not n_suppressed:
-        return f"none; {limit}"
-    listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
-    return f"{listed}, so that {limit} and cannot be computed"
-
-
-def titled_facts(facts):
-    """Pairs of the title and the text of each fact, the known ones first."""
-    names = [name for name in FACTS if name in facts]
-    names += [name for name in facts if name not in FACTS]
-    return [(FACTS.get(name, name), facts[name]) for name in names]
 
 
 # Sections of a report as text and tables, which every format of the page shows.

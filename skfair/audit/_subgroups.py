@@ -420,6 +420,15 @@ class SubgroupReport:
         The short list: rows of `flagged` that are listed.
     findings : list of str
         The result as sentences.
+
+    Examples
+    --------
+    >>> from skfair.audit import find_subgroups
+    >>> report = find_subgroups(
+    ...     None, [1, 0] * 200 + [1, 1] * 200, sensitive_features=["f"] * 400 + ["m"] * 400
+    ... )
+    >>> report.subgroups[["n_samples", "rate", "rest_rate"]].round(2).to_numpy().tolist()
+    [[400.0, 0.5, 1.0]]
     """
 
     flagged: pd.DataFrame

@@ -377,18 +377,18 @@ def report_shares(constraint, moments):
     bounds = gap, constraint.tolerance
     frames = [
         _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
-        for event, sums in _in_order(constraint.ranked, rates[:n_compared])
+        for event, sums in _sort_events(constraint.ranked, rates[:n_compared])
     ]
     frames += [
         _report_event(
             constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
-        for event, sums in _in_order(constraint.uncompared, rates[n_compared:])
+        for event, sums in _sort_events(constraint.uncompared, rates[n_compared:])
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _in_order(ranked, sums):
+def _sort_events(ranked, sums):
     """Events and their sums, in the order of reports; none without events."""
     return [(event, sums[event]) for event in ranked.order] if sums else []
 

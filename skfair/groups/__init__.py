@@ -8,8 +8,6 @@ from skfair.groups._events import Events as Events
 from skfair.groups._events import check_interval as check_interval
 from skfair.groups._events import is_in_intervals as is_in_intervals
 from skfair.groups._events import tabulate_scores as tabulate_scores
-from skfair.groups._groups import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
-from skfair.groups._groups import MISSING as MISSING
 from skfair.groups._groups import Groups, check_groups
 from skfair.groups._groups import GroupSummary as GroupSummary
 from skfair.groups._groups import attribute_columns as attribute_columns
@@ -20,18 +18,20 @@ from skfair.groups._groups import check_one_label_type as check_one_label_type
 from skfair.groups._groups import cluster_balances as cluster_balances
 from skfair.groups._groups import count_table as count_table
 from skfair.groups._groups import data_balance as data_balance
-from skfair.groups._groups import encode_groups_to_predict as encode_groups_to_predict
-from skfair.groups._groups import encode_known_groups as encode_known_groups
-from skfair.groups._groups import encode_known_values as encode_known_values
-from skfair.groups._groups import fill_missing as fill_missing
 from skfair.groups._groups import group_names as group_names
-from skfair.groups._groups import is_like_unknown as is_like_unknown
 from skfair.groups._groups import refuse_continuous_attributes as refuse_continuous_attributes
 from skfair.groups._groups import smallest_balances as smallest_balances
 from skfair.groups._groups import smallest_share_ratios as smallest_share_ratios
 from skfair.groups._groups import to_pandas_index as to_pandas_index
 from skfair.groups._groups import unique_inverse as unique_inverse
 from skfair.groups._groups import unique_values as unique_values
+from skfair.groups._known import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
+from skfair.groups._known import MISSING as MISSING
+from skfair.groups._known import encode_groups_to_predict as encode_groups_to_predict
+from skfair.groups._known import encode_known_groups as encode_known_groups
+from skfair.groups._known import encode_known_values as encode_known_values
+from skfair.groups._known import fill_missing as fill_missing
+from skfair.groups._known import is_like_unknown as is_like_unknown
 from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
 from skfair.groups._samples import EncodedBlock as EncodedBlock

@@ -1,8 +1,7 @@
-"""Groups of samples by sensitive attributes: labels, codes, missing values, and balances."""
+"""Groups of samples by sensitive attributes: labels, codes, and balances of clusterings."""
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from itertools import islice, repeat
 from numbers import Complex, Number, Real
@@ -11,11 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.exceptions import MissingSensitiveFeaturesError
-from skfair.partitions import load_columns
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names, warn
-from skfair.utils._sklearn import search_error
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -701,183 +697,6 @@ def to_pandas_index(labels, sensitive_features):
     names = attribute_names(sensitive_features) or [None] * labels.shape[1]
     index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
     return index.get_level_values(0) if index.nlevels == 1 else index
-
-
-# Missing values of sensitive features, as a group of their own.
-
-
-MISSING = "(missing)"
-"""Name of the group of samples whose group is not recorded."""
-
-_UNKNOWN = re.compile(
-    r"\b(unknown|undisclosed|unspecified|missing|decline[sd]?|prefers? not|not "
-    r"(disclosed|stated|specified|reported|recorded|provided|given|known|available|applicable))\b"
-    r"|^\W*((n/a|nan|null)\W*)?$"
-)
-"""Labels, in lower case, that look like the mark of an unknown group."""
-
-
-def is_like_unknown(label):
-    """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
-    is_text = isinstance(label, str) and label != MISSING
-    return is_text and _UNKNOWN.search(_fold(label)) is not None
-
-
-def fill_missing(sensitive_features, unknown=()):
-    """DataFrame of the attributes, with missing values named `MISSING`; a sparse matrix unchanged.
-
-    Labels in `unknown` count as missing values; text is compared without regard to case and
-    surrounding spaces. A label that no attribute has raises a warning. Attributes with missing
-    values become text. The others are unchanged.
-    """
-    import pandas as pd
-
-    (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
-    if sparse.issparse(sensitive_features):
-        _refuse_unknown(unknown)
-        return sensitive_features
-    columns = attribute_columns(sensitive_features)
-    names = attribute_names(sensitive_features) or range(len(columns))
-    index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
-    by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
-    if unknown:
-        by_name = _remove_unknown(by_name, unknown)
-    filled = {name: _fill_column(column, name) for name, column in by_name.items()}
-    return pd.DataFrame(filled, index=index)
-
-
-def _refuse_unknown(unknown):
-    """Raise if labels are named where groups are the columns of a sparse matrix."""
-    if unknown:
-        raise TypeError(
-            "unknown names labels of groups, but sensitive_features is a sparse matrix, whose "
-            "groups are columns. Leave out the columns of unknown groups instead."
-        )
-
-
-def _remove_unknown(by_name, unknown):
-    """Columns by name with missing values in place of the unknown labels."""
-    wanted = {_fold(label): label for label in unknown}
-    occurring, known = set(), {}
-    for name, column in by_name.items():
-        labels = [label for label in column.unique() if _fold(label) in wanted]
-        occurring.update(map(_fold, labels))
-        known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
-    if absent := [label for folded, label in wanted.items() if folded not in occurring]:
-        warn(
-            f"unknown names {join_names(map(repr, absent))}, but no attribute has such a label; "
-            "check the spelling."
-        )
-    return known
-
-
-def _fold(label):
-    """A label as it is compared: text without regard to case and surrounding spaces."""
-    return label.strip().casefold() if isinstance(label, str) else label
-
-
-def _fill_column(column, name):
-    """Values of an attribute, as text if any is missing."""
-    if not column.isna().any():
-        return column.array
-    check_one_label_type(column.tolist(), f"attribute {name!r} of sensitive_features")
-    # Integers beside missing values are stored as floats: write 1, not 1.0.
-    texts = column.convert_dtypes().astype(object).map(str).where(column.notna(), MISSING)
-    if (texts[column.notna()] == MISSING).any():
-        raise ValueError(
-            f"Missing values are reported as the group {MISSING!r}, but attribute {name!r} of "
-            "sensitive_features also has a group of this name; rename it."
-        )
-    return texts.to_numpy()
-
-
-# Groups that were known at fit: new data are encoded by them.
-
-
-HOW_TO_PASS_GROUPS = (
-    "In a search or cross-validation, call sklearn.set_config(enable_metadata_routing=True) first, "
-    "then search.fit(X, y, sensitive_features=...) or cross_validate(..., "
-    'params={"sensitive_features": ...})'
-)
-"""Advice for errors about missing groups."""
-
-
-def encode_known_groups(sensitive_features, n_samples, summary):
-    """Group of each sample as a row of ``summary.labels``, (n_samples,).
-
-    Raises a ValueError if a group was not seen at fit, and a TypeError if labels are of another
-    type than at fit, such as True for 1.
-    """
-    # Encode the samples, then translate their groups to those known at fit.
-    groups = check_groups(sensitive_features, n_samples)
-    _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
-    known = {name: code for code, name in enumerate(group_names(summary.labels))}
-    _check_known([name for name in group_names(groups.labels) if name not in known], known)
-    # A dict takes True for 1, so types are compared as well.
-    check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
-    matched = [known[name] for name in group_names(groups.labels)]
-    return np.array(matched, dtype=np.intp)[groups.codes]
-
-
-def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
-    """As `encode_known_groups`, for predictions that depend on the group.
-
-    `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
-    depend on the group, and how to do without, as sentences for the error: a
-    MissingSensitiveFeaturesError, or a `SearchError` in a search that would score it as nan.
-    """
-    if sensitive_features is not None:
-        return encode_known_groups(sensitive_features, n_samples, summary)
-    if len(summary.labels) == 1:
-        return np.zeros(n_samples, dtype=np.intp)
-    error = MissingSensitiveFeaturesError(
-        f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
-        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
-        'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
-        'scoring="accuracy", do not pass groups to predict.'
-    )
-    raise search_error(error)
-
-
-def encode_known_values(sensitive_features, n_samples, summary):
-    """Groups of each sample by single attributes, as rows of ``summary.labels``.
-
-    The summary is one of groups called by pairs (attribute, value); the codes are of shape
-    (n_samples, n_attributes).
-    """
-    groups = check_groups(sensitive_features, n_samples)
-    codes_by_attribute = {}
-    for code, (attribute, value) in enumerate(summary.labels[:, 0]):
-        codes_by_attribute.setdefault(attribute, {})[value] = code
-    _check_attributes(groups.labels.shape[1], len(codes_by_attribute))
-    # Attributes are matched by position, since their names may differ from those at fit.
-    columns = []
-    for (attribute, codes), column in zip(codes_by_attribute.items(), groups.labels.T, strict=True):
-        _check_known([value for value in column if value not in codes], codes, attribute)
-        check_one_label_type([*codes, *column.tolist()], f"attribute {attribute!r}")
-        columns.append([codes[value] for value in column])
-    return np.array(columns, dtype=np.intp).T[groups.codes]
-
-
-def _check_attributes(n_attributes, expected):
-    """Raise for another number of attributes than at fit."""
-    if n_attributes != expected:
-        raise ValueError(
-            f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
-            f"{expected}; pass the same attributes as at fit, in the same order."
-        )
-
-
-def _check_known(unknown, known, attribute=None):
-    """Raise for groups, or values of an attribute, that were not known at fit."""
-    if unknown:
-        place = "" if attribute is None else f" of attribute {attribute!r}"
-        raise ValueError(
-            f"sensitive_features has groups{place} not seen at fit: "
-            f"{join_names(map(repr, dict.fromkeys(unknown)))}; the known groups are "
-            f"{join_names(map(repr, known))}. Map these samples to a known group, or fit on data "
-            "that has theirs."
-        )
 
 
 # Balance of a clustering, from its table of weighted counts per cluster and group.

@@ -159,11 +159,31 @@ class Rate:
             )
 
     def base(self, weights: np.ndarray) -> np.ndarray:
-        """Denominator of each group, (n_groups, 2, 2) -> (n_groups,)."""
+        """Denominator of each group.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_groups, 2, 2)
+            Confusion matrices, by true and predicted class.
+
+        Returns
+        -------
+        base : ndarray of shape (n_groups,)
+        """
         return (weights * _as_matrix(self.denominator)).sum(axis=(1, 2))
 
     def hits(self, weights: np.ndarray) -> np.ndarray:
-        """Numerator of each group, (n_groups, 2, 2) -> (n_groups,)."""
+        """Numerator of each group.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_groups, 2, 2)
+            Confusion matrices, by true and predicted class.
+
+        Returns
+        -------
+        hits : ndarray of shape (n_groups,)
+        """
         return (weights * _as_matrix(self.numerator)).sum(axis=(1, 2))
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
@@ -185,7 +205,20 @@ class Rate:
     def count_outcomes(
         self, is_true: np.ndarray, is_selected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """What each sample counts, and a mask of those in the denominator; None if all are."""
+        """What each sample counts in the numerator, and which are in the denominator.
+
+        Parameters
+        ----------
+        is_true, is_selected : ndarray of bool, shape (n_samples,)
+            Members of the positive class, and positive decisions.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_samples,)
+            By the table of the numerator.
+        mask : ndarray of bool, shape (n_samples,), or None
+            Samples that the denominator counts; None if it counts all.
+        """
         outcomes = 2 * is_true.astype(np.intp) + is_selected
         is_counted = _as_matrix(self.denominator).ravel()[outcomes] > 0
         mask = None if min(self.denominator) > 0 else is_counted

@@ -12,11 +12,11 @@ from scipy import sparse
 from skfair.groups._groups import (
     Groups,
     check_groups,
-    encode_known_groups,
     group_names,
     to_pandas_index,
     unique_inverse,
 )
+from skfair.groups._known import encode_known_groups
 from skfair.groups._samples import check_alignment
 
 NAMES = ["male", "female", "male", "other", "female", "male"]
