@@ -562,7 +562,10 @@ class ScoreJacobian:
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        by_mean = self.combine.T @ v
+        return self.weigh_samples(self.combine.T @ v)
+
+    def weigh_samples(self, by_mean: np.ndarray) -> np.ndarray:
+        """One weight per sample from one per mean, (n_means,) -> (n_samples,)."""
         return self.basis.T @ by_mean if self._spread is None else self._spread(by_mean)
 
 

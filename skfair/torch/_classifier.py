@@ -479,9 +479,7 @@ class _Steps:
                 batch = one.take(rows)
             except ValueError:
                 continue  # an event has no sample in the batch
-            combine = weights[np.newaxis, :]
-            jacobian = batch(scores, _NO_UNKNOWNS).jacobian
-            slopes += type(jacobian)(combine, jacobian._cells, jacobian._spread).adjoint(np.ones(1))
+            slopes += batch(scores, _NO_UNKNOWNS).jacobian.weigh_samples(weights)
         return slopes
 
     def _update_multipliers(self):
