@@ -179,7 +179,7 @@ def redraw(name, share, mechanism, block):
         model = hide_groups(groups, features)
         values = samples.decisions.astype(np.float64)
         for rate, masks in _conditions(samples, source).items():
-            compared = model.compared(masks[0])
+            compared = model.find_compared(masks[0])
             if len(compared) < 2:
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])

@@ -109,7 +109,9 @@ def test_weighted_intervals_hold():
     rng, held = np.random.default_rng(0), []
     for _ in range(250):
         y_true, y_pred, groups, weights = weighted_samples(300, rng)
-        report = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
+        report = group_report(
+            y_true, y_pred, sensitive_features=groups, sample_weight=weights, confidence_level=0.95
+        )
         for name in ("selection_rate", "true_positive_rate"):
             low, high = (report[f"{name}_{end}"].iloc[:2] for end in ("low", "high"))
             held.append((low <= [0.3, 0.5]) & (high >= [0.3, 0.5]))
@@ -119,13 +121,25 @@ def test_weighted_intervals_hold():
 def test_the_unit_of_weights_does_not_matter():
     y_true, y_pred, groups, weights = weighted_samples(50, np.random.default_rng(0))
     reports = [
-        group_report(y_true, y_pred, sensitive_features=groups, sample_weight=scale * weights)
+        group_report(
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            sample_weight=scale * weights,
+            confidence_level=0.95,
+        )
         for scale in (1.0, 1e-200, 1e200)
     ]
     for other in reports[1:]:
         pd.testing.assert_frame_equal(reports[0], other, rtol=1e-9)
-    equal = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=np.full(100, 7))
-    plain = group_report(y_true, y_pred, sensitive_features=groups)
+    equal = group_report(
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        sample_weight=np.full(100, 7),
+        confidence_level=0.95,
+    )
+    plain = group_report(y_true, y_pred, sensitive_features=groups, confidence_level=0.95)
     pd.testing.assert_frame_equal(equal, plain, rtol=1e-12)
 
 
