@@ -7,7 +7,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, jaccard_score, precision_score, recall_score
 
 from skfair.audit import certify
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+)
 from skfair.constraints import (
     DemographicParity,
     EqualOpportunity,
@@ -256,3 +260,10 @@ def test_groups_without_selected_samples_have_no_precision():
     X, y, groups = make_data(300)
     scores = np.where(groups == "a", -1.0, 1.0)
     assert np.isnan(bind(RateParity("precision"), y, groups).gap(scores))
+
+
+def test_networks_keep_a_floor():
+    X, y, groups = make_data(1000)
+    model = ConstrainedMLPClassifier(MinimumRate("recall", 0.85), random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    assert by_group(recall_score, y, model.predict(X), groups).min() >= 0.85
