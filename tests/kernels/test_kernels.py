@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from threading import Condition
 from time import perf_counter
@@ -20,6 +21,8 @@ import numpy as np
 import pytest
 from numba.core import caching, types
 from scipy import sparse
+from sklearn import config_context
+from threadpoolctl import threadpool_limits
 
 import skfair
 from skfair import _kernels
@@ -87,7 +90,14 @@ def test_kernels_return_numbers(name):
 
 
 @pytest.fixture
-def unraisable(monkeypatch):
+def settings_restored():
+    """Other packages restore their settings in functions, which an interrupt keeps from running."""
+    with config_context(), warnings.catch_warnings(), threadpool_limits():
+        yield
+
+
+@pytest.fixture
+def unraisable(monkeypatch, settings_restored):
     """Exceptions that Python discards: an interrupt in a finalizer is not raised."""
     callbacks, exceptions = gc.callbacks[:], []
     gc.callbacks.clear()  # of other tools: exceptions in them are discarded too
