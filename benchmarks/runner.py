@@ -50,6 +50,7 @@ from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.libraries import libraries
 from benchmarks.peers.network_time import network_time
+from benchmarks.peers.preprocessing import preprocessing_methods
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
@@ -127,6 +128,7 @@ BENCHMARKS = {
     "several-classes": several_classes,
     "small-groups": small_groups,
     "fair-regression": fair_regression,
+    "preprocessing": preprocessing_methods,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
     "rate-ratios": rate_ratios,

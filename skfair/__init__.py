@@ -12,6 +12,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 :mod:`skfair.model_selection`  selection of the best model within a fairness bound
 :mod:`skfair.monitoring`       monitors of gaps over time, valid at every look
 :mod:`skfair.groups`           groups, and the samples that constraints are bound to
+:mod:`skfair.preprocessing`    weights and features without what groups differ by
 :mod:`skfair.plotting`         plots of fronts, groups and convergence
 :mod:`skfair.ranking`          rankers under fairness constraints
 :mod:`skfair.regression`       regressors under fairness constraints
@@ -50,6 +51,7 @@ _SUBMODULES = (
     "monitoring",
     "groups",
     "plotting",
+    "preprocessing",
     "problems",
     "ranking",
     "regression",

@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
     | {"solvers", "surrogates", "training", "utils"},
     "plotting": {"metrics", "groups", "utils"},
+    "preprocessing": {"groups", "utils"},
     "__main__": {"audit", "_warm_up"},
     "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},
 }

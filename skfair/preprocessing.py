@@ -1,0 +1,273 @@
+"""Preprocessing that removes what groups differ by, from weights or from features.
+
+Neither method bounds the gap of the decisions that follow. The classifiers of
+:mod:`skfair.classification` do.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from skfair.groups import check_alignment, check_samples, encode_groups_to_predict
+from skfair.utils._api import MatrixLike
+from skfair.utils._checks import ExplainsArguments, join_names, warn
+from skfair.utils._sklearn import Interval, validate_params
+
+__all__ = ["CorrelationRemover", "reweighing_weights"]
+
+
+def reweighing_weights(
+    y: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
+    r"""Sample weights that make the class independent of the group: reweighing.
+
+    A sample of group g and class c gets the weight
+
+    .. math:: w_i \, \frac{W_g W_c}{W \, W_{gc}},
+
+    with :math:`W_g`, :math:`W_c`, :math:`W_{gc}` and W the total weights of its group, of its
+    class, of both and of all samples [1]_. With these weights every group has the base rates of
+    all samples, and groups and classes keep their total weights. Pass them to the ``fit`` of any
+    classifier. Decisions of the classifier may still depend on the group.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Class of each sample, of two or more classes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample. With several attributes the groups are the intersections that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights :math:`w_i`; None means 1.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,)
+        0 where `sample_weight` is 0.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, hold missing values, or y is
+        continuous.
+
+    Warns
+    -----
+    UserWarning
+        If a group has no sample of a class: no weights can give it the base rate of that class.
+
+    References
+    ----------
+    .. [1] F. Kamiran and T. Calders, "Data preprocessing techniques for classification without
+       discrimination", Knowledge and Information Systems 33, 2012, Section 5.3.
+
+    Examples
+    --------
+    >>> from skfair.preprocessing import reweighing_weights
+    >>> reweighing_weights([1, 1, 0, 1, 0, 0], sensitive_features=["a", "a", "a", "b", "b", "b"])
+    array([0.75, 0.75, 1.5 , 1.5 , 0.75, 0.75])
+    """
+    labels = column_or_1d(y, warn=True)
+    if np.any(labels != labels):
+        raise ValueError("y must hold the class of each sample, but some are NaN; leave these out.")
+    check_classification_targets(labels)
+    samples, rows = check_samples(sensitive_features, sample_weight, y=y)
+    classes, codes = np.unique(LabelEncoder().fit_transform(labels)[rows], return_inverse=True)
+    # Total weights by group and class, and what they would be if the two were independent.
+    groups = samples.groups
+    totals = np.zeros((len(groups.names), len(classes)))
+    np.add.at(totals, (groups.codes, codes), samples.weights)
+    _warn_of_absent_classes(totals, groups.names)
+    expected = np.outer(totals.sum(axis=1), totals.sum(axis=0)) / totals.sum()
+    weights = np.zeros(len(labels))
+    weights[rows] = samples.weights * (expected[groups.codes, codes] / totals[groups.codes, codes])
+    return weights
+
+
+def _warn_of_absent_classes(totals, names):
+    """Warn of groups that lack a class, given the total weights by group and class."""
+    lacking = [name for name, total in zip(names, totals, strict=True) if not total.all()]
+    if lacking:
+        warn(
+            "No weights can give a group the base rate of a class that it lacks: "
+            f"{join_names(map(repr, lacking))} {'lacks' if len(lacking) == 1 else 'lack'} one. "
+            "Merge these groups with others, or leave their samples out."
+        )
+
+
+class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Features that no group differs in by their means: a linear correlation remover.
+
+    A sample of group g is transformed to
+
+    .. math:: x - \alpha (\mu_g - \mu),
+
+    with :math:`\mu_g` and :math:`\mu` the weighted means of the features in the group and in all
+    training samples. These are the residuals of a least-squares fit of each feature to the groups,
+    with the mean added. With :math:`\alpha = 1` no feature of the training data is correlated with
+    the group. Features can still depend on it in other ways, which a model that is not linear may
+    find.
+
+    Parameters
+    ----------
+    alpha : float in [0, 1], default=1.0
+        Share of the differences that is removed.
+
+    Attributes
+    ----------
+    shifts_ : ndarray of shape (n_groups, n_features)
+        What is subtracted from the samples of each group, :math:`\alpha (\mu_g - \mu)`.
+    groups_ : GroupSummary
+        Labels and sizes of the groups, in the order of `shifts_`.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if all are strings.
+
+    See Also
+    --------
+    reweighing_weights : Weights that make the class independent of the group.
+    skfair.classification.ConstrainedERMClassifier : Bounds the gap of the decisions themselves.
+
+    Notes
+    -----
+    ``transform`` needs the group of every sample. In pipelines and searches, call
+    ``sklearn.set_config(enable_metadata_routing=True)``: groups are then passed on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.preprocessing import CorrelationRemover
+    >>> X = np.array([[1.0], [3.0], [5.0], [7.0]])
+    >>> sex = ["f", "f", "m", "m"]
+    >>> CorrelationRemover().fit_transform(X, sensitive_features=sex).ravel()
+    array([3., 5., 3., 5.])
+    """
+
+    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__transform = {"sensitive_features": True}
+
+    _parameter_constraints = {"alpha": [Interval(Real, 0, 1, closed="both")]}
+
+    def __init__(self, alpha: float = 1.0):
+        self.alpha = alpha
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> CorrelationRemover:
+        """Compute the means of the groups.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numeric features.
+        y : Ignored
+            Present by convention.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+            Group of each sample. With several attributes the groups are the intersections that
+            occur. Without groups there is a warning, and features stay as they are.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : CorrelationRemover
+
+        Raises
+        ------
+        ValueError
+            If the inputs differ in length or in their pandas index, or hold missing values.
+        """
+        validate_params(self)
+        features = validate_data(self, X, dtype=[np.float64, np.float32])
+        samples, rows = check_samples(
+            sensitive_features,
+            sample_weight,
+            missing="fit got no sensitive_features: all samples are one group, and features stay "
+            "as they are. Pass fit(X, sensitive_features=...).",
+            X=X,
+        )
+        # Mean of each group, less that of all samples.
+        totals = samples.groups.matrix.T @ (samples.weights[:, np.newaxis] * features[rows])
+        weights = samples.groups.matrix.T @ samples.weights
+        means = totals / weights[:, np.newaxis]
+        self.shifts_ = self.alpha * (means - totals.sum(axis=0) / weights.sum())
+        self.groups_ = samples.groups.summary
+        return self
+
+    def transform(
+        self, X: ArrayLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
+        """Subtract what the mean of each sample's group differs by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numeric features.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+            Group of each sample, of the attributes that fit got.
+
+        Returns
+        -------
+        X_transformed : ndarray of shape (n_samples, n_features)
+            Of the dtype of X, float32 or float64.
+
+        Raises
+        ------
+        ValueError
+            If a group was not seen at fit, or the inputs differ in length.
+        MissingSensitiveFeaturesError
+            If groups are not passed, and there were several at fit.
+        """
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        codes = encode_groups_to_predict(
+            sensitive_features,
+            len(features),
+            self.groups_,
+            "transform subtracts what the mean of each group differs by.",
+        )
+        return features - self.shifts_.astype(features.dtype)[codes]
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Fit, and transform the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numeric features.
+        y : Ignored
+            Present by convention.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+            Group of each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        X_transformed : ndarray of shape (n_samples, n_features)
+        """
+        self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return self.transform(X, sensitive_features=sensitive_features)
