@@ -348,57 +348,56 @@ CRITERIA = (
         "selection rates within strata",
         ("conditional demographic", "conditional statistical"),
     ),
+    *(
+        Criterion(f'RateParity("{rate}")', None, None, rate.replace("_", " "), synonyms)
+        for rate, synonyms in (
+            (
+                "positive_predictive_value",
+                (
+                    *("predictive", "positive predictive", "positive predictive value"),
+                    *("precision", "outcome test"),
+                ),
+            ),
+            ("negative_predictive_value", ("negative predictive", "negative predictive value")),
+            ("false_discovery_rate", ("false discovery", "false discovery rate")),
+            ("false_omission_rate", ("false omission", "false omission rate")),
+            ("f1_score", ("f1",)),
+            ("jaccard_score", ("jaccard",)),
+            ("treatment_equality", ("treatment", "error ratio")),
+        )
+    ),
+    *(
+        Criterion(f'MinimumRate("{rate}", bound)', None, None, f"the smallest {rate}", (synonym,))
+        for rate, synonym in (
+            ("accuracy", "accuracy group min"),
+            ("f1_score", "f1 group min"),
+            ("precision", "precision group min"),
+            ("recall", "recall group min"),
+        )
+    ),
+    Criterion(
+        'MaximumRate("error_rate", bound)',
+        None,
+        None,
+        "the largest error rate",
+        ("zero one loss group max",),
+    ),
     Criterion(
         None,
         None,
         None,
-        "predictive values, such as precision",
+        "calibration, or on several predictive values at once; RateParity takes one rate, and a "
+        "list of constraints several",
+        ("predictive value", "sufficiency", "calibration", "conditional use accuracy"),
+    ),
+    Criterion(
+        None,
+        None,
+        None,
+        "balanced accuracy, correlations or areas under curves of each group",
         (
-            "predictive",
-            "predictive value",
-            "positive predictive",
-            "negative predictive",
-            "positive predictive value",
-            "negative predictive value",
-            "precision",
-            "false discovery",
-            "false discovery rate",
-            "false omission",
-            "false omission rate",
-            "sufficiency",
-            "calibration",
-            "conditional use accuracy",
-            "outcome test",
-        ),
-    ),
-    Criterion(
-        None,
-        None,
-        None,
-        "the ratio of false negatives to false positives",
-        ("treatment", "error ratio"),
-    ),
-    Criterion(
-        None,
-        None,
-        None,
-        "balanced accuracy, F scores or areas under curves of each group",
-        ("balanced accuracy", "f1", "jaccard", "mcc", "matthews corrcoef", "auc", "roc auc"),
-    ),
-    Criterion(
-        None,
-        None,
-        None,
-        "the rates of the worst group alone",
-        (
-            "accuracy group min",
-            "balanced accuracy group min",
-            "f1 group min",
-            "precision group min",
-            "recall group min",
-            "roc auc group min",
-            "r2 group min",
-            "zero one loss group max",
+            *("balanced accuracy", "mcc", "matthews corrcoef", "auc", "roc auc"),
+            *("balanced accuracy group min", "roc auc group min", "r2 group min"),
         ),
     ),
     Criterion(

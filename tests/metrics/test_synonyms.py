@@ -55,14 +55,22 @@ MEANINGS = {
     "ConditionalDemographicParity(strata)": """
         conditional_demographic_parity conditional_statistical_parity
         """,
+    'RateParity("positive_predictive_value")': "predictive_parity precision.diff pos_pred_val",
+    'RateParity("negative_predictive_value")': "neg_pred_val",
+    'RateParity("false_discovery_rate")': "false_discovery_rate_difference false_discovery_rate_ratio",
+    'RateParity("false_omission_rate")': "false_omission_rate_difference false_omission_rate_ratio",
+    'RateParity("treatment_equality")': "treatment_equality",
+    'RateParity("f1_score")': "f1.diff f1_score_difference",
+    'MinimumRate("accuracy", bound)': "accuracy_score_group_min",
+    'MinimumRate("precision", bound)': "precision_score_group_min",
+    'MinimumRate("recall", bound)': "recall_score_group_min",
+    'MinimumRate("f1_score", bound)': "f1_score_group_min",
+    'MaximumRate("error_rate", bound)': "zero_one_loss_group_max",
     NOT_OFFERED: """
-        predictive_parity precision.diff precision_score_group_min pos_pred_val neg_pred_val
-        average_predictive_value_difference false_omission_rate_difference
-        false_discovery_rate_difference false_discovery_rate_ratio false_omission_rate_ratio
-        cond_use_accuracy sufficiency treatment_equality theil_index generalized_entropy_index
-        gen_entropy coefficient_of_variation balanced_accuracy_score_group_min f1_score_group_min
-        roc_auc_score_group_min r2_score_group_min accuracy_score_group_min recall_score_group_min
-        zero_one_loss_group_max acceptance_rate.diff rejection_rate.diff consistency_score
+        average_predictive_value_difference cond_use_accuracy sufficiency theil_index
+        generalized_entropy_index gen_entropy coefficient_of_variation
+        balanced_accuracy_score_group_min roc_auc_score_group_min r2_score_group_min
+        acceptance_rate.diff rejection_rate.diff consistency_score
         """,
 }
 """Names in fairlearn, AIF360 and OxonFair and in papers, by the constraint that they mean."""
@@ -98,7 +106,7 @@ def answer(name):
     with pytest.raises(ValueError) as caught:
         ConstrainedERMClassifier([name]).fit([[0.0], [1.0]], [0, 1], sensitive_features=[0, 1])
     suggestion = re.search(
-        r"Did you mean (?:skfair\.constraints\.)?'?([\w()]+)'?\?", str(caught.value)
+        r"Did you mean (?:skfair\.constraints\.)?'?([\w()\", ]+)'?\?", str(caught.value)
     )
     if suggestion is not None:
         return suggestion[1]
