@@ -56,7 +56,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         The network, which gives one score per sample, or several features that a new last layer
         weighs. A module starts from the parameters that it has, trains those that require gradients
         in the modes in which its parts are, and is not changed. A callable without arguments makes
-        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units, in double
+        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units, in single
         precision. A module computes in its own dtype; only its last layer is enforced in double
         precision. Columns and images are not standardised: put that into the module, or before it
         in a pipeline.

@@ -68,11 +68,11 @@ class RandomStream:
 
 
 def make_perceptron(inputs):
-    """The default network, in double precision: 64 and 32 hidden units, for samples like these."""
+    """The default network, in single precision: 64 and 32 hidden units, for samples like these."""
     nn = require_torch().nn
     n_numbers = max(1, inputs[0].numel())
     hidden = nn.Linear(n_numbers, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
-    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1)).double()
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
 
 
 def ensure_output_layer(module, inputs):

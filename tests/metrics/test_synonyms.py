@@ -57,7 +57,9 @@ MEANINGS = {
         """,
     'RateParity("positive_predictive_value")': "predictive_parity precision.diff pos_pred_val",
     'RateParity("negative_predictive_value")': "neg_pred_val",
-    'RateParity("false_discovery_rate")': "false_discovery_rate_difference false_discovery_rate_ratio",
+    'RateParity("false_discovery_rate")': """
+        false_discovery_rate_difference false_discovery_rate_ratio
+        """,
     'RateParity("false_omission_rate")': "false_omission_rate_difference false_omission_rate_ratio",
     'RateParity("treatment_equality")': "treatment_equality",
     'RateParity("f1_score")': "f1.diff f1_score_difference",
