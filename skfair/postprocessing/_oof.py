@@ -97,6 +97,8 @@ def _stratified_folds(n_folds, y, strata, groups):
 
 def _check_class_sizes(n_folds, y):
     """Raise for a class with a single sample, which no other fold could be trained on."""
+    if len(y) < 2:
+        raise ValueError(f"cv={n_folds} needs at least 2 samples, but n_samples={len(y)}.")
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
