@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from skfair.constraints import (
     CONSTRAINTS,
@@ -17,7 +18,9 @@ from skfair.constraints import (
     PartialStatisticalParity,
     refuse_inapplicable,
 )
+from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
+from skfair.postprocessing import ConstrainedCV, first_column_parameters
 from skfair.training import (
     ConstrainedLinearModel,
     GroupScoreMixin,
@@ -28,10 +31,20 @@ from skfair.training import (
     make_criterion,
     resolve_constraints,
     standardize_target,
+    status_of,
+    warn_of_cost,
+    warn_of_outcome,
 )
 from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_params,
+    with_callbacks,
+)
 
 if TYPE_CHECKING:
     from skfair.solvers import Solver
@@ -258,7 +271,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         # Refuse constraints on classes before any data are read.
         constraints = resolve_constraints(self.constraint)
         for constraint in constraints:
-            _check_constraint(constraint)
+            _check_constraint(constraint, self)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} compares groups"
         return self._train(X, y, metadata, constraints, request)
@@ -269,9 +282,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         return predictor | {"target_scale_": training.unit.spread}
 
 
-def _check_constraint(constraint):
+def _check_constraint(constraint, estimator):
     """Raise for a constraint that has no meaning for a real target."""
-    refuse_inapplicable(constraint, "ConstrainedERMRegressor")
+    refuse_inapplicable(constraint, type(estimator).__name__)
     if hasattr(constraint, "threshold"):
         raise ValueError(
             f"{constraint} compares decisions at a threshold of predictions; pass "
@@ -455,7 +468,334 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         return self._train(X, y, metadata, [criterion], self._request)
 
 
+# Any regressor, under constraints on its out-of-fold predictions.
+
+
+@document
+class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
+    r"""Any regressor, with predictions that satisfy fairness constraints out of sample.
+
+    The regressor is left as it is. A linear model of few features is trained under the constraints
+    on top of it [1]_ [2]_: the prediction :math:`f(x)`, for every group g that is compared
+
+    .. math::
+
+        \phi_g(x) = \frac{P(g \mid x)}{P(g)} - \frac{P(g_0 \mid x)}{P(g_0)},
+
+    with :math:`g_0` the largest group, and the products :math:`f(x) \phi_g(x)`. Of all predictions
+    that do not use the group, those of least squared error under equal means are
+    :math:`f(x) + \sum_g \lambda_g \phi_g(x)`, if f is the mean of the target given x. The linear
+    model is trained on out-of-fold predictions and probabilities, so that what holds for the
+    training data holds for new data too, up to sampling noise.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Regressor of one target, a pipeline or a search. Clones of it are fitted, unless it is in a
+        `~sklearn.frozen.FrozenEstimator`; then ``fit`` needs samples that it was not fitted to.
+        None means `~sklearn.ensemble.HistGradientBoostingRegressor`.
+    constraint : str, Constraint, list of these, or None, default="mean_parity"
+        What must be fair, as in `ConstrainedERMRegressor`: "mean_parity", "loss_parity",
+        "partial_statistical_parity" or "partial_group_auc", an object, such as
+        `skfair.constraints.BoundedGroupLoss`, or several, each held to its own tolerance. None only
+        fits the linear model.
+    tolerance : float, default=0.05
+        Largest gap allowed, for constraints that have no tolerance of their own. Mean predictions
+        and absolute losses are in standard deviations of the training target (``target_scale_``),
+        squared losses in their square, ranks in shares.
+    {confidence_level}
+    {min_group_size}
+        A constraint's own ``min_group_size`` takes precedence.
+    group_estimator : estimator, "sensitive_features" or None, default=None
+        Classifier with ``predict_proba`` that estimates the group, from the features of the
+        estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
+        data logistic regression. "sensitive_features" estimates nothing: the features are the
+        groups themselves, and predictions need the group of every sample.
+    loss : {"squared", "absolute"}, default="squared"
+        Loss of a prediction that the linear model minimises, and that constraints on losses bound:
+        half the square or the absolute value of its error; the absolute loss is smoothed as by
+        Huber. The estimator has a loss of its own.
+    cv : int, splitter, iterable, "prefit", "oob" or None, default=None
+        How samples are divided, so that each is predicted by models that were not fitted to it: an
+        int or None (5 folds) stratifies by group; any splitter whose test folds are a partition,
+        and whose training rows exclude the test rows. "oob" fits one forest, and takes its
+        out-of-bag predictions; in a pipeline, its preprocessing must not use y. "prefit" takes a
+        fitted regressor as it is, and so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``.
+        The samples must then be others than those that it was fitted to. The models of groups
+        always use folds: 5 with "prefit" and "oob".
+    ensemble : bool, default=True
+        Whether new samples get the mean of the folds' models, or one model of all samples.
+    n_jobs : int or None, default=None
+        Number of folds that are fitted in parallel.
+    verbose : int, default=0
+        If positive, print the regressors that are fitted, by fold, and every iteration of the
+        problems that are solved for the final linear model.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted regressors: one per fold, or only one.
+    target_scale_ : float
+        The target's standard deviation: the unit of losses, gaps and tolerances.
+    coef_ : ndarray of shape (1 + n_columns,)
+        Coefficients of the prediction, of the features :math:`\phi`, and of these times the
+        prediction; predictions are in standard deviations from the mean of the target.
+    intercept_ : float
+        Intercept, in standard deviations of the target.
+    oof_predictions_ : ndarray of shape (n_samples,)
+        Out-of-fold ``predict`` of the training samples; nan for those without weight.
+    objective_ : float
+        Mean loss of ``oof_predictions_``, in the units of losses, and the small penalty of the
+        linear model.
+    constraint_report_ : DataFrame
+        One row per mean that is compared, of ``oof_predictions_``, an estimate of the means on new
+        data; as in `ConstrainedERMRegressor`.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance, by ``oof_predictions_``; 0 when all are kept, up
+        to the solver's ``tol`` for means; nan without groups.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
+    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+        As in `ConstrainedERMRegressor`, for the final linear model. "uncertain": the population
+        keeps the tolerance with a smaller probability than ``confidence_level``.
+    n_iter_ : int
+        Iterations of the solver.
+    {groups_}
+    n_features_in_ : int
+        Number of features seen during fit, if the estimator knows it.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if the estimator knows them.
+
+    See Also
+    --------
+    ConstrainedERMRegressor : A linear model, whose coefficients are trained under constraints.
+    skfair.classification.ConstrainedClassifierCV : The same for any classifier.
+
+    Notes
+    -----
+    On new data gaps vary around those of ``constraint_report_``.
+
+    Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
+    reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
+
+    References
+    ----------
+    .. [1] E. Chzhen and N. Schreuder, "A minimax framework for quantifying risk-fairness trade-off
+       in regression", Annals of Statistics 50, 2022.
+    .. [2] A. Agarwal, M. Dudík and Z. S. Wu, "Fair regression: quantitative definitions and
+       reduction-based algorithms", ICML 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from skfair.metrics import mean_score_difference
+    >>> from skfair.regression import ConstrainedRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
+    >>> y = 100 * X.sum(axis=1) + rng.normal(size=1000)
+    >>> forest = RandomForestRegressor(n_estimators=50, random_state=0)
+    >>> model = ConstrainedRegressorCV(forest, "mean_parity", tolerance=0.05, cv="oob")
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> gap = mean_score_difference(model.oof_predictions_, sensitive_features=sex)
+    >>> bool(gap <= 0.05 * model.target_scale_)
+    True
+    >>> model.predict(X[:2]).shape
+    (2,)
+    """
+
+    _parameter_constraints = {
+        **ConstrainedCV._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "loss": [StrOptions({"squared", "absolute"})],
+    }
+
+    _oof_attribute = "oof_predictions_"
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        constraint: str | Constraint | list | None = "mean_parity",
+        *,
+        tolerance: float = 0.05,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        loss: Literal["squared", "absolute"] = "squared",
+        cv: Any = None,
+        ensemble: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
+        self.group_estimator = group_estimator
+        self.loss = loss
+        self.cv = cv
+        self.ensemble = ensemble
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        X_fit: MatrixLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit the regressor, the models of groups, and the final linear model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the regressor takes.
+        y : array-like of shape (n_samples,)
+            Real target.
+        {sensitive_features}
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, in the means, and in all fits that take them; samples of weight 0
+            count as absent.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of equal value belong together, and are in one fold; standard errors with
+            ``confidence_level`` allow for their correlation.
+        {X_fit}
+        **params : dict
+            Further arguments of the regressor's ``fit``; with metadata routing, of all that request
+            them.
+
+        Returns
+        -------
+        self : ConstrainedRegressorCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, `estimator` is no regressor, a constraint is one
+            on classes, a fold leaves no sample of a group to learn from, or most rows of X are in
+            `X_fit`; the message says what must hold.
+        """
+        validate_params(self)
+        if not is_regressor(self._base):
+            raise ValueError(
+                f"estimator must be a regressor, but {type(self._base).__name__} is none by "
+                "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
+                "regressor of your own from sklearn.base.RegressorMixin."
+            )
+        for constraint in resolve_constraints(self.constraint):
+            _check_constraint(constraint, self)
+        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        return self._fit(X, y, metadata, groups, X_fit, params)
+
+    @row_by_row(lambda self: np.empty(0))
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+        """Prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the regressor takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        _, predictions = self._scores(X, sensitive_features)
+        return self._unit.from_unit(predictions[:, 0])
+
+    def export_rule(self) -> dict:
+        r"""Describe the prediction in plain numbers, to serve it elsewhere.
+
+        With f the prediction of the regressor, and P the probabilities of events, both as
+        `rule_inputs` returns them, the prediction is
+
+        .. math:: a f + b + \sum_{e, g} (v_{0eg} + v_{1eg} f) P_{eg}.
+
+        Returns
+        -------
+        rule : dict
+            Numbers and lists, which can be stored as JSON. ``prediction`` is a, ``intercept`` is b,
+            ``weights`` is v of shape (2, n_events, n_groups).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from skfair.regression import ConstrainedRegressorCV
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
+        >>> y = X.sum(axis=1) + rng.normal(size=400)
+        >>> model = ConstrainedRegressorCV(LinearRegression(), tolerance=0.05)
+        >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
+        >>> sorted(rule)
+        ['intercept', 'prediction', 'weights']
+        """
+        self._check_exportable()
+        center, spread = self._unit
+        constant, _, slope, _ = self._event_features.weights(self.coef_[1:])
+        # The linear model applies to predictions in units of the target's spread: undo this.
+        return {
+            "prediction": float(self.coef_[0]),
+            "intercept": float(center + spread * self.intercept_ - self.coef_[0] * center),
+            "weights": [(spread * constant - center * slope).tolist(), slope.tolist()],
+        }
+
+    @property
+    def _base(self):
+        if self.estimator is not None:
+            return self.estimator
+        return HistGradientBoostingRegressor(random_state=0)
+
+    def _make_problems(self, training, constraints):
+        # Tolerances must not depend on the unit of y: fit it in standard deviations.
+        return [standardize_target(training, is_centered=True)]
+
+    def _objective(self, training):
+        return resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
+
+    def _fit_columns(self, scores, problems):
+        return {"target_scale_": problems[0].unit.spread}, scores
+
+    def _columns(self, scores):
+        return scores
+
+    def _outcome(self, problem, guarantee, problems, constraints):
+        unit, candidate = problems[0].unit, guarantee.candidate
+        coef, intercept = problem.model.coefficients(candidate.parameters)
+        report = problem.constraint.report(candidate.scores)
+        report["threshold"] = unit.from_unit(report["threshold"])
+        fitted = {
+            "coef_": np.array(coef),
+            "intercept_": intercept,
+            "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
+            "oof_predictions_": unit.from_unit(candidate.scores),
+        }
+        status = status_of(candidate, "auto")
+        return fitted | self._describe(problem, guarantee, problems, report, status)
+
+    def _warn(self, problem, guarantee, training):
+        warn_of_outcome(self, problem.constraint, guarantee)
+        if len(problem.constraint):
+            plain = first_column_parameters(problem.model, [0.0])
+            warn_of_cost(problem, guarantee.candidate.parameters, plain, is_real=True)
+
+
 # Regressors whose predictions are fair.
 
 
-__all__ = ["ConstrainedERMRegressor", "PartialParityRegressor"]
+__all__ = ["ConstrainedERMRegressor", "ConstrainedRegressorCV", "PartialParityRegressor"]

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -68,11 +68,21 @@ EXPECTED_FAILURES = {
             "training data, and scores the copies better."
         ),
     },
+    "ConstrainedRegressorCV": {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "As for ConstrainedClassifierCV: copies of a row are dealt to different folds."
+        ),
+    },
 }
 """Scikit-learn's checks that estimators with default arguments fail, with the reasons."""
 QUICK = {
     "ConstrainedClassifierCV": {
         "estimator": LogisticRegression(),
+        "group_estimator": LogisticRegression(),
+        "cv": 3,
+    },
+    "ConstrainedRegressorCV": {
+        "estimator": LinearRegression(),
         "group_estimator": LogisticRegression(),
         "cv": 3,
     },

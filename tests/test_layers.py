@@ -44,7 +44,8 @@ MAY_IMPORT = {
     | {"problems", "solvers", "surrogates", "training", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "postprocessing", "solvers", "surrogates", "training", "utils"},
-    "regression": {"constraints", "partitions", "solvers", "training", "utils"},
+    "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
+    | {"training", "utils"},
     "ranking": {"constraints", "groups", "losses", "solvers", "surrogates", "training", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
     | {"solvers", "surrogates", "training", "utils"},

@@ -1,98 +1,46 @@
 """Any classifier, with decisions that satisfy fairness constraints out of sample."""
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import get_tags
 
-from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint, sum_moments
-from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.constraints import Constraint, sum_moments
+from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
-    CV_CONSTRAINTS,
-    EventFeatures,
-    EventModel,
+    ConstrainedCV,
     calibrate,
     calibrated_log_odds,
-    check_held_out,
-    check_out_of_bag,
     check_several_classes,
-    check_training_positions,
-    cross_fit,
-    feature_attributes,
-    find_events,
-    fit_event_models,
-    fit_final_model,
-    fit_rows,
-    log_odds_parameters,
-    make_folds,
+    first_column_parameters,
     make_predicted_class_likeliest,
     match_decisions,
-    mean_scores,
-    out_of_fold_probabilities,
-    route_metadata,
-    stratify,
-    warn_if_groups_predictable,
-    warn_of_memorized,
 )
 from skfair.training import (
-    CONFIDENCE_LEVELS,
-    FitProgress,
     GroupScoreMixin,
-    Storable,
-    Subtask,
-    compares_nothing,
     document,
-    guarantee_attributes,
     label_positive,
-    refuse_partitioned,
-    resolve_constraints,
+    loss_weights,
     status_of,
-    store_fit,
-    unconstrained_attributes,
     warn_of_cost,
-    warn_of_dependence,
-    warn_of_one_group,
     warn_of_outcome,
     warn_of_rare_decisions,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import (
-    CallbackSupportMixin,
-    HasMethods,
-    Interval,
-    StrOptions,
-    check_method_params,
-    safe_indexing,
-    validate_params,
-    with_callbacks,
-)
-
-_N_FOLDS = 5
+from skfair.utils._sklearn import HasMethods, StrOptions, validate_params, with_callbacks
 
 
 @document
-class ConstrainedClassifierCV(
-    Storable,
-    CallbackSupportMixin,
-    GroupScoreMixin,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    BaseEstimator,
-):
+class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     r"""Any classifier, with decisions that satisfy fairness constraints out of sample.
 
     Among all decisions that do not use the group, the best ones under constraints on rates of
@@ -152,6 +100,13 @@ class ConstrainedClassifierCV(
         models of groups always use folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
+    class_weight : dict, "balanced" or None, default=None
+        Costs of errors about samples of each class, as label -> positive weight. They count in the
+        loss and the errors that the final linear model minimises, not in the constraint and not in
+        the ``fit`` of `estimator`. With two classes and no constraint, decisions compare
+        :math:`\eta` with :math:`c = w_0 / (w_0 + w_1)`, where :math:`w_1` is the weight of the
+        positive class. "balanced" weighs classes by the inverse of their size, so that the final
+        model maximises the balanced accuracy.
     {pos_label}
         With more than two classes there is none.
     n_jobs : int or None, default=None
@@ -241,34 +196,21 @@ class ConstrainedClassifierCV(
     (2,)
     """
 
-    _record_types = (*Storable._record_types, EventFeatures, EventModel)
-
-    __metadata_request__fit = {"sensitive_features": True, "groups": True}
-    __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
     _parameter_constraints = {
+        **ConstrainedCV._parameter_constraints,
         "estimator": [
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
             None,
         ],
-        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": CONFIDENCE_LEVELS,
-        "min_group_size": MIN_GROUP_SIZES,
-        "group_estimator": [
-            HasMethods(["fit", "predict_proba"]),
-            StrOptions({"sensitive_features"}),
-            None,
-        ],
-        "cv": [*CV_CONSTRAINTS, None],
-        "ensemble": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "pos_label": [Real, str, "boolean", None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
+
+    _oof_attribute = "oof_scores_"
 
     def __init__(
         self,
@@ -281,6 +223,7 @@ class ConstrainedClassifierCV(
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
         cv: Any = None,
         ensemble: bool = True,
+        class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -293,6 +236,7 @@ class ConstrainedClassifierCV(
         self.group_estimator = group_estimator
         self.cv = cv
         self.ensemble = ensemble
+        self.class_weight = class_weight
         self.pos_label = pos_label
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -343,142 +287,34 @@ class ConstrainedClassifierCV(
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
-        constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        # Check the input; from here on, training data are the samples of positive weight.
-        training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
-        check_held_out(self._base, self.cv, X, X_fit, rows)
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
-        # Score every sample by a classifier that was not fitted to it.
-        estimators, scores = self._cross_fit(training, folds, fit_params, context)
-        if X_fit is None:
-            warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
-        # Features of the final model: calibrated log-odds, and probabilities of the constraints'
-        # events.
-        rule, problems = self._fit_features(
-            training, constraints, estimators, scores, folds, fit_params, context
-        )
-        # Fit the final linear model, whose out-of-fold decisions keep the constraints.
-        with Subtask(self, context, "final linear model", max_subtasks=None) as step:
-            progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
-            constraints = [] if training.lacks_groups else constraints
-            problem, guarantee = fit_final_model(
-                problems, constraints, self.tolerance, self.confidence_level, progress
-            )
-        # Store what predictions need, and what describes the fit; then warn.
-        outcome = self._outcome(problem, guarantee, problems, constraints)
-        outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(column_or_1d(y)))
-        known = feature_attributes(rule["estimators_"][0])
-        store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
-        self._warn(problem, guarantee)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        return self._fit(X, y, metadata, groups, X_fit, params)
 
-    def _check(self, X, y, metadata, constraints):
-        """Training data of positive weight, with the rows of X as they were passed; positions."""
-        refuse_partitioned(self, X)
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training, rows = check_training_positions(
-            self, X, y, metadata, request if constraints else None
-        )
-        if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
-            raise ValueError(
-                "group_estimator='sensitive_features' needs one group per sample, but the groups "
-                "of a sparse sensitive_features may overlap; pass one label per sample."
-            )
-        (X,) = indexable(X)
-        training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
-        check_several_classes(training.one_vs_rest(), constraints, self.confidence_level)
-        if self.confidence_level is not None:
-            warn_of_dependence(training.samples.X, training)
-        return training, rows
+    def _make_problems(self, training, constraints):
+        problems = training.one_vs_rest()
+        check_several_classes(problems, constraints, self.confidence_level)
+        return problems
 
-    def _split(self, X, y, training, rows, metadata, groups, params):
-        """Parameters of the classifier's ``fit`` for the training samples, and folds of these."""
-        fit_params, split_params = route_metadata(self, self._base, metadata, params)
-        # Weights that reach the rates but not the classifier deserve a warning.
-        is_refitted = self.cv != "prefit" and not isinstance(self._base, FrozenEstimator)
-        is_routed = get_config()["enable_metadata_routing"]
-        has_weights = metadata["sample_weight"] is not None
-        if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
-            warn(
-                f"The fit of {type(self._base).__name__} takes no sample_weight, so that weights "
-                "count in the rates alone. Turn on metadata routing to pass them through a "
-                "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
-                "set_fit_request(sample_weight=True) of its last step."
-            )
-        check_out_of_bag(self.cv, groups)
-        # Models of events are cross-fitted in folds even if the classifier itself is not.
-        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
-        y = column_or_1d(y)
-        folds = make_folds(cv, X, y, stratify(training, rows, len(y)), split_params, groups)
-        return check_method_params(y, fit_params, indices=rows), folds
+    def _objective(self, training):
+        # Weights of classes count in the loss; rates of groups keep the sample weights.
+        return LogisticLoss(), loss_weights(self.class_weight, training)
 
-    def _cross_fit(self, training, folds, fit_params, context):
-        """Fit a classifier per fold; return these and the out-of-fold scores."""
-        # "prefit" and "oob" fit the classifier once at most.
-        cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
-        with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
-            return cross_fit(
-                self._base,
-                training.samples.X,
-                training.labels,
-                cv,
-                params=fit_params,
-                n_jobs=self.n_jobs,
-                subtask=step.subtask,
-            )
-
-    def _fit_features(self, training, constraints, estimators, scores, folds, fit_params, context):
-        """Fitted attributes of the features, and the one-vs-rest problems that have them as X."""
-        problems, scores = training.one_vs_rest(), training.unit.to_unit(scores)
-
-        # Out-of-fold probabilities of the events that the constraints compare.
-        events = find_events(problems, constraints)
-        events.check_folds(folds, training.samples.groups)
-        models = fit_event_models(
-            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
-        )
-        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
-        if self.group_estimator != "sensitive_features":
-            warn_if_groups_predictable(events, probabilities)
-
-        # New samples get the mean of the folds' models, or one model of all samples.
-        if not self.ensemble:
-            all_rows = np.arange(len(training.samples.target))
-            if len(estimators) > 1:
-                data = training.samples.X, training.labels, fit_params, all_rows
-                task = Subtask(self, context, "classifier of all samples")
-                estimators = [fit_rows(self._base, *data, task)]
-            models = fit_event_models(
-                estimators, self.group_estimator, training, events, [all_rows], self.n_jobs
-            )
-        features = EventFeatures(models, events.table, events.sources, events.compares_scores)
-
+    def _fit_columns(self, scores, problems):
         # Platt scaling of the out-of-fold scores, class by class.
         calibration = [
             calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
         ]
-        columns = features.features(calibrated_log_odds(scores, calibration), probabilities)
-        problems = [
-            problem._replace(X=column) for problem, column in zip(problems, columns, strict=True)
-        ]
-        rule = {
-            "estimators_": estimators,
+        attributes = {
             "calibration_": np.squeeze(calibration),
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.samples.groups.summary,
-            "_event_features": features,
-            "_event_codes": np.argsort(training.samples.groups.ranks),
-            "_unit": training.unit,
+            "classes_": problems[0].classes,
+            "pos_label_": problems[0].pos_label if len(problems) == 1 else None,
         }
-        return rule, problems
+        return attributes, calibrated_log_odds(scores, calibration)
+
+    def _columns(self, scores):
+        return calibrated_log_odds(scores, self.calibration_)
 
     def _outcome(self, problem, guarantee, problems, constraints):
-        """Fitted attributes of the final linear model, or of those of several classes."""
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
@@ -497,22 +333,10 @@ class ConstrainedClassifierCV(
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
-        outcome = {
-            "coef_": np.array(coef),
-            "intercept_": intercept,
-            "oof_scores_": scores,
-            "multipliers_": candidate.result.multipliers,
-            "constraint_violation_": candidate.violation,
-            "constraint_report_": report,
-        }
-        outcome |= guarantee_attributes(self, guarantee, status)
-        if compares_nothing(problems[0], problem.constraint):
-            warn_of_one_group(problems[0], problem.constraint)
-            outcome |= unconstrained_attributes(report)
-        return outcome
+        fitted = {"coef_": np.array(coef), "intercept_": intercept, "oof_scores_": scores}
+        return fitted | self._describe(problem, guarantee, problems, report, status)
 
-    def _warn(self, problem, guarantee):
-        """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""
+    def _warn(self, problem, guarantee, training):
         # A slope of 0 or less: higher scores do not mean more of the class.
         if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
             label = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
@@ -526,11 +350,23 @@ class ConstrainedClassifierCV(
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            plain = log_odds_parameters(problem.model)
+            plain = first_column_parameters(problem.model, self._plain_intercepts(training))
             warn_of_cost(problem, parameters, plain)
             if self.confidence_level is not None:
                 scores = map(problem.predict_scores, (parameters, plain))
-                warn_of_rare_decisions(problem.mean_weights, *scores)
+                warn_of_rare_decisions(training.samples.weights, *scores)
+
+    def _plain_intercepts(self, training):
+        """Intercepts of the log-odds at which errors cost least, without constraint.
+
+        With weights w of the classes, two classes are equal where w eta = w' (1 - eta).
+        """
+        per_sample = np.log(loss_weights(self.class_weight, training) / training.samples.weights)
+        first = np.unique(training.labels, return_index=True)[1]  # a sample of each class
+        logs = per_sample[first]
+        if len(logs) > 2:
+            return logs
+        return [(logs[1] - logs[0]) * training.unit.spread]
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(
@@ -646,7 +482,7 @@ class ConstrainedClassifierCV(
         >>> sorted(rule)
         ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
         """
-        self._check_two_classes()
+        self._check_exportable()
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
         return {
@@ -658,114 +494,21 @@ class ConstrainedClassifierCV(
             "pos_label": np.asarray(self.pos_label_).item(),
         }
 
-    def rule_inputs(
-        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs of the rule of `export_rule`: scores, and probabilities of events.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Whatever the classifier takes.
-        sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
-            used.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Mean of the decision functions of ``estimators_``, or of their log-odds where they have
-            probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
-        probabilities : ndarray of shape (n_samples, n_events, n_groups)
-            Probability of each group within each event that the constraints compare, by the models
-            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
-            for the others.
-
-        Raises
-        ------
-        ValueError
-            If there are more than two classes, or groups are needed and were not passed.
-        """
-        self._check_two_classes()
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        scores = mean_scores(self.estimators_, X)[:, 0]
-        codes = self._codes(sensitive_features, len(scores))
-        probabilities = self._event_features.probabilities(X, codes)
-        if probabilities is None:
-            probabilities = np.zeros((len(scores), 1, 1))
-        return scores, probabilities
-
-    def get_metadata_routing(self) -> Any:
-        """Routing of metadata: to this estimator, the classifier's ``fit`` and the splitter.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        router.add(estimator=self._base, method_mapping=to_fit)
-        # A number of folds takes no metadata; any splitter stands for it here.
-        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return router.add(splitter=splitter, method_mapping=to_split)
-
     def __sklearn_tags__(self):
         tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
         tags.classifier_tags.multi_class = base_tags.classifier_tags.multi_class
-        tags.input_tags.sparse = base_tags.input_tags.sparse
-        tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
         return tags
 
     @property
     def _base(self):
-        """The classifier that is wrapped."""
         if self.estimator is not None:
             return self.estimator
         return HistGradientBoostingClassifier(random_state=0)
 
-    def _check_two_classes(self):
-        """Raise rather than export the decision for one of several classes."""
-        check_is_fitted(self)
+    def _check_exportable(self):
+        super()._check_exportable()
         if len(self.classes_) > 2:
             raise ValueError(
                 f"A rule describes the decision between 2 classes, but there are "
                 f"{len(self.classes_)}. Serve the fitted estimator itself."
             )
-
-    def _scores(self, X, sensitive_features):
-        """Log-odds and scores of the positive class or of each of several, (n_samples, n)."""
-        check_is_fitted(self)
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        scores = self._unit.to_unit(mean_scores(self.estimators_, X))
-        odds = calibrated_log_odds(scores, self.calibration_)
-        codes = self._codes(sensitive_features, len(odds))
-        probabilities = self._event_features.probabilities(X, codes)
-        features = self._event_features.features(odds, probabilities)
-        coef = np.atleast_2d(self.coef_)
-        return odds, np.einsum("cir,cr->ic", features, coef) + self.intercept_
-
-    def _codes(self, sensitive_features, n_samples):
-        """Code of each row's group in the features, where it is used."""
-        if self.group_estimator != "sensitive_features":
-            return None
-        reason = (
-            "With group_estimator='sensitive_features' decisions depend on the group, so "
-            "predictions need sensitive_features: with group_estimator=None the group is "
-            "estimated from X."
-        )
-        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
-        return self._event_codes[groups]
-
-
-def _coefficients(evaluation):
-    """Fitted attributes of a linear model during its fit."""
-    coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-    return {"coef_": np.array(coef), "intercept_": intercept}
-
-
-def _scatter(scores, rows, n_samples):
-    """Scores of some rows among all samples, nan for the others."""
-    scattered = np.full((n_samples, *scores.shape[1:]), np.nan)
-    scattered[rows] = scores
-    return scattered

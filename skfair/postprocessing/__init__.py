@@ -1,19 +1,13 @@
 """Constraints on top of any classifier: out-of-fold scores, a final linear model, rank shifts."""
 
+from skfair.postprocessing._constrained_cv import ConstrainedCV
 from skfair.postprocessing._events import (
-    EventFeatures,
-    EventModel,
     check_several_classes,
     check_training_positions,
     feature_attributes,
-    find_events,
-    fit_event_models,
-    fit_final_model,
-    log_odds_parameters,
-    out_of_fold_probabilities,
+    first_column_parameters,
     route_metadata,
     stratify,
-    warn_if_groups_predictable,
 )
 from skfair.postprocessing._oof import (
     CV_CONSTRAINTS,

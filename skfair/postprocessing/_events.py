@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -30,7 +30,7 @@ from skfair.postprocessing._oof import final_step_features, predict_probabilitie
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid, StepFunction
-from skfair.training import check_training, warn_of_group_in_features
+from skfair.training import check_real_training, check_training, warn_of_group_in_features
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
 
@@ -96,12 +96,10 @@ def find_events(problems, constraints):
             groups, _ = constraint.compared_groups(problem.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
-                for effects in _decision_effects(constraint, cell, problem.samples.target):
+                for effects in _decision_effects(constraint, cell, problem):
                     weights = problem.samples.weights
                     columns[-1] += _contrasts(effects, members, codes, weights, subsets)
-        sources += [
-            (number, _source(one, problem.samples.target)) for one in subsets[len(sources) :]
-        ]
+        sources += [(number, _source(one, problem)) for one in subsets[len(sources) :]]
     tables = [_distinct(_tabulate(one, len(subsets), len(first))) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
@@ -117,13 +115,14 @@ def group_codes(groups):
     return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
 
 
-def _decision_effects(constraint, cell, target):
+def _decision_effects(constraint, cell, problem):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
     rate = constraint.rate(StepFunction(), LogisticLoss())
-    if rate is None:  # it compares ranks
+    # Ranks and predictions of a real target: the cell is one event.
+    if rate is None or problem.classes is None:
         return [[(cell, 1.0)]]
     terms = rate if isinstance(rate, tuple) else (rate,)
-    return [_term_effects(one, cell, target) for one in terms]
+    return [_term_effects(one, cell, problem.samples.target) for one in terms]
 
 
 def _term_effects(rate, cell, target):
@@ -172,10 +171,13 @@ def _number(subset, subsets):
     return len(subsets) - 1
 
 
-def _source(subset, target):
+def _source(subset, problem):
     """What the probability of a subset follows from."""
+    target = problem.samples.target
     if subset.all():
         return "all"
+    if problem.classes is None:  # no score gives the probability of a sign
+        return "learned"
     if np.array_equal(subset, target > 0):
         return "positives"
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
@@ -365,9 +367,10 @@ class EventFeatures(NamedTuple):
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
     def features(self, odds, probabilities):
-        """Features of each one-vs-rest problem, (n_problems, n_samples, 1 + n_features).
+        """Features of each problem, (n_problems, n_samples, 1 + n_features).
 
-        The first is the log-odds of the problem's positive class, in a column of ``odds``.
+        The first is the log-odds of the problem's positive class, in a column of ``odds``, or the
+        prediction of a real target.
         """
         log_odds = odds.T[:, :, np.newaxis]
         if not self.sources:
@@ -423,14 +426,15 @@ _ARGMAX_SOLVER = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
 not show these, and no solver ends in a point that it could certify. The exact searches follow."""
 
 
-def fit_final_model(problems, constraints, tolerance, confidence=None, callback=None):
+def fit_final_model(problems, objective, constraints, tolerance, confidence=None, callback=None):
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
-    Problems are the one-vs-rest problems with their features: one score that decides by its sign,
-    or several, the largest of which decides, and each of which keeps the constraints. ``callback``
-    sees every iteration. The loss is logistic.
+    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
+    that decides by its sign, or several, the largest of which decides, and each of which keeps the
+    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
+    iteration.
     """
-    fitters = _fitters(problems, constraints, tolerance, callback)
+    fitters = _fitters(problems, objective, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = _select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
@@ -444,11 +448,11 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     return replace(problem, constraint=constraint), guarantee
 
 
-def _fitters(problems, constraints, tolerance, callback):
+def _fitters(problems, objective, constraints, tolerance, callback):
     """The constrained problem at each temperature of the surrogate; one where none is used."""
-    loss, model = LogisticLoss(), _make_model(problems)
+    (loss, weights), model = objective, _make_model(problems)
     target = np.concatenate([problem.samples.target for problem in problems])
-    weights = np.concatenate([problem.samples.weights for problem in problems])
+    weights = np.tile(weights, len(problems))
     fitters = []
     for temperature in _TEMPERATURES:
         with warnings.catch_warnings():
@@ -525,16 +529,16 @@ def _embed(constraint, rows, n_scores):
     )
 
 
-def log_odds_parameters(model):
-    """Parameters by which the log-odds alone decide, as they do without constraint."""
+def first_column_parameters(model, intercepts):
+    """Parameters by which the first column of each score decides alone, above its intercept."""
     coef, _ = model.coefficients(np.zeros(model.n_parameters))
     first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
     if len(first) == 1:
-        return model.parameters(first[0], 0.0)
-    return model.parameters(first, np.zeros(len(first)))
+        return model.parameters(first[0], intercepts[0])
+    return model.parameters(first, intercepts)
 
 
-# Input of estimators that wrap a classifier, whose features only that classifier checks.
+# Input of estimators that wrap another one, whose features only that one checks.
 
 
 def check_training_positions(estimator, X, y, metadata, request):
@@ -547,24 +551,27 @@ def check_training_positions(estimator, X, y, metadata, request):
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
     if not is_partitioned(X):
         check_consistent_length(X, positions)
-    training = check_training(estimator, positions, y, metadata, request)
+    check = check_training if is_classifier(estimator) else check_real_training
+    training = check(estimator, positions, y, metadata, request)
     return training, training.X[:, 0].astype(np.intp)
 
 
 def stratify(training, rows, n_samples):
-    """Code of class and group of each sample, ascending with the class; -1 without weight."""
+    """Code of class and group of each sample, ascending with the class; -1 without weight.
+
+    Samples of a real target have no class.
+    """
+    codes, labels = group_codes(training.samples.groups), 0
+    if training.classes is not None:
+        labels = np.searchsorted(training.classes, training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
-    codes, labels = (
-        group_codes(training.samples.groups),
-        np.searchsorted(training.classes, training.labels),
-    )
     strata = np.full(n_samples, -1)
     strata[rows] = (codes.max() + 1) * labels + codes
     return strata
 
 
 def route_metadata(estimator, base, metadata, params):
-    """Keyword arguments for the ``fit`` of the base classifier, and for the splitter.
+    """Keyword arguments for the ``fit`` of the base estimator, and for the splitter.
 
     Without metadata routing the base gets all params, and the metadata that its ``fit`` names.
     """
@@ -578,6 +585,6 @@ def route_metadata(estimator, base, metadata, params):
 
 
 def feature_attributes(base):
-    """``n_features_in_`` and ``feature_names_in_`` of a fitted classifier, where it has them."""
+    """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(base, name) for name in names if hasattr(base, name)}

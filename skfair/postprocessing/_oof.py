@@ -7,7 +7,7 @@ import joblib
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -44,20 +44,21 @@ CV_CONSTRAINTS = [
 """Values of a parameter ``cv`` that says which models score the training samples."""
 
 
-def make_folds(cv, X, y, strata, params=None, groups=None):
+def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
     """Training and test positions of each fold, among the samples whose stratum is not negative.
 
     Strata are codes of class and group, ascending with the class. An int deals every stratum out
     evenly and keeps samples of equal ``groups`` together; a splitter is passed ``params`` and
-    ``groups``.
+    ``groups``. Classes are in the training rows of every fold, unless the target is real.
     """
     is_present = strata >= 0
+    classes = np.zeros(len(strata), dtype=int) if is_real else y
     params = params or {}
     if isinstance(cv, Integral):
-        folds = _stratified_folds(cv, y, strata, groups)
+        folds = _stratified_folds(cv, classes, strata, groups)
     else:
         params = params if groups is None else {"groups": groups} | params
-        folds = check_cv(cv, y, classifier=True).split(X, y, **params)
+        folds = check_cv(cv, y, classifier=not is_real).split(X, y, **params)
 
     # Positions among all samples, or masks, become positions among those of positive weight.
     samples, position = np.arange(len(strata)), np.cumsum(is_present) - 1
@@ -65,7 +66,7 @@ def make_folds(cv, X, y, strata, params=None, groups=None):
         [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]
         for train, test in folds
     ]
-    _check_folds(cv, folds, y[is_present])
+    _check_folds(cv, folds, classes[is_present])
     return [fold for fold in folds if len(fold[1])]
 
 
@@ -96,6 +97,8 @@ def _stratified_folds(n_folds, y, strata, groups):
 
 def _check_class_sizes(n_folds, y):
     """Raise for a class with a single sample, which no other fold could be trained on."""
+    if len(y) < 2:
+        raise ValueError(f"cv={n_folds} needs at least 2 samples, but n_samples={len(y)}.")
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -135,7 +138,7 @@ def check_out_of_bag(cv, groups):
         )
 
 
-# Scores of fitted classifiers, checked, on the scale of log-odds.
+# Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
 
 
 _ROUNDING = 1e-6
@@ -149,17 +152,21 @@ _EQUAL = 2.0**-40
 
 
 def mean_scores(estimators, X):
-    """Mean of the `classifier_scores` of several classifiers, (n_samples, n_scores)."""
-    return np.mean([classifier_scores(estimator, X) for estimator in estimators], axis=0)
+    """Mean of the `estimator_scores` of several estimators, (n_samples, n_scores)."""
+    return np.mean([estimator_scores(estimator, X) for estimator in estimators], axis=0)
 
 
-def classifier_scores(estimator, X):
-    """Decision function, else log-odds of the probabilities, of each row, (n_samples, n_scores).
+def estimator_scores(estimator, X):
+    """Scores of each row, (n_samples, n_scores).
 
-    With two classes there is one score, positive where the second is likelier; else one per class.
+    Those of a regressor are its predictions. Those of a classifier are its decision function, else
+    log-odds of its probabilities. With two classes there is one score, positive where the second is
+    likelier; else one per class.
     """
     if is_partitioned(X):
         return np.concatenate(partitions_of(X=X).gather(_partition_scores, estimator))
+    if is_regressor(estimator):
+        return _one_number_per_row(_finite_output(estimator, "predict", X), estimator)
     if hasattr(estimator, "decision_function"):
         scores = _finite_output(estimator, "decision_function", X)
         scores = _drop_first_of_two(scores[:, np.newaxis] if scores.ndim == 1 else scores)
@@ -178,8 +185,20 @@ def classifier_scores(estimator, X):
 def _partition_scores(partition, estimator):
     """Scores of the rows of one partition, which may have none."""
     if len(partition["X"]):
-        return classifier_scores(estimator, partition["X"])
-    return np.empty((0, 1 if len(estimator.classes_) == 2 else len(estimator.classes_)))
+        return estimator_scores(estimator, partition["X"])
+    n_classes = len(getattr(estimator, "classes_", (0, 1)))
+    return np.empty((0, 1 if n_classes == 2 else n_classes))
+
+
+def _one_number_per_row(predictions, regressor):
+    """Predictions of a regressor, (n_samples, 1); raise for those of several targets."""
+    predictions = predictions.reshape(len(predictions), -1)
+    if predictions.shape[1] != 1:
+        raise ValueError(
+            f"A regressor must predict one number for each sample, but {type(regressor).__name__} "
+            f"predicts {predictions.shape[1]}. Pass a 1-D target y."
+        )
+    return predictions
 
 
 def probability_scores(probabilities):
@@ -250,15 +269,20 @@ def _check_columns(scores, estimator):
         )
 
 
+def task_name(estimator):
+    """What messages and the tasks of callbacks call an estimator."""
+    return "regressor" if is_regressor(estimator) else "classifier"
+
+
 def final_step(estimator):
-    """The classifier at the end of pipelines, searches and frozen estimators."""
+    """The estimator at the end of pipelines, searches and frozen estimators."""
     while (inner := _inner_estimator(estimator)) is not None:
         estimator = inner
     return estimator
 
 
 def final_step_features(estimator, X):
-    """X as the classifier at the end of a fitted pipeline, search or frozen estimator gets it."""
+    """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
     while (inner := _inner_estimator(estimator)) is not None:
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             X = estimator[:-1].transform(X)
@@ -307,33 +331,33 @@ def _rounding(levels):
 
 
 def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullcontext):
-    """Fitted classifiers, and the `classifier_scores` of each sample by one not fitted to it.
+    """Fitted estimators, and the `estimator_scores` of each sample by one not fitted to it.
 
-    Folds are those of `make_folds`; "prefit" takes a fitted classifier as it is, and so does a
+    Folds are those of `make_folds`; "prefit" takes a fitted estimator as it is, and so does a
     FrozenEstimator; "oob" fits one forest. ``subtask`` makes a context manager of a fit's name.
     """
-    params, y = params or {}, column_or_1d(y)
+    params, y, name = params or {}, column_or_1d(y), task_name(estimator)
     if isinstance(estimator, FrozenEstimator) or (isinstance(folds, str) and folds == "prefit"):
         check_is_fitted(estimator)
         _check_classes(estimator, np.unique(y))
-        return [estimator], classifier_scores(estimator, X)
+        return [estimator], estimator_scores(estimator, X)
     _warn_of_refit(estimator)
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
-        with subtask("classifier of all samples"):
+        with subtask(f"{name} of all samples"):
             fitted = _fit(_enable_out_of_bag_scores(clone(estimator)), X, y, params)
-        return [fitted], probability_scores(_out_of_bag_probabilities(final_step(fitted)))
+        return [fitted], _out_of_bag_scores(final_step(fitted))
 
     # One clone per fold, fitted without the samples that it scores.
-    names = [f"classifier of fold {k + 1} of {len(folds)}" for k in range(len(folds))]
+    names = [f"{name} of fold {k + 1} of {len(folds)}" for k in range(len(folds))]
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(fit_rows)(estimator, X, y, params, train, subtask(name))
         for (train, _), name in zip(folds, names, strict=True)
     )
     tests = [test for _, test in folds]
     fold_scores = [
-        classifier_scores(classifier, safe_indexing(X, test))
-        for classifier, test in zip(fitted, tests, strict=True)
+        estimator_scores(one, safe_indexing(X, test))
+        for one, test in zip(fitted, tests, strict=True)
     ]
     scores = np.empty((len(y), fold_scores[0].shape[1]))
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
@@ -372,16 +396,16 @@ def fit_rows(estimator, X, y, params, rows, subtask=None):
     return fitted
 
 
-def _fit(classifier, X, y, params):
-    """The classifier, fitted; errors say what to pass if X has text, or classes are no codes."""
+def _fit(estimator, X, y, params):
+    """The estimator, fitted; errors say what to pass if X has text, or classes are no codes."""
     try:
-        with explain_conversion(X, classifier):
-            return classifier.fit(X, y, **params)
+        with explain_conversion(X, estimator):
+            return estimator.fit(X, y, **params)
     except ValueError as error:
         classes = np.unique(y)
-        if np.array_equal(classes, np.arange(len(classes))):
+        if is_regressor(estimator) or np.array_equal(classes, np.arange(len(classes))):
             raise
-        name = type(final_step(classifier)).__name__
+        name = type(final_step(estimator)).__name__
         raise ValueError(
             f"{error} (The classes are {classes.tolist()}. If {name} takes only 0, 1, ..., pass "
             f"y as such numbers: (y == {classes.tolist()[-1]!r}).astype(int) of two classes, or "
@@ -390,7 +414,7 @@ def _fit(classifier, X, y, params):
 
 
 def check_held_out(estimator, cv, X, X_fit, rows):
-    """Raise for rows of X that are among the training data of a classifier that is fitted already.
+    """Raise for rows of X that are among the training data of an estimator that is fitted already.
 
     ``X_fit`` of None compares nothing.
     """
@@ -399,8 +423,9 @@ def check_held_out(estimator, cv, X, X_fit, rows):
     steps = [estimator, *estimator.get_params().values()]
     if cv != "prefit" and not any(isinstance(step, FrozenEstimator) for step in steps):
         raise ValueError(
-            "X_fit is the training data of a classifier that is fitted already, but clones of "
-            f"{type(estimator).__name__} are fitted here. Leave X_fit out, or pass cv='prefit'."
+            f"X_fit is the training data of a {task_name(estimator)} that is fitted already, but "
+            f"clones of {type(estimator).__name__} are fitted here. Leave X_fit out, or pass "
+            "cv='prefit'."
         )
     if is_partitioned(X):
         raise ValueError(
@@ -455,7 +480,7 @@ def _enable_out_of_bag_scores(estimator):
     known = forest.get_params()
     if "oob_score" not in known or "bootstrap" not in known:
         raise ValueError(
-            f"cv='oob' needs a forest or bagged classifier, whose members leave samples out, but "
+            f"cv='oob' needs a forest or bagged estimator, whose members leave samples out, but "
             f"estimator is {type(forest).__name__}. Pass cv=5, or a splitter."
         )
     forest.set_params(oob_score=True, bootstrap=True)
@@ -491,6 +516,24 @@ def _hash(features):
     return joblib.hash(features if sparse.issparse(features) else np.asarray(features))
 
 
+def _out_of_bag_scores(forest):
+    """The `estimator_scores` of each sample by the trees that have not drawn it."""
+    if is_regressor(forest):
+        return _out_of_bag_predictions(forest)
+    return probability_scores(_out_of_bag_probabilities(forest))
+
+
+def _out_of_bag_predictions(forest):
+    """Predictions of each sample by the trees that have not drawn it, (n_samples, 1)."""
+    predictions = _one_number_per_row(forest.oob_prediction_, forest)
+    # scikit-learn predicts 0 for samples that every tree has drawn.
+    is_missing = np.ones(len(predictions), dtype=bool)
+    for drawn in forest.estimators_samples_:
+        is_missing &= np.bincount(drawn, minlength=len(predictions)) > 0
+    _check_out_of_bag_scores(is_missing)
+    return predictions
+
+
 def _out_of_bag_probabilities(forest):
     """Probabilities of each sample by the trees that have not drawn it, (n_samples, n_classes)."""
     probabilities = getattr(forest, "oob_decision_function_", None)
@@ -501,14 +544,18 @@ def _out_of_bag_probabilities(forest):
             f"is a {type(forest).__name__}. Pass a number of folds, as in cv=5."
         )
     # Samples that every tree has drawn have rows of zeros in forests, of nan in bagging.
-    n_missing = int(np.sum(~(probabilities.sum(axis=1) > 0)))
-    if n_missing:
-        raise ValueError(
-            f"{n_missing} of {len(probabilities)} samples are in the bag of every tree, so that "
-            "they have no out-of-bag scores. Grow more trees, or pass a number of folds, as in "
-            "cv=5."
-        )
+    _check_out_of_bag_scores(~(probabilities.sum(axis=1) > 0))
     return probabilities
+
+
+def _check_out_of_bag_scores(is_missing):
+    """Raise for samples without out-of-bag scores."""
+    if is_missing.any():
+        raise ValueError(
+            f"{is_missing.sum()} of {len(is_missing)} samples are in the bag of every tree, so "
+            "that they have no out-of-bag scores. Grow more trees, or pass a number of folds, as "
+            "in cv=5."
+        )
 
 
 # Calibrated probabilities, moved as little as the decisions require.
@@ -590,7 +637,7 @@ def match_decisions(odds, scores, slope):
     return np.where(scores > 0, np.clip(success, half, 1.0), np.clip(success, 0.0, half))
 
 
-# Signs that a fitted classifier was fitted to the samples that it is about to score.
+# Signs that a fitted estimator was fitted to the samples that it is about to score.
 
 
 _STORED_ROWS = ("_fit_X", "X_train_", "support_vectors_")
@@ -606,9 +653,9 @@ _SAME_LEAVES = "every leaf of a tree has as many samples as in its training"
 
 
 def warn_of_memorized(estimator, cv, X, labels, scores):
-    """Warn if X seems to be the training data of a classifier that is fitted already.
+    """Warn if X seems to be the training data of an estimator that is fitted already.
 
-    ``scores`` are the `classifier_scores` of the samples. Not every classifier shows what it was
+    ``scores`` are the `estimator_scores` of the samples. Not every estimator shows what it was
     fitted to; ``X_fit`` of the estimators' ``fit`` compares samples with any training data.
     """
     is_fitted = isinstance(estimator, FrozenEstimator) or (isinstance(cv, str) and cv == "prefit")
@@ -624,8 +671,8 @@ def warn_of_memorized(estimator, cv, X, labels, scores):
         warn(
             f"X looks like the training data of the fitted {type(classifier).__name__}: {sign}. "
             "What holds for training scores does not hold for new data. Pass samples that it was "
-            "not fitted to, or an unfitted classifier with cv=5; X_fit=, its training data, "
-            "compares them row by row."
+            f"not fitted to, or an unfitted {task_name(classifier)} with cv=5; X_fit=, its "
+            "training data, compares them row by row."
         )
 
 
@@ -670,7 +717,8 @@ def _compare_boosted_leaves(classifier, features):
     leaves = first_boosted_leaves(classifier)
     if leaves is None or len(leaves) < _MIN_LEAVES or leaves["count"].sum() != len(features):
         return ""
-    first = next(classifier.staged_decision_function(features)).reshape(len(features), -1)[:, 0]
+    staged = "staged_predict" if is_regressor(classifier) else "staged_decision_function"
+    first = next(getattr(classifier, staged)(features)).reshape(len(features), -1)[:, 0]
     # Scores have a constant besides. Leaves of equal values, up to rounding, are one.
     first, values = (np.round(one - one.min(), 9) for one in (first, leaves["value"]))
     values, positions = np.unique(values, return_inverse=True)
@@ -679,7 +727,12 @@ def _compare_boosted_leaves(classifier, features):
 
 
 def _count_mistakes(classifier, labels, scores):
-    """A sign if the classifier is right about each of many samples."""
+    """A sign if the estimator is right about each of many samples."""
+    if is_regressor(classifier):
+        is_right = np.isclose(scores[:, 0], labels, rtol=1e-9, atol=1e-9 * np.ptp(labels))
+        if len(labels) >= _MIN_SAMPLES and np.ptp(labels) > 0 and is_right.all():
+            return f"it predicts the target of all {len(labels)} samples exactly"
+        return ""
     codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
     classes = getattr(classifier, "classes_", np.unique(labels))
     if len(labels) >= _MIN_SAMPLES and (classes[codes] == labels).all():

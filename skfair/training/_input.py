@@ -82,7 +82,9 @@ class Training(NamedTuple):
 
     @property
     def labels(self):
-        """Class of each sample, (n_samples,)."""
+        """Class of each sample, or its real target, (n_samples,)."""
+        if self.classes is None:
+            return self.unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
         return label_positive(self.samples.target > 0, self.classes, self.pos_label)
@@ -292,11 +294,18 @@ def loss_weights(class_weight, training):
     """Weight of each sample's loss, (n_samples,): its own times that of its class."""
     if class_weight is None:
         return training.samples.weights
+    if isinstance(class_weight, dict):
+        wrong = {k: v for k, v in class_weight.items() if not (0.0 < v < np.inf)}
+        if wrong:
+            raise ValueError(
+                f"The weights in class_weight must be positive and finite, but got {wrong}. To "
+                "leave out a class, leave out its samples."
+            )
     labels = training.labels
     per_class = compute_class_weight(
         class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
     )
-    return training.samples.weights * per_class[(labels == training.classes[1]).astype(int)]
+    return training.samples.weights * per_class[np.searchsorted(training.classes, labels)]
 
 
 # From what users call a constraint to objects.

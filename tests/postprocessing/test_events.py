@@ -22,7 +22,7 @@ LABELS = list("aaabbb")
 def make_training(groups=LABELS, weights=None):
     groups = check_groups(groups, 6, overlapping=True)
     weights = np.ones(6) if weights is None else weights
-    return Training(None, None, Samples(TARGET, groups, weights))
+    return Training(None, np.array([0, 1]), Samples(TARGET, groups, weights))
 
 
 def test_demographic_parity_has_the_probability_of_the_group():

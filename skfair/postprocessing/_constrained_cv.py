@@ -1,0 +1,384 @@
+"""Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
+from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.postprocessing._events import (
+    EventFeatures,
+    EventModel,
+    check_training_positions,
+    feature_attributes,
+    find_events,
+    fit_event_models,
+    fit_final_model,
+    out_of_fold_probabilities,
+    route_metadata,
+    stratify,
+    warn_if_groups_predictable,
+)
+from skfair.postprocessing._oof import (
+    CV_CONSTRAINTS,
+    check_held_out,
+    check_out_of_bag,
+    cross_fit,
+    fit_rows,
+    make_folds,
+    mean_scores,
+    task_name,
+    warn_of_memorized,
+)
+from skfair.training import (
+    CONFIDENCE_LEVELS,
+    FitProgress,
+    Storable,
+    Subtask,
+    compares_nothing,
+    guarantee_attributes,
+    refuse_partitioned,
+    resolve_constraints,
+    store_fit,
+    unconstrained_attributes,
+    warn_of_dependence,
+    warn_of_one_group,
+)
+from skfair.utils._api import MatrixLike
+from skfair.utils._checks import warn
+from skfair.utils._sklearn import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_method_params,
+    safe_indexing,
+)
+
+_N_FOLDS = 5
+
+
+class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+    """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
+
+    A subclass has the parameters named below. Its ``fit`` calls `_fit`, which calls the abstract
+    methods below: they make the problems of the final linear model, its columns and its objective,
+    and describe its outcome.
+    """
+
+    _record_types = (*Storable._record_types, EventFeatures, EventModel)
+
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    _parameter_constraints = {
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "confidence_level": CONFIDENCE_LEVELS,
+        "min_group_size": MIN_GROUP_SIZES,
+        "group_estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            StrOptions({"sensitive_features"}),
+            None,
+        ],
+        "cv": [*CV_CONSTRAINTS, None],
+        "ensemble": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _oof_attribute: Any = None
+    """Name of the fitted attribute with the out-of-fold output of the final linear model."""
+
+    @property
+    @abstractmethod
+    def _base(self):
+        """The estimator that is wrapped."""
+
+    @abstractmethod
+    def _make_problems(self, training, constraints):
+        """The problems of the final linear model, one per score; raise for unfit constraints."""
+
+    @abstractmethod
+    def _fit_columns(self, scores, problems):
+        """Fitted attributes of the columns, and the column of each problem, (n_samples, n)."""
+
+    @abstractmethod
+    def _columns(self, scores):
+        """The columns of new samples from their scores, (n_samples, n_problems)."""
+
+    @abstractmethod
+    def _objective(self, training):
+        """Loss of the final linear model, and the weight of each sample's loss."""
+
+    @abstractmethod
+    def _outcome(self, problem, guarantee, problems, constraints):
+        """Fitted attributes of the final linear model, or of those of several classes."""
+
+    @abstractmethod
+    def _warn(self, problem, guarantee, training):
+        """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
+
+    def _fit(self, X, y, metadata, groups, X_fit, params):
+        """Fit the estimator, the models of groups and the final linear model; return self.
+
+        ``metadata`` has the sensitive features and sample weights, ``params`` further arguments of
+        the estimator's ``fit``.
+        """
+        constraints = resolve_constraints(self.constraint)
+        # Check the input; from here on, training data are the samples of positive weight.
+        training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
+        problems = self._make_problems(training, constraints)
+        check_held_out(self._base, self.cv, X, X_fit, rows)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
+        # Score every sample by an estimator that was not fitted to it.
+        estimators, scores = self._cross_fit(training, folds, fit_params, context)
+        if X_fit is None:
+            warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
+        # Features of the final model: the columns of the scores, and probabilities of the
+        # constraints' events.
+        rule, problems = self._fit_features(
+            training, problems, constraints, estimators, scores, folds, fit_params, context
+        )
+        # Fit the final linear model, whose out-of-fold predictions keep the constraints.
+        with Subtask(self, context, "final linear model", max_subtasks=None) as step:
+            progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
+            constraints = [] if training.lacks_groups else constraints
+            problem, guarantee = fit_final_model(
+                problems,
+                self._objective(training),
+                constraints,
+                self.tolerance,
+                self.confidence_level,
+                progress,
+            )
+        # Store what predictions need, and what describes the fit; then warn.
+        outcome = self._outcome(problem, guarantee, problems, constraints)
+        scores = outcome[self._oof_attribute]
+        outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
+        known = feature_attributes(rule["estimators_"][0])
+        store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
+        self._warn(problem, guarantee, training)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _check(self, X, y, metadata, constraints):
+        """Training data of positive weight, with the rows of X as they were passed; positions."""
+        refuse_partitioned(self, X)
+        request = f"constraint={self.constraint!r} compares groups"
+        training, rows = check_training_positions(
+            self, X, y, metadata, request if constraints else None
+        )
+        if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
+            raise ValueError(
+                "group_estimator='sensitive_features' needs one group per sample, but the groups "
+                "of a sparse sensitive_features may overlap; pass one label per sample."
+            )
+        (X,) = indexable(X)
+        training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
+        if self.confidence_level is not None:
+            warn_of_dependence(training.samples.X, training)
+        return training, rows
+
+    def _split(self, X, y, training, rows, metadata, groups, params):
+        """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
+        fit_params, split_params = route_metadata(self, self._base, metadata, params)
+        # Weights that reach the constraint but not the estimator deserve a warning.
+        is_refitted = self.cv != "prefit" and not isinstance(self._base, FrozenEstimator)
+        is_routed = get_config()["enable_metadata_routing"]
+        has_weights = metadata["sample_weight"] is not None
+        if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
+            warn(
+                f"The fit of {type(self._base).__name__} takes no sample_weight, so that weights "
+                "count in the rates alone. Turn on metadata routing to pass them through a "
+                "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
+                "set_fit_request(sample_weight=True) of its last step."
+            )
+        check_out_of_bag(self.cv, groups)
+        # Models of events are cross-fitted in folds even if the estimator itself is not.
+        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
+        y = column_or_1d(y)
+        strata, is_real = stratify(training, rows, len(y)), training.classes is None
+        folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
+        return check_method_params(y, fit_params, indices=rows), folds
+
+    def _cross_fit(self, training, folds, fit_params, context):
+        """Fit an estimator per fold; return these and the out-of-fold scores."""
+        # "prefit" and "oob" fit the estimator once at most.
+        cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
+        name = f"{task_name(self._base)}s"
+        with Subtask(self, context, name, max_subtasks=n_fits) as step:
+            return cross_fit(
+                self._base,
+                training.samples.X,
+                training.labels,
+                cv,
+                params=fit_params,
+                n_jobs=self.n_jobs,
+                subtask=step.subtask,
+            )
+
+    def _fit_features(
+        self, training, problems, constraints, estimators, scores, folds, fit_params, context
+    ):
+        """Fitted attributes of the features, and the problems that have the features as X."""
+        unit = problems[0].unit
+
+        # Out-of-fold probabilities of the events that the constraints compare.
+        events = find_events(problems, constraints)
+        events.check_folds(folds, training.samples.groups)
+        models = fit_event_models(
+            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
+        )
+        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
+        if self.group_estimator != "sensitive_features":
+            warn_if_groups_predictable(events, probabilities)
+
+        # New samples get the mean of the folds' models, or one model of all samples.
+        if not self.ensemble:
+            all_rows = np.arange(len(training.samples.target))
+            if len(estimators) > 1:
+                data = training.samples.X, training.labels, fit_params, all_rows
+                task = Subtask(self, context, f"{task_name(self._base)} of all samples")
+                estimators = [fit_rows(self._base, *data, task)]
+            models = fit_event_models(
+                estimators, self.group_estimator, training, events, [all_rows], self.n_jobs
+            )
+        features = EventFeatures(models, events.table, events.sources, events.compares_scores)
+
+        attributes, columns = self._fit_columns(unit.to_unit(scores), problems)
+        features_of_problems = features.features(columns, probabilities)
+        problems = [
+            problem._replace(X=one)
+            for problem, one in zip(problems, features_of_problems, strict=True)
+        ]
+        rule = attributes | {
+            "estimators_": estimators,
+            "groups_": training.samples.groups.summary,
+            "_event_features": features,
+            "_event_codes": np.argsort(training.samples.groups.ranks),
+            "_unit": unit,
+        }
+        return rule, problems
+
+    def _describe(self, problem, guarantee, problems, report, status):
+        """Fitted attributes of multipliers, violation, report and guarantee."""
+        outcome = {
+            "multipliers_": guarantee.candidate.result.multipliers,
+            "constraint_violation_": guarantee.candidate.violation,
+            "constraint_report_": report,
+        }
+        outcome |= guarantee_attributes(self, guarantee, status)
+        if compares_nothing(problems[0], problem.constraint):
+            warn_of_one_group(problems[0], problem.constraint)
+            outcome |= unconstrained_attributes(report)
+        return outcome
+
+    def rule_inputs(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs of the rule of ``export_rule``: scores, and probabilities of events.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the estimator takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Mean of the predictions of ``estimators_``, if they are regressors. Else mean of their
+            decision functions, or of their log-odds where they have probabilities only, softened as
+            log(p / (1 - p)) with p = .001 + .998 times these.
+        probabilities : ndarray of shape (n_samples, n_events, n_groups)
+            Probability of each group within each event that the constraints compare, by the models
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
+            for the others.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes, or groups are needed and were not passed.
+        """
+        self._check_exportable()
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_scores(self.estimators_, X)[:, 0]
+        codes = self._codes(sensitive_features, len(scores))
+        probabilities = self._event_features.probabilities(X, codes)
+        if probabilities is None:
+            probabilities = np.zeros((len(scores), 1, 1))
+        return scores, probabilities
+
+    def get_metadata_routing(self) -> Any:
+        """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router.add(estimator=self._base, method_mapping=to_fit)
+        # A number of folds takes no metadata; any splitter stands for it here.
+        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return router.add(splitter=splitter, method_mapping=to_split)
+
+    def __sklearn_tags__(self):
+        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags.input_tags.sparse = base_tags.input_tags.sparse
+        tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
+        return tags
+
+    def _check_exportable(self):
+        """Raise if no rule describes the predictions."""
+        check_is_fitted(self)
+
+    def _scores(self, X, sensitive_features):
+        """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        columns = self._columns(self._unit.to_unit(mean_scores(self.estimators_, X)))
+        codes = self._codes(sensitive_features, len(columns))
+        probabilities = self._event_features.probabilities(X, codes)
+        features = self._event_features.features(columns, probabilities)
+        coef = np.atleast_2d(self.coef_)
+        return columns, np.einsum("cir,cr->ic", features, coef) + self.intercept_
+
+    def _codes(self, sensitive_features, n_samples):
+        """Code of each row's group in the features, where it is used."""
+        if self.group_estimator != "sensitive_features":
+            return None
+        reason = (
+            "With group_estimator='sensitive_features' predictions depend on the group, so that "
+            "they need sensitive_features: with group_estimator=None the group is estimated from X."
+        )
+        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        return self._event_codes[groups]
+
+
+def _coefficients(evaluation):
+    """Fitted attributes of a linear model during its fit."""
+    coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
+    return {"coef_": np.array(coef), "intercept_": intercept}
+
+
+def _scatter(scores, rows, n_samples):
+    """Scores of some rows among all samples, nan for the others."""
+    scattered = np.full((n_samples, *scores.shape[1:]), np.nan)
+    scattered[rows] = scores
+    return scattered
