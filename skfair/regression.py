@@ -128,7 +128,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         is smoothed as by Huber.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
-    {fit_intercept, group_interactions}
+    {fit_intercept, group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": ranks keep their tolerances by the public metric, and means keep theirs as they are.
         None: for ranks the smooth problem as the papers write it.
@@ -198,6 +198,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         alpha: float = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
         solver: str | Solver = "sqp",
         warm_start: bool = False,
@@ -212,6 +213,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.enforcement = enforcement
         self.solver = solver
         self.warm_start = warm_start
@@ -305,7 +307,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         Largest difference allowed, unless the criterion has its own tolerance.
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
-    {group_interactions}
+    {group_interactions, handle_unknown}
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
@@ -391,6 +393,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         tolerance: float = 0.05,
         min_group_size: int | Literal["auto"] = "auto",
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto", "calibration"] | None = "auto",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: float = 1e-4,
@@ -406,6 +409,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         self.tolerance = tolerance
         self.min_group_size = min_group_size
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint, sum_moments
-from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.groups import HANDLE_UNKNOWN, check_alignment, encode_groups_to_predict
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
@@ -140,6 +140,9 @@ class ConstrainedClassifierCV(
         linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
         estimates nothing: the features are the groups themselves, and predictions need the group
         of every sample.
+    {handle_unknown}
+        Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
+        that of the scores.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds) stratifies by class and group; any splitter whose test folds are a
@@ -263,6 +266,7 @@ class ConstrainedClassifierCV(
             StrOptions({"sensitive_features"}),
             None,
         ],
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
         "cv": [*CV_CONSTRAINTS, None],
         "ensemble": ["boolean"],
         "pos_label": [Real, str, "boolean", None],
@@ -279,6 +283,7 @@ class ConstrainedClassifierCV(
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        handle_unknown: Literal["error", "overall"] = "error",
         cv: Any = None,
         ensemble: bool = True,
         pos_label: Label | None = None,
@@ -291,6 +296,7 @@ class ConstrainedClassifierCV(
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.group_estimator = group_estimator
+        self.handle_unknown = handle_unknown
         self.cv = cv
         self.ensemble = ensemble
         self.pos_label = pos_label
@@ -441,8 +447,11 @@ class ConstrainedClassifierCV(
         models = fit_event_models(
             estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
         )
-        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
-        if self.group_estimator != "sensitive_features":
+        knows_groups = self.group_estimator == "sensitive_features"
+        probabilities = out_of_fold_probabilities(
+            models, events, training.samples.X, folds, knows_groups
+        )
+        if not knows_groups:
             warn_if_groups_predictable(events, probabilities)
 
         # New samples get the mean of the folds' models, or one model of all samples.
@@ -754,8 +763,10 @@ class ConstrainedClassifierCV(
             "predictions need sensitive_features: with group_estimator=None the group is "
             "estimated from X."
         )
-        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
-        return self._event_codes[groups]
+        groups = encode_groups_to_predict(
+            sensitive_features, n_samples, self.groups_, reason, self.handle_unknown
+        )
+        return np.append(self._event_codes, -1)[groups]
 
 
 def _coefficients(evaluation):
