@@ -7,6 +7,7 @@ Neither method bounds the gap of the decisions that follow. The classifiers of
 from __future__ import annotations
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +16,15 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from skfair.groups import check_alignment, check_samples, encode_groups_to_predict
+from skfair.groups import (
+    HANDLE_UNKNOWN,
+    check_alignment,
+    check_samples,
+    encode_groups_to_predict,
+)
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import ExplainsArguments, join_names, warn
-from skfair.utils._sklearn import Interval, validate_params
+from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 __all__ = ["CorrelationRemover", "reweighing_weights"]
 
@@ -121,6 +127,9 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
     ----------
     alpha : float in [0, 1], default=1.0
         Share of the differences that is removed.
+    handle_unknown : {"error", "overall"}, default="error"
+        What happens to new samples of a group that was not seen at fit, or that is missing: "error"
+        raises a ValueError, "overall" leaves their features as they are, with a warning.
 
     Attributes
     ----------
@@ -156,10 +165,14 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__transform = {"sensitive_features": True}
 
-    _parameter_constraints = {"alpha": [Interval(Real, 0, 1, closed="both")]}
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0, 1, closed="both")],
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
+    }
 
-    def __init__(self, alpha: float = 1.0):
+    def __init__(self, alpha: float = 1.0, handle_unknown: Literal["error", "overall"] = "error"):
         self.alpha = alpha
+        self.handle_unknown = handle_unknown
 
     def fit(
         self,
@@ -229,7 +242,8 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
         Raises
         ------
         ValueError
-            If a group was not seen at fit, or the inputs differ in length.
+            If a group was not seen at fit, with ``handle_unknown="error"``, or the inputs differ in
+            length.
         MissingSensitiveFeaturesError
             If groups are not passed, and there were several at fit.
         """
@@ -241,8 +255,11 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
             len(features),
             self.groups_,
             "transform subtracts what the mean of each group differs by.",
+            self.handle_unknown,
         )
-        return features - self.shifts_.astype(features.dtype)[codes]
+        # Unknown groups have the code -1.
+        shifts = np.vstack((self.shifts_, np.zeros(self.n_features_in_)))
+        return features - shifts.astype(features.dtype)[codes]
 
     def fit_transform(
         self,

@@ -141,7 +141,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         **{
             name: allowed
             for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
-            if name not in ("fit_intercept", "group_interactions")
+            if name not in ("fit_intercept", "group_interactions", "handle_unknown")
         },
         "constraint": [StrOptions(_BY_NAME), RankingParity, list, tuple, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],

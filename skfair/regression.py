@@ -141,7 +141,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         is smoothed as by Huber.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
-    {fit_intercept, group_interactions}
+    {fit_intercept, group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": ranks keep their tolerances by the public metric, and means keep theirs as they are.
         None: for ranks the smooth problem as the papers write it.
@@ -211,6 +211,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         alpha: float = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
         solver: str | Solver = "sqp",
         warm_start: bool = False,
@@ -225,6 +226,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.enforcement = enforcement
         self.solver = solver
         self.warm_start = warm_start
@@ -318,7 +320,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         Largest difference allowed, unless the criterion has its own tolerance.
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
-    {group_interactions}
+    {group_interactions, handle_unknown}
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
@@ -404,6 +406,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         tolerance: float = 0.05,
         min_group_size: int | Literal["auto"] = "auto",
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto", "calibration"] | None = "auto",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: float = 1e-4,
@@ -419,6 +422,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         self.tolerance = tolerance
         self.min_group_size = min_group_size
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha
@@ -511,6 +515,8 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
         data logistic regression. "sensitive_features" estimates nothing: the features are the
         groups themselves, and predictions need the group of every sample.
+    {handle_unknown}
+        Predictions depend on the group with ``group_estimator="sensitive_features"``.
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction that the linear model minimises, and that constraints on losses bound:
         half the square or the absolute value of its error; the absolute loss is smoothed as by
@@ -623,6 +629,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        handle_unknown: Literal["error", "overall"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
         cv: Any = None,
         ensemble: bool = True,
@@ -635,6 +642,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.group_estimator = group_estimator
+        self.handle_unknown = handle_unknown
         self.loss = loss
         self.cv = cv
         self.ensemble = ensemble

@@ -88,6 +88,9 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
         estimates nothing: the features are the groups themselves, and predictions need the group
         of every sample.
+    {handle_unknown}
+        Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
+        that of the scores.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds) stratifies by class and group; any splitter whose test folds are a
@@ -221,6 +224,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        handle_unknown: Literal["error", "overall"] = "error",
         cv: Any = None,
         ensemble: bool = True,
         class_weight: dict | Literal["balanced"] | None = None,
@@ -234,6 +238,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.group_estimator = group_estimator
+        self.handle_unknown = handle_unknown
         self.cv = cv
         self.ensemble = ensemble
         self.class_weight = class_weight

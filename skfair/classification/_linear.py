@@ -228,7 +228,8 @@ class ConstrainedERMClassifier(LinearClassifier):
     {loss}
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
-    {fit_intercept, group_interactions, surrogate, solver, class_weight, pos_label, warm_start}
+    {fit_intercept, group_interactions, handle_unknown, surrogate, solver, class_weight}
+    {pos_label, warm_start}
     {random_state, n_jobs, verbose}
 
     Attributes
@@ -293,6 +294,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         alpha: float = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
         solver: str | Solver = "sqp",
         class_weight: dict | Literal["balanced"] | None = None,
@@ -311,6 +313,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.surrogate = surrogate
         self.solver = solver
         self.class_weight = class_weight
@@ -407,7 +410,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         "group_auc" has none.
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
-    {group_interactions}
+    {group_interactions, handle_unknown}
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training scores, and is used up to .01
         where it binds. None: the problem as written, :math:`\tau` from the tolerance.
@@ -491,6 +494,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
         group_interactions: bool | Literal["intercept"] = False,
+        handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto", "calibration"] | None = "auto",
         loss: str | AUCLoss = "logistic",
         alpha: float = 1e-4,
@@ -508,6 +512,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.group_interactions = group_interactions
+        self.handle_unknown = handle_unknown
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

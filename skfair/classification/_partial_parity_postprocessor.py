@@ -15,7 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.groups import check_alignment, check_columns, encode_groups_to_predict
+from skfair.groups import (
+    HANDLE_UNKNOWN,
+    check_alignment,
+    check_columns,
+    encode_groups_to_predict,
+)
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing import (
@@ -121,6 +126,8 @@ class PartialParityPostprocessor(
         "group_auc" has none.
     {min_group_size}
         Their samples are ranked as if they were in the largest group.
+    {handle_unknown}
+        The mean is that of the rates; the rank is the one among all training samples.
     cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
         How the training data is scored: an int deals the members of every group and class out to so
         many folds, each of which is scored by a clone fitted to the others. "prefit" takes a fitted
@@ -230,6 +237,7 @@ class PartialParityPostprocessor(
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
         "min_group_size": MIN_GROUP_SIZES,
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
         "cv": CV_CONSTRAINTS,
         "pos_label": [Real, str, "boolean", None],
     }
@@ -243,6 +251,7 @@ class PartialParityPostprocessor(
         tolerance: float = 0.05,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
+        handle_unknown: Literal["error", "overall"] = "error",
         cv: Any = 5,
         pos_label: Label | None = None,
     ):
@@ -252,6 +261,7 @@ class PartialParityPostprocessor(
         self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
+        self.handle_unknown = handle_unknown
         self.cv = cv
         self.pos_label = pos_label
 
@@ -333,6 +343,8 @@ class PartialParityPostprocessor(
             "pos_label_": training.pos_label,
             "groups_": training.samples.groups.summary,
             "_curves": [samples.curves[position] for position in positions],
+            "_pooled_curve": samples.pooled_curve,
+            "_group_shares": training.samples.group_shares,
             "_levels": levels,
             "_unit": training.unit,
         }
@@ -536,9 +548,13 @@ class PartialParityPostprocessor(
         reason = (
             "Scores are ranks within the sample's group, so predictions need sensitive_features."
         )
-        codes = encode_groups_to_predict(sensitive_features, len(y_score), self.groups_, reason)
-        ranks = ranks_in_groups(self._curves, y_score, codes)
-        return shift_ranks(ranks, self._zeros[codes], self.center_)
+        codes = encode_groups_to_predict(
+            sensitive_features, len(y_score), self.groups_, reason, self.handle_unknown
+        )
+        # Unknown groups have the ranks of all samples together, and the mean of the rates.
+        ranks = ranks_in_groups([*self._curves, self._pooled_curve], y_score, codes)
+        zeros = np.append(self._zeros, self._group_shares @ self._zeros)
+        return shift_ranks(ranks, zeros[codes], self.center_)
 
 
 def _compared_groups(samples):

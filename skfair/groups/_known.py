@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups._groups import (
+    Groups,
     attribute_columns,
     attribute_names,
     check_equal_label_types,
@@ -47,8 +49,6 @@ def fill_missing(sensitive_features, unknown=()):
     surrounding spaces. A label that no attribute has raises a warning. Attributes with missing
     values become text. The others are unchanged.
     """
-    import pandas as pd
-
     (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
     if sparse.issparse(sensitive_features):
         _refuse_unknown(unknown)
@@ -119,24 +119,33 @@ HOW_TO_PASS_GROUPS = (
 """Advice for errors about missing groups."""
 
 
-def encode_known_groups(sensitive_features, n_samples, summary):
+HANDLE_UNKNOWN = {"error", "overall"}
+"""Values of the parameter `handle_unknown` of estimators whose predictions depend on the group."""
+
+
+def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="error"):
     """Group of each sample as a row of ``summary.labels``, (n_samples,).
 
-    Raises a ValueError if a group was not seen at fit, and a TypeError if labels are of another
-    type than at fit, such as True for 1.
+    A group is unknown if it was not seen at fit, or is missing. With ``handle_unknown="overall"``
+    its code is the number of known groups, at which estimators keep what holds for all groups
+    together, and a warning names it. "error" raises a ValueError. Either way labels of another type
+    than at fit, such as True for 1, raise a TypeError.
     """
-    # Encode the samples, then translate their groups to those known at fit.
-    groups = check_groups(sensitive_features, n_samples)
+    # Encode the samples that have a group, then translate their groups to those known at fit.
+    is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
     _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
-    _check_known([name for name in group_names(groups.labels) if name not in known], known)
+    matched = _match(group_names(groups.labels), known)
+    codes = np.full(n_samples, len(known))
+    codes[is_recorded] = matched[groups.codes]
+    unknown = [name for name in group_names(groups.labels) if name not in known]
+    _handle_unknown(codes == len(known), is_recorded, unknown, known, handle_unknown)
     # A dict takes True for 1, so types are compared as well.
     check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
-    matched = [known[name] for name in group_names(groups.labels)]
-    return np.array(matched, dtype=np.intp)[groups.codes]
+    return codes
 
 
-def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
+def encode_groups_to_predict(sensitive_features, n_samples, summary, reason, handle_unknown):
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
@@ -144,7 +153,7 @@ def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
     MissingSensitiveFeaturesError, or a `SearchError` in a search that would score it as nan.
     """
     if sensitive_features is not None:
-        return encode_known_groups(sensitive_features, n_samples, summary)
+        return encode_known_groups(sensitive_features, n_samples, summary, handle_unknown)
     if len(summary.labels) == 1:
         return np.zeros(n_samples, dtype=np.intp)
     error = MissingSensitiveFeaturesError(
@@ -156,24 +165,71 @@ def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
     raise search_error(error)
 
 
-def encode_known_values(sensitive_features, n_samples, summary):
+def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):
     """Groups of each sample by single attributes, as rows of ``summary.labels``.
 
     The summary is one of groups called by pairs (attribute, value); the codes are of shape
-    (n_samples, n_attributes).
+    (n_samples, n_attributes). Unknown values are handled as `encode_known_groups` does.
     """
-    groups = check_groups(sensitive_features, n_samples)
+    is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
     codes_by_attribute = {}
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
         codes_by_attribute.setdefault(attribute, {})[value] = code
     _check_attributes(groups.labels.shape[1], len(codes_by_attribute))
     # Attributes are matched by position, since their names may differ from those at fit.
-    columns = []
-    for (attribute, codes), column in zip(codes_by_attribute.items(), groups.labels.T, strict=True):
-        _check_known([value for value in column if value not in codes], codes, attribute)
-        check_one_label_type([*codes, *column.tolist()], f"attribute {attribute!r}")
-        columns.append([codes[value] for value in column])
-    return np.array(columns, dtype=np.intp).T[groups.codes]
+    n_known = len(summary.labels)
+    codes = np.full((n_samples, len(codes_by_attribute)), n_known)
+    for number, (attribute, known) in enumerate(codes_by_attribute.items()):
+        values = groups.labels[:, number].tolist()
+        codes[is_recorded, number] = _match(values, known, n_known)[groups.codes]
+        unknown = [value for value in values if value not in known]
+        is_unknown = codes[:, number] == n_known
+        _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, attribute)
+        check_one_label_type([*known, *values], f"attribute {attribute!r}")
+    return codes
+
+
+def _encode_recorded(sensitive_features, n_samples):
+    """Whether no attribute of a sample is missing, and the groups of the samples that have all."""
+    if sparse.issparse(sensitive_features):
+        return None, check_groups(sensitive_features, n_samples)  # which raises
+    columns = attribute_columns(sensitive_features)
+    is_recorded = ~np.any([pd.isna(column) for column in columns], axis=0)
+    if is_recorded.all() or len(is_recorded) != n_samples:
+        return is_recorded, check_groups(sensitive_features, n_samples)
+    recorded = {number: column[is_recorded] for number, column in enumerate(columns)}
+    if not is_recorded.any():
+        labels = np.empty((0, len(columns)), dtype=object)
+        return is_recorded, Groups.disjoint(np.empty(0, dtype=np.intp), labels)
+    return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
+
+
+def _match(names, known, n_known=None):
+    """Code of each name among the known ones, and their number for one that is unknown."""
+    n_known = len(known) if n_known is None else n_known
+    return np.array([known.get(name, n_known) for name in names], dtype=np.intp)
+
+
+def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, attribute=None):
+    """Raise for samples of unknown groups, or warn of them with ``handle_unknown="overall"``."""
+    if not is_unknown.any():
+        return
+    names = [*dict.fromkeys(unknown), *([] if is_recorded.all() else [MISSING])]
+    place = "" if attribute is None else f" of attribute {attribute!r}"
+    listed = join_names(map(repr, names))
+    if handle_unknown == "overall":
+        warn(
+            f"{is_unknown.sum()} of {len(is_unknown)} samples have groups{place} not seen at fit: "
+            f"{listed}. With handle_unknown='overall' they are predicted as all groups together "
+            "are, and nothing guarantees that a constraint holds for them."
+        )
+        return
+    raise ValueError(
+        f"sensitive_features has groups{place} not seen at fit: {listed}; the known groups are "
+        f"{join_names(map(repr, known))}. Map these samples to a known group, fit on data that has "
+        "theirs, or pass handle_unknown='overall' to the estimator, which predicts them as all "
+        "groups together are."
+    )
 
 
 def _check_attributes(n_attributes, expected):
@@ -182,16 +238,4 @@ def _check_attributes(n_attributes, expected):
         raise ValueError(
             f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
             f"{expected}; pass the same attributes as at fit, in the same order."
-        )
-
-
-def _check_known(unknown, known, attribute=None):
-    """Raise for groups, or values of an attribute, that were not known at fit."""
-    if unknown:
-        place = "" if attribute is None else f" of attribute {attribute!r}"
-        raise ValueError(
-            f"sensitive_features has groups{place} not seen at fit: "
-            f"{join_names(map(repr, dict.fromkeys(unknown)))}; the known groups are "
-            f"{join_names(map(repr, known))}. Map these samples to a known group, or fit on data "
-            "that has theirs."
         )

@@ -203,6 +203,12 @@ class Samples(NamedTuple):
         target, clusters = taken
         return Samples(target, self.groups.take(rows), self.weights[rows], clusters=clusters)
 
+    @property
+    def group_shares(self) -> np.ndarray:
+        """Share of each disjoint group in the weight of all samples, sorted by label."""
+        weights = np.bincount(self.groups.codes, self.weights, len(self.groups.labels))
+        return weights[np.argsort(self.groups.ranks)] / weights.sum()
+
     def group_counts(self, groups: Groups) -> np.ndarray:
         """Number of training samples of each group, where a row may stand for several.
 

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
-from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.groups import HANDLE_UNKNOWN, check_alignment, encode_groups_to_predict
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
@@ -90,6 +90,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             StrOptions({"sensitive_features"}),
             None,
         ],
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
         "cv": [*CV_CONSTRAINTS, None],
         "ensemble": ["boolean"],
         "n_jobs": [Integral, None],
@@ -241,8 +242,11 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         models = fit_event_models(
             estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
         )
-        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
-        if self.group_estimator != "sensitive_features":
+        knows_groups = self.group_estimator == "sensitive_features"
+        probabilities = out_of_fold_probabilities(
+            models, events, training.samples.X, folds, knows_groups
+        )
+        if not knows_groups:
             warn_if_groups_predictable(events, probabilities)
 
         # New samples get the mean of the folds' models, or one model of all samples.
@@ -367,8 +371,10 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             "With group_estimator='sensitive_features' predictions depend on the group, so that "
             "they need sensitive_features: with group_estimator=None the group is estimated from X."
         )
-        groups = encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
-        return self._event_codes[groups]
+        groups = encode_groups_to_predict(
+            sensitive_features, n_samples, self.groups_, reason, self.handle_unknown
+        )
+        return np.append(self._event_codes, -1)[groups]
 
 
 def _coefficients(evaluation):

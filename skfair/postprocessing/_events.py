@@ -234,8 +234,9 @@ _AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
 class EventModel(NamedTuple):
     """Classifiers of the events, on features preprocessed by a fitted estimator.
 
-    ``group_models`` has a classifier of group codes within each subset, or None where groups are
-    known; ``subset_models`` one of membership in each subset, or None where that needs none.
+    ``group_models`` has a classifier of group codes within each subset, by X or, where groups are
+    known, by their shares; ``subset_models`` one of membership in each subset, or None where that
+    needs none.
     """
 
     base: Any
@@ -251,36 +252,42 @@ class EventModel(NamedTuple):
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights, codes = training.samples.weights[rows], events.codes[rows]
-        knows_groups = isinstance(group_estimator, str)
-        if knows_groups or group_estimator is None:
-            group_estimator = _small_classifier(features)
-        fit = partial(_fit_classifier, group_estimator, features, weights=weights)
+        if isinstance(group_estimator, str):  # known groups: their shares are for unknown ones
+            group_classifier, classifier = DummyClassifier(), _small_classifier(features)
+        else:
+            is_default = group_estimator is None
+            classifier = _small_classifier(features) if is_default else group_estimator
+            group_classifier = classifier
+        fit = partial(_fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
-            group_models.append(None if knows_groups else fit(codes, rows=np.flatnonzero(inside)))
+            group_models.append(fit(group_classifier, target=codes, rows=np.flatnonzero(inside)))
+            is_learned, all_rows = source == "learned", np.arange(len(rows))
             subset_models.append(
-                fit(inside, rows=np.arange(len(rows))) if source == "learned" else None
+                fit(classifier, target=inside, rows=all_rows) if is_learned else None
             )
         return cls(base, group_models, subset_models)
 
     def probabilities(self, X, n_codes, codes=None):
         """Probability of each code within each subset, (n_samples, n_subsets, n_codes).
 
-        It is multiplied with that of a subset that is learned. ``codes`` are the known groups.
+        It is multiplied with that of a subset that is learned. ``codes`` are the groups where they
+        are known, -1 for a sample whose group is not.
         """
         features = final_step_features(self.base, X)
         n_samples = features.shape[0] if hasattr(features, "shape") else len(features)
         probabilities = np.zeros((n_samples, len(self.group_models), n_codes))
         pairs = zip(self.group_models, self.subset_models, strict=True)
         for number, (group_model, subset_model) in enumerate(pairs):
-            if group_model is None:
-                probabilities[np.arange(n_samples), number, codes] = 1.0
-            else:
-                # Groups without a training sample in the subset keep probability 0.
-                columns = predict_probabilities(group_model, features)
-                probabilities[:, number, group_model.classes_] = columns
+            # Groups without a training sample in the subset keep probability 0.
+            columns = predict_probabilities(group_model, features)
+            probabilities[:, number, group_model.classes_] = columns
+            if codes is not None:
+                is_known = codes >= 0
+                one_hot = codes[is_known, np.newaxis] == np.arange(n_codes)
+                probabilities[is_known, number] = one_hot
             if subset_model is not None:
                 inside = predict_probabilities(subset_model, features) @ subset_model.classes_
                 probabilities[:, number] *= inside[:, np.newaxis]
@@ -322,14 +329,15 @@ def fit_event_models(bases, group_estimator, training, events, train_rows, n_job
     )
 
 
-def out_of_fold_probabilities(models, events, X, folds):
+def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     """Probabilities of the events by the models of the folds, (n_samples, n_subsets, n_codes)."""
     probabilities = np.zeros((len(events.codes), *events.table.shape[1:3]))
     if not events.subsets:
         return probabilities
     for model, (_, test) in zip(models, folds, strict=True):
         rows = safe_indexing(X, test)
-        probabilities[test] = model.probabilities(rows, probabilities.shape[2], events.codes[test])
+        codes = events.codes[test] if knows_groups else None
+        probabilities[test] = model.probabilities(rows, probabilities.shape[2], codes)
     return probabilities
 
 

@@ -166,6 +166,12 @@ class RankedSamples:
         return curves
 
     @cached_property
+    def pooled_curve(self):
+        """The `rank_curve` of all samples together, on the common scale where groups share one."""
+        scores, ranks = rank_curve(self.y_score, self.weights)
+        return scores, np.mean([self._align(ranks, code) for code in range(len(self.intervals))], 0)
+
+    @cached_property
     def ranks(self):
         """Rank of each sample on the common scale, (n_samples,)."""
         return ranks_in_groups(self.curves, self.y_score, self.groups.codes)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
 from skfair.enforcement import Fitter, enforce_in_population
 from skfair.groups import (
+    HANDLE_UNKNOWN,
     EncodedBlock,
     Groups,
     Samples,
@@ -70,6 +71,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         **ConstrainedModel._parameter_constraints,
         "fit_intercept": ["boolean"],
         "group_interactions": ["boolean", StrOptions({"intercept"})],
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
     }
 
     def _make_problem(self, training, constraints, weights):
@@ -178,6 +180,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
         if not self.group_interactions:
             return {"coef_": coef, "intercept_": intercept} | fitted
+        fitted |= {"_group_shares": training.samples.group_shares}
         return dict(zip(self._coefficient_names, (coef, intercept), strict=True)) | fitted
 
     def _scores(self, X, sensitive_features):
@@ -192,14 +195,21 @@ class ConstrainedLinearModel(ConstrainedModel):
             f"{self._per_group} of its own, so predictions need sensitive_features: they do not "
             "with group_interactions=False."
         )
-        codes = encode_groups_to_predict(sensitive_features, X.shape[0], self.groups_, reason)
+        codes = encode_groups_to_predict(
+            sensitive_features, X.shape[0], self.groups_, reason, self.handle_unknown
+        )
+        intercepts = self._append_mean(self.group_intercept_)
         if self._shares_coefficients:
-            return X @ np.ravel(self.coef_) + self.group_intercept_[codes]
+            return X @ np.ravel(self.coef_) + intercepts[codes]
         scores = np.empty(X.shape[0])
-        for code, coef in enumerate(self.group_coef_):
+        for code, coef in enumerate(self._append_mean(self.group_coef_)):
             rows = np.flatnonzero(codes == code)
-            scores[rows] = X[rows] @ coef + self.group_intercept_[code]
+            scores[rows] = X[rows] @ coef + intercepts[code]
         return scores
+
+    def _append_mean(self, parameters):
+        """Parameters of all groups, and those of an unknown one: their weighted mean."""
+        return np.concatenate((parameters, [self._group_shares @ parameters]))
 
 
 # What classifiers and regressors under a constraint on an interval of percentiles share.

@@ -542,6 +542,10 @@ fit_intercept : bool, default=True
 group_interactions : bool or "intercept", default=False
     True: every group has its own coefficients. "intercept": groups share coefficients, and each
     has its own intercept. Either way predictions need each sample's group.
+handle_unknown : {"error", "overall"}, default="error"
+    What predictions that depend on the group do for samples of a group that was not seen at fit, or
+    that is missing. "error" raises. "overall" warns, and predicts them by the mean over all groups,
+    weighted as in training; no constraint is known to hold for them.
 surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
     Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
 solver : str or Solver, default="sqp"

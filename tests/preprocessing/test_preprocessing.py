@@ -95,6 +95,13 @@ def test_new_data_is_shifted_by_the_means_of_the_training_data():
     np.testing.assert_allclose(new[0], X.mean(axis=0) - X[groups == "b"].mean(axis=0))
     with pytest.raises(ValueError, match="not seen at fit: 'z'"):
         remover.transform(X[:1], sensitive_features=["z"])
+    remover.set_params(handle_unknown="overall")
+    with pytest.warns(UserWarning, match="not seen at fit: 'z'"):
+        unknown = remover.transform(X[:2], sensitive_features=["z", groups[1]])
+    np.testing.assert_array_equal(unknown[0], X[0])
+    np.testing.assert_array_equal(
+        unknown[1:], remover.transform(X[1:2], sensitive_features=groups[1:2])
+    )
     with pytest.raises(MissingSensitiveFeaturesError, match="transform"):
         remover.transform(X)
 

@@ -36,6 +36,7 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
 )
 from skfair.groups import (
+    HANDLE_UNKNOWN,
     Groups,
     GroupSummary,
     Summary,
@@ -352,6 +353,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
         has a balance, relative to the data's own, and their minimum counts. The guarantee holds for
         every attribute; one with a single value is balanced in any case.
+    handle_unknown : {"error", "overall"}, default="error"
+        What ``predict`` does for samples of a group, or with ``attributes="each"`` of a value, that
+        was not seen at fit, or that is missing. "error" raises. "overall" warns, and adds no
+        offset: they go to the nearest centre, as all samples do without ``sensitive_features``.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
         float a share of all. With sample weights the last sample may not fit.
@@ -505,6 +510,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "attributes": [StrOptions({"intersections", "each"})],
+        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
         "min_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
         "max_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
         "min_cluster_size": [COUNT, SHARE, None],
@@ -528,6 +534,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         min_group_share: float | ArrayLike | None = None,
         max_group_share: float | ArrayLike | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
+        handle_unknown: Literal["error", "overall"] = "error",
         min_cluster_size: int | float | None = None,
         max_cluster_size: int | float | None = None,
         init: Literal["k-means++", "random"] | ArrayLike | Callable = "k-means++",
@@ -545,6 +552,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.min_group_share = min_group_share
         self.max_group_share = max_group_share
         self.attributes = attributes
+        self.handle_unknown = handle_unknown
         self.min_cluster_size = min_cluster_size
         self.max_cluster_size = max_cluster_size
         self.init = init
@@ -635,9 +643,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             return nearest_centers(*self._center(X))[0]
         # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
         match = encode_known_values if self.attributes == "each" else encode_known_groups
-        codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
+        codes = match(sensitive_features, len(X), self.groups_, self.handle_unknown)
+        # Unknown groups have no offset: their samples go to the nearest centre.
+        offsets = np.vstack((self.offsets_.T, np.zeros(len(self.cluster_centers_))))
+        offsets = offsets[codes.reshape(len(X), -1)].sum(axis=1)
         distances = squared_distances(*self._center(X))
-        offsets = self.offsets_.T[codes].sum(axis=1)
         return np.argmin(distances + offsets, axis=1).astype(np.int32)
 
     @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
