@@ -533,23 +533,22 @@ class _QuadraticModel:
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
-        """A penalty that removes most of the violation, or as much as the tenfold penalty would.
+        """The penalty and its step, or the tenfold penalty if that removes violation.
 
-        It is not raised further, as a penalty far above the multipliers keeps all later steps close
-        to curved rows. Returns the penalty and its step.
+        A penalty far above the multipliers keeps all later steps close to curved rows. It is
+        raised once at most, as multipliers far from the answer say little about those at it.
         """
         current = self.evaluation
-        goal = max(tol, 0.1 * float(current.excess.sum()))
-        while penalty < _LARGEST_PENALTY:
-            violation = self.violation_after(step)
-            # Multipliers below the penalty mean that it does not bind.
-            if violation <= goal or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
-                break
-            steeper = self.minimise(current.values, 10.0 * penalty)
-            if self.violation_after(steeper) > 0.9 * violation:
-                break
-            penalty, step = 10.0 * penalty, steeper
-        return penalty, step
+        violation = self.violation_after(step)
+        # Most of the violation is removed, or multipliers below the penalty: it does not bind.
+        is_enough = violation <= max(tol, 0.1 * float(current.excess.sum()))
+        is_enough |= np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty
+        if is_enough or penalty >= _LARGEST_PENALTY:
+            return penalty, step
+        steeper = self.minimise(current.values, 10.0 * penalty)
+        if self.violation_after(steeper) > 0.9 * violation:
+            return penalty, step
+        return 10.0 * penalty, steeper
 
     def advance(self, penalty, step, predicted_reduction):
         """The evaluation after the step or its correction, and actual over predicted reduction.
