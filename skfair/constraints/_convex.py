@@ -18,6 +18,7 @@ other functions: `MeanSigmoid`.
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class ConvexMeans(ABC):
 
     rounding = 1.0
     """Length of a corner, in widths."""
+
+    spread = None
+    """``spread(v)`` is ``basis.T @ v``, where that is faster without the matrix."""
 
     @staticmethod
     @abstractmethod
@@ -107,10 +111,15 @@ class MeanExcess(ConvexMeans):
 
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
-        samples = events.memberships
-        indptr, order, moments = sort_members(scores, *samples, self.bounds, events.n_events)
+        samples, _, shares = events.memberships
+        indptr, order, moments = sort_members(
+            scores, *events.memberships, self.bounds, events.n_events
+        )
         self.integrate(moments)
-        self.basis = _bucket_sums(events, scores, indptr, order, self.has_corner)
+        # Members bucket by bucket: their samples, shares and scores, and the sizes of the buckets.
+        samples, shares = samples[order], shares[order]
+        self._members = samples, shares, scores[samples], np.diff(indptr)
+        self._n_samples = events.n_samples
 
     @classmethod
     def from_breakpoints(cls, breakpoints, corner):
@@ -119,6 +128,27 @@ class MeanExcess(ConvexMeans):
         buckets.place_buckets(breakpoints, corner)
         buckets.basis = None
         return buckets
+
+    @cached_property
+    def basis(self):
+        """Sums of shares over all buckets, and of shares times scores over those with a corner."""
+        samples, shares, scores, sizes = self._members
+        has_corner = np.tile(self.has_corner, len(self.mass))
+        in_corner = np.repeat(has_corner, sizes)
+        # Sums of shares in the first rows; below them, where a corner needs them, of shares times
+        # scores.
+        data = np.concatenate((shares, (shares * scores)[in_corner]))
+        indices = np.concatenate((samples, samples[in_corner]))
+        starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
+        return sparse.csr_array((data, indices, starts), shape=(2 * len(sizes), self._n_samples))
+
+    def spread(self, v):
+        """Weights of the samples from those of the sums of the basis, or of its first half."""
+        samples, shares, scores, sizes = self._members
+        weights = np.repeat(v[: len(sizes)], sizes)
+        if len(v) > len(sizes):
+            weights += np.repeat(v[len(sizes) :], sizes) * scores
+        return np.bincount(samples, weights * shares, minlength=self._n_samples)
 
     def place_buckets(self, breakpoints, corner):
         """Bounds of buckets, and the polynomials in them."""
@@ -152,9 +182,12 @@ class MeanExcess(ConvexMeans):
         return shares - 0.5
 
     def score_derivative(self, weights):
-        events = np.eye(len(self.mass))
-        shares, scored = np.hsplit(weights @ self.combine, 2)
-        return np.hstack((np.kron(events, shares), np.kron(events, scored)))
+        n_events, n_buckets = self.mass.shape
+        derivative = np.zeros((n_events, len(weights), 2, n_events, n_buckets))
+        # Rows of an event are combinations of its own sums: of shares, and of shares times scores.
+        each = np.arange(n_events)
+        derivative[each, :, :, each] = (weights @ self.combine).reshape(-1, 2, n_buckets)
+        return derivative.reshape(n_events * len(weights), -1)
 
     def exact(self):
         exact = copy(self)
@@ -162,8 +195,7 @@ class MeanExcess(ConvexMeans):
         return exact
 
     def curvature(self, weights):
-        by_sum = (weights @ self.curvatures).ravel()
-        return self.basis[: len(by_sum)].T @ by_sum
+        return self.spread((weights @ self.curvatures).ravel())
 
     def breakpoint_derivatives(self, weights):
         weighted = weights.T[:, :, np.newaxis] * self.curvatures[:, np.newaxis, :]
@@ -175,22 +207,6 @@ class MeanExcess(ConvexMeans):
 def _per_length(inside, length):
     """One over a length inside of it; a length of 0 has no inside."""
     return inside / length if length > 0 else np.zeros(inside.shape)
-
-
-def _bucket_sums(events, scores, indptr, order, has_corner):
-    """Sums of shares over all buckets, and of shares times scores over those with a corner."""
-    samples, _, shares = events.memberships
-    samples, shares = samples[order], shares[order]
-    sizes = np.diff(indptr)
-    has_corner = np.tile(has_corner, events.n_events)
-    in_corner = np.repeat(has_corner, sizes)
-    # Sums of shares in the first rows; below them, where a corner needs them, of shares times
-    # scores.
-    data = np.concatenate((shares, (shares * scores[samples])[in_corner]))
-    indices = np.concatenate((samples, samples[in_corner]))
-    starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
-    shape = (2 * len(sizes), events.n_samples)
-    return sparse.csr_array((data, indices, starts), shape=shape)
 
 
 class MeanSigmoid(ConvexMeans):

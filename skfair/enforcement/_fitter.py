@@ -115,6 +115,23 @@ class Fitter:
         rough = fitter.fit_plain_roughly()
         return self.evaluate(rough.parameters, rough.result)
 
+    def shrink_scores(self, candidate):
+        """A candidate with scores that ramps can compare, from which constrained fits start.
+
+        Scores of separable classes are huge: ramps then contain few of them, and the rows are
+        nearly as rough as ranks, which do not depend on the scale.
+        """
+        compared = [one for one in self.constraint if one.statistic == "ranks"]
+        width = min((one.criterion.width for one in compared), default=np.inf)
+        deviation = 0.0 if candidate.scores is None else candidate.scores.std()
+        # Rows at one threshold are corrected by scores as they are.
+        if deviation <= width or any(one.is_correctable for one in compared):
+            return candidate
+        factor, parameters = width / deviation, candidate.parameters.copy()
+        n_last = self.problem.model.last_layer(parameters).n_parameters
+        parameters[-n_last:] *= factor
+        return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
+
     def take_subsample(self, start):
         """The fitter of the subsample, from given parameters; None if there is no subsample."""
         problem = self.problem.subsample
@@ -124,7 +141,7 @@ class Fitter:
         """The fit under the smooth rates."""
         start, constraint = self.start, self.constraint
         if "ranks" in constraint.statistics:
-            rough = self.fit_plain_roughly()
+            rough = self.shrink_scores(self.fit_plain_roughly())
             start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
         problem = self.problem_with_constraint(constraint)
         if "ranks" not in constraint.statistics and problem.subsample is not problem:

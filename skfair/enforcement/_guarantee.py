@@ -498,7 +498,7 @@ def calibrate(fitter):
             start = fitter.fit_plain(start.parameters, _EXACT)
             if start.keeps_bound:
                 return start
-        latest, rows = _calibrate_subsample(fitter, start)
+        latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
         max_solves = MAX_SOLVES
     else:
         start = latest = fitter.evaluate(fitter.earlier.parameters, fitter.earlier.result)

@@ -50,8 +50,6 @@ class OneSided:
 # Small convex quadratic programs with penalised violations of their rows.
 
 
-_MAX_ITER = 60
-
 _MAX_GUESS_ROWS = 8
 """Rows up to which active sets are guessed: with more rows the guesses often cycle."""
 
@@ -86,8 +84,10 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     if solution is not None:
         return solution
     # Fall back on the interior point, of all bounds or of a working set.
+    from skfair._kernels.interior_point import solve_interior_point
+
     one_sided = OneSided(lower, upper)
-    solve = _interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
+    solve = solve_interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
     duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
     return z, one_sided.multipliers(duals)
 
@@ -98,11 +98,13 @@ def _solve_working_set(h, G, b, penalty, tol):
     A solution for a subset of the bounds that satisfies the others solves the problem. The first
     subset is what z = 0 violates most; bounds that a solution violates are added.
     """
+    from skfair._kernels.interior_point import solve_interior_point
+
     entering, in_set = np.argsort(b)[: _MAX_DENSE_BOUNDS // 4], np.zeros(len(b), dtype=bool)
     while len(entering):
         in_set[entering] = True
         duals = np.zeros(len(b))
-        duals[in_set], z = _interior_point(h, G[in_set], b[in_set], penalty, tol)
+        duals[in_set], z = solve_interior_point(h, G[in_set], b[in_set], penalty, tol)
         excess = np.where(in_set, 0.0, G @ z - b)
         worst = np.argsort(-excess)[: in_set.sum()]  # at most twice as many in the next round
         entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(b[worst]))]
@@ -147,111 +149,6 @@ def _guess_active_set(h, rows, lower, upper, penalty):
             return None
         z, multipliers[at_bound] = solution[:n], solution[n:]
     return None
-
-
-class _Interior(NamedTuple):
-    """A point of the interior: the unknowns and four positive vectors, one entry per bound."""
-
-    z: np.ndarray
-    slack: np.ndarray  # b + violation - G z
-    violation: np.ndarray  # of a bound
-    dual: np.ndarray  # multiplier of the bound
-    violation_dual: np.ndarray  # multiplier of violation >= 0; dual + violation_dual = penalty
-
-
-def _move(point, step, length):
-    """The point after a step of a length."""
-    return _Interior(*(value + length * change for value, change in zip(point, step, strict=True)))
-
-
-def _max_step(point, step):
-    """Maximum length up to 1 at which all positive vectors remain non-negative."""
-    positive, change = np.concatenate(point[1:]), np.concatenate(step[1:])
-    return 1.0 / max(1.0, (-change / positive).max())
-
-
-def _mean_product(point):
-    """Mean of the complementarity products, 0 at the solution."""
-    products = point.dual @ point.slack + point.violation_dual @ point.violation
-    return products / (2 * len(point.slack))
-
-
-class _NewtonSystem(NamedTuple):
-    """Newton's equations at an interior point, factored once for predictor and corrector."""
-
-    point: _Interior
-    G: np.ndarray
-    stationarity: np.ndarray
-    primal: np.ndarray
-    weight: np.ndarray  # of each bound, once slacks, violations and duals are eliminated
-    factor: np.ndarray  # of the equations of z
-
-
-def _newton_system(point, h, G, b):
-    """Set up Newton's equations at a point, and factor them."""
-    z, slack, violation, dual, violation_dual = point
-    # Eliminate slacks, violations and duals: equations of z, a weight per bound.
-    weight = 1.0 / (slack / dual + violation / violation_dual)
-    # LAPACK without SciPy's checks, as the matrices are small and many.
-    factor, failed = dpotrf(np.diag(h) + (G.T * weight) @ G, lower=1)
-    if failed:
-        raise LinAlgError("the equations of the interior point are singular")
-    return _NewtonSystem(
-        point, G, h * z + G.T @ dual, slack + G @ z - b - violation, weight, factor
-    )
-
-
-def _newton_step(system, bound_products, violation_products):
-    """Step that changes dual * slack and violation_dual * violation by these amounts."""
-    _, slack, violation, dual, violation_dual = system.point
-    shift = system.primal + bound_products / dual - violation_products / violation_dual
-    push = -system.stationarity - system.G.T @ (system.weight * shift)
-    # Back substitution: z, then the duals, then the primal quantities.
-    dz = dpotrs(system.factor, push, lower=1)[0]
-    ddual = system.weight * (system.G @ dz + shift)
-    dslack = (bound_products - slack * ddual) / dual
-    dviolation = (violation_products + violation * ddual) / violation_dual
-    return _Interior(dz, dslack, dviolation, ddual, -ddual)
-
-
-def _interior_point(h, G, b, penalty, tol):
-    """Minimise ``h z^2 / 2 + penalty * sum(v)`` subject to ``G z <= b + v`` and ``v >= 0``."""
-    z = np.zeros(len(h))
-    if not len(b):
-        return np.empty(0), z
-    # Start with violations that leave every slack positive, and duals between 0 and the penalty.
-    violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
-    dual = np.full(len(b), min(1.0, penalty / 2))
-    point = _Interior(z, b + violation, violation, dual, penalty - dual)
-    residual = np.inf
-    for _ in range(_MAX_ITER):
-        try:
-            system = _newton_system(point, h, G, b)
-        except LinAlgError:  # the complementarity products underflow
-            break
-        # Stop when the stationarity residual no longer decreases: an unknown of little curvature
-        # moves far by a small residual.
-        previous, residual = residual, np.abs(system.stationarity).max(initial=0.0)
-        mean_product = _mean_product(point)
-        if mean_product <= tol * penalty and (
-            residual <= 1e-11 * penalty or residual > previous / 2
-        ):
-            break
-        # Predictor: Newton step to zero products; its progress determines the corrector's aim.
-        products = point.dual * point.slack
-        violation_products = point.violation_dual * point.violation
-        predictor = _newton_step(system, -products, -violation_products)
-        predicted = _mean_product(_move(point, predictor, _max_step(point, predictor)))
-        # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
-        aim = mean_product * (predicted / mean_product) ** 3
-        corrector = _newton_step(
-            system,
-            aim - products - predictor.dual * predictor.slack,
-            aim - violation_products - predictor.violation_dual * predictor.violation,
-        )
-        # Stop just short of the boundary, where a positive vector would vanish.
-        point = _move(point, corrector, 0.995 * _max_step(point, corrector))
-    return point.dual, point.z
 
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
@@ -636,23 +533,22 @@ class _QuadraticModel:
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
-        """A penalty that removes most of the violation, or as much as the tenfold penalty would.
+        """The penalty and its step, or the tenfold penalty if that removes violation.
 
-        It is not raised further, as a penalty far above the multipliers keeps all later steps close
-        to curved rows. Returns the penalty and its step.
+        A penalty far above the multipliers keeps all later steps close to curved rows. It is
+        raised once at most, as multipliers far from the answer say little about those at it.
         """
         current = self.evaluation
-        goal = max(tol, 0.1 * float(current.excess.sum()))
-        while penalty < _LARGEST_PENALTY:
-            violation = self.violation_after(step)
-            # Multipliers below the penalty mean that it does not bind.
-            if violation <= goal or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
-                break
-            steeper = self.minimise(current.values, 10.0 * penalty)
-            if self.violation_after(steeper) > 0.9 * violation:
-                break
-            penalty, step = 10.0 * penalty, steeper
-        return penalty, step
+        violation = self.violation_after(step)
+        # Most of the violation is removed, or multipliers below the penalty: it does not bind.
+        is_enough = violation <= max(tol, 0.1 * float(current.excess.sum()))
+        is_enough |= np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty
+        if is_enough or penalty >= _LARGEST_PENALTY:
+            return penalty, step
+        steeper = self.minimise(current.values, 10.0 * penalty)
+        if self.violation_after(steeper) > 0.9 * violation:
+            return penalty, step
+        return 10.0 * penalty, steeper
 
     def advance(self, penalty, step, predicted_reduction):
         """The evaluation after the step or its correction, and actual over predicted reduction.

@@ -117,3 +117,20 @@ def test_public_metrics_confirm_the_reported_violation(model, seed, tied, weight
     assert model.constraint_violation_ == pytest.approx(excess, abs=ROUNDING)
     if model.status_ != "infeasible":
         assert reached <= model.tolerance + ROUNDING
+
+
+@pytest.mark.parametrize("enforcement", ["auto", None])
+@pytest.mark.parametrize("seed", range(6))
+def test_separable_classes_are_fitted_to_all_digits(seed, enforcement):
+    """Scores of the plain fit are huge, and fair ones are not."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(2, size=1000)
+    X = rng.normal(size=(1000, 5))
+    X[:, 0] += 0.8 * groups
+    y = X @ np.linspace(1.0, -0.5, 5) > 0.2
+    model = PartialParityClassifier(enforcement=enforcement)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    # Constant scores are fair, and have the loss log(2).
+    assert model.objective_ < 0.6
+    assert model.n_iter_ < 100

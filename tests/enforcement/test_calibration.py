@@ -55,6 +55,9 @@ class Curve:
     def fit_plain_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
 
+    def shrink_scores(self, candidate):
+        return candidate
+
     def evaluate(self, parameters, result):
         return self._candidate(self.earlier.gaps[0], 1.0)
 

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair.solvers._sqp import OneSided, _guess_active_set, _interior_point, solve_elastic_qp
+from skfair._kernels.interior_point import solve_interior_point
+from skfair.solvers._sqp import OneSided, _guess_active_set, solve_elastic_qp
 
 
 def cost(z, curvature, rows, lower, upper, penalty):
@@ -172,7 +173,7 @@ def test_of_many_rows_the_answer_is_that_of_all(seed, penalty):
     assert 0 < np.count_nonzero(np.abs(multipliers) > 1e-6 * penalty) < 100
     one_sided = OneSided(lower, upper)
     standard_form = one_sided.jacobian(rows), one_sided.bounds
-    duals, point = _interior_point(curvature, *standard_form, penalty, 1e-12)
+    duals, point = solve_interior_point(curvature, *standard_form, penalty, 1e-12)
     np.testing.assert_allclose(z, point, atol=1e-7)
     np.testing.assert_allclose(multipliers, one_sided.multipliers(duals), atol=1e-5 * penalty)
 
@@ -194,7 +195,7 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
         one_sided = OneSided(lower, upper)
         bounds = one_sided.jacobian(rows), one_sided.bounds
         np.testing.assert_allclose(
-            guessed[0], _interior_point(curvature, *bounds, penalty, 1e-12)[1], atol=1e-5
+            guessed[0], solve_interior_point(curvature, *bounds, penalty, 1e-12)[1], atol=1e-5
         )
     assert ended >= 15
 

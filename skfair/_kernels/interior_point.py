@@ -1,0 +1,189 @@
+"""The interior-point method of small quadratic programs with penalised violations."""
+
+import numpy as np
+
+from skfair._kernels import helper, interpret_at_first
+
+MAX_ITER = 60
+
+
+def solve_interior_point(h, G, b, penalty, tol):
+    """Minimise ``h z^2 / 2 + penalty * sum(v)`` subject to ``G z <= b + v`` and ``v >= 0``.
+
+    `h` is positive, (n,), `G` is (n_bounds, n). Returns the multipliers of the bounds, (n_bounds,),
+    and z, (n,). `tol` is the complementarity at which to stop, relative to the penalty.
+    """
+    z, n_bounds = np.zeros(len(h)), len(b)
+    if not n_bounds:
+        return np.empty(0), z
+    # Start with violations that leave every slack positive, and duals between 0 and the penalty.
+    violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
+    dual = np.full(n_bounds, min(1.0, penalty / 2))
+    positive = np.array([b + violation, violation, dual, penalty - dual])
+    rows = np.ascontiguousarray(G, dtype=np.float64)
+    _interior_point(np.asarray(h, dtype=np.float64), rows, b, penalty, tol, z, positive)
+    return positive[_DUAL], z
+
+
+# Rows of positive vectors, one entry per bound each. Slacks are b + violation - G z, and the two
+# multipliers of a bound, that of its row and that of violation >= 0, add up to the penalty.
+_SLACK, _VIOLATION, _DUAL, _VIOLATION_DUAL = range(4)
+
+
+@helper
+def _mean_product(positive):
+    """Mean of the complementarity products, 0 at the solution."""
+    total, n_bounds = 0.0, positive.shape[1]
+    for i in range(n_bounds):
+        total += positive[_DUAL, i] * positive[_SLACK, i]
+        total += positive[_VIOLATION_DUAL, i] * positive[_VIOLATION, i]
+    return total / (2 * n_bounds)
+
+
+@helper
+def _max_step(positive, change):
+    """Maximum length up to 1 at which all positive vectors remain non-negative."""
+    fastest = 1.0
+    for k in range(4):
+        for i in range(positive.shape[1]):
+            fastest = max(fastest, -change[k, i] / positive[k, i])
+    return 1.0 / fastest
+
+
+@helper
+def _factor(h, G, weight, factor):
+    """Cholesky factor U of ``diag(h) + G' diag(weight) G = U'U``; whether it exists."""
+    n = len(h)
+    factor[:] = 0.0
+    for j in range(n):
+        factor[j, j] = h[j]
+    for i in range(G.shape[0]):
+        for j in range(n):
+            scaled = weight[i] * G[i, j]
+            for k in range(j, n):
+                factor[j, k] += scaled * G[i, k]
+    for j in range(n):
+        if not factor[j, j] > 0.0:
+            return False
+        pivot = 1.0 / np.sqrt(factor[j, j])
+        for k in range(j, n):
+            factor[j, k] *= pivot
+        for i in range(j + 1, n):
+            for k in range(i, n):
+                factor[i, k] -= factor[j, i] * factor[j, k]
+    return True
+
+
+@helper
+def _solve_factored(factor, vector):
+    """Solve ``U'U x = vector`` in place."""
+    n = len(vector)
+    for j in range(n):
+        vector[j] /= factor[j, j]
+        for k in range(j + 1, n):
+            vector[k] -= factor[j, k] * vector[j]
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            vector[j] -= factor[j, k] * vector[k]
+        vector[j] /= factor[j, j]
+
+
+@helper
+def _newton_step(G, positive, residuals, weight, factor, products, dz, change):
+    """Step that changes dual * slack and violation_dual * violation by `products`, (2, n_bounds).
+
+    `residuals` are those of stationarity, (n,), and of the slacks, (n_bounds,).
+    """
+    stationarity, primal = residuals
+    n_bounds, n = G.shape
+    for j in range(n):
+        dz[j] = -stationarity[j]
+    for i in range(n_bounds):
+        shift = primal[i] + products[0, i] / positive[_DUAL, i]
+        shift -= products[1, i] / positive[_VIOLATION_DUAL, i]
+        change[_DUAL, i] = shift
+        for j in range(n):
+            dz[j] -= weight[i] * shift * G[i, j]
+    # Back substitution: z, then the duals, then the primal quantities.
+    _solve_factored(factor, dz)
+    for i in range(n_bounds):
+        moved = change[_DUAL, i]
+        for j in range(n):
+            moved += G[i, j] * dz[j]
+        ddual = weight[i] * moved
+        change[_DUAL, i], change[_VIOLATION_DUAL, i] = ddual, -ddual
+        rest = products[0, i] - positive[_SLACK, i] * ddual
+        change[_SLACK, i] = rest / positive[_DUAL, i]
+        rest = products[1, i] + positive[_VIOLATION, i] * ddual
+        change[_VIOLATION, i] = rest / positive[_VIOLATION_DUAL, i]
+
+
+@helper
+def _set_residuals(h, G, b, z, positive, stationarity, primal, weight):
+    """Set the residuals, and the weight of each bound once all but z is eliminated.
+
+    Returns the largest residual of stationarity.
+    """
+    n_bounds, n = G.shape
+    for j in range(n):
+        stationarity[j] = h[j] * z[j]
+    for i in range(n_bounds):
+        value, dual = 0.0, positive[_DUAL, i]
+        for j in range(n):
+            value += G[i, j] * z[j]
+            stationarity[j] += G[i, j] * dual
+        slack, violation = positive[_SLACK, i], positive[_VIOLATION, i]
+        primal[i] = slack + value - b[i] - violation
+        weight[i] = 1.0 / (slack / dual + violation / positive[_VIOLATION_DUAL, i])
+    largest = 0.0
+    for j in range(n):
+        largest = max(largest, abs(stationarity[j]))
+    return largest
+
+
+def _count_steps(h, G, *_):
+    return 10 * G.size * len(h)
+
+
+@interpret_at_first(_count_steps)
+def _interior_point(h, G, b, penalty, tol, z, positive):
+    n_bounds, n = G.shape
+    stationarity, primal, weight = np.empty(n), np.empty(n_bounds), np.empty(n_bounds)
+    factor, dz, change = np.empty((n, n)), np.empty(n), np.empty((4, n_bounds))
+    products, predicted = np.empty((2, n_bounds)), np.empty((4, n_bounds))
+    residual = np.inf
+    for _ in range(MAX_ITER):
+        # Stop when the stationarity residual no longer decreases: an unknown of little curvature
+        # moves far by a small residual.
+        previous = residual
+        residual = _set_residuals(h, G, b, z, positive, stationarity, primal, weight)
+        mean_product = _mean_product(positive)
+        if mean_product <= tol * penalty and (
+            residual <= 1e-11 * penalty or residual > previous / 2
+        ):
+            break
+        if not _factor(h, G, weight, factor):  # the complementarity products underflow
+            break
+        # Predictor: Newton step to zero products; its progress determines the corrector's aim.
+        for i in range(n_bounds):
+            products[0, i] = -positive[_DUAL, i] * positive[_SLACK, i]
+            products[1, i] = -positive[_VIOLATION_DUAL, i] * positive[_VIOLATION, i]
+        residuals = stationarity, primal
+        _newton_step(G, positive, residuals, weight, factor, products, dz, change)
+        length = _max_step(positive, change)
+        for k in range(4):
+            for i in range(n_bounds):
+                predicted[k, i] = positive[k, i] + length * change[k, i]
+        # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
+        aim = mean_product * (_mean_product(predicted) / mean_product) ** 3
+        for i in range(n_bounds):
+            products[0, i] += aim - change[_DUAL, i] * change[_SLACK, i]
+            products[1, i] += aim - change[_VIOLATION_DUAL, i] * change[_VIOLATION, i]
+        _newton_step(G, positive, residuals, weight, factor, products, dz, change)
+        # Stop just short of the boundary, where a positive vector would vanish.
+        length = 0.995 * _max_step(positive, change)
+        for j in range(n):
+            z[j] += length * dz[j]
+        for k in range(4):
+            for i in range(n_bounds):
+                positive[k, i] += length * change[k, i]
