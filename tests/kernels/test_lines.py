@@ -97,10 +97,10 @@ def test_points_of_few_errors_are_in_the_bins_that_may_hold_them():
     max_errors = np.array([np.quantile(errors[numbers == line], 0.2) for line in range(3)])
     is_useful = tables[:, :-2, LOWEST] < max_errors[:, np.newaxis]
     assert not is_useful.all()
-    _, _, below = all_points(arguments, effects, 64, is_useful, max_errors)
+    _, points = all_points(arguments, effects, 64, is_useful, max_errors)
     is_below = errors < max_errors[numbers]
-    np.testing.assert_array_equal(below[0], numbers[is_below])
-    np.testing.assert_array_equal(below[1], low[is_below])
+    np.testing.assert_array_equal(points[0], numbers[is_below])
+    np.testing.assert_array_equal(points[1], low[is_below])
 
 
 def test_bins_bound_what_changes_within_them():
