@@ -302,6 +302,8 @@ class _Lines:
         if self.directions is None:
             self.directions = self._find_directions()
         lines, newton, effects = self.directions
+        if candidate.keeps_bound:
+            return lines
         steps = _steps_to_bounds(self.scored.constraint, self._scores(candidate))
         if len(steps) < 2 or not steps.any():
             return lines
