@@ -24,6 +24,7 @@ def fit_all(verbose):
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         fair_kmeans_front(X, **metadata, n_clusters=4, n_levels=3, random_state=0)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
+        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
         X, y, metadata = _draw(N_LARGE)

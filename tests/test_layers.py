@@ -161,16 +161,6 @@ def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they
     assert "numba" not in loaded
 
 
-@pytest.mark.slow
-def test_small_fits_under_a_constraint_on_decisions_do_without_numba():
-    data = "X, groups = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2"
-    classes = "X[:, 0] += groups; y = X[:, 0] + X[:, 1] > 0.5"
-    fit = "ConstrainedERMClassifier(tolerance=0.02).fit(X, y, sensitive_features=groups)"
-    imports = "import numpy as np; from skfair.classification import ConstrainedERMClassifier"
-    (loaded,) = modules_after("; ".join([imports, data, classes, fit]))
-    assert "numba" not in loaded
-
-
 def test_submodules_load_when_they_are_first_used():
     (loaded,) = modules_after("import skfair; skfair.exceptions")
     assert loaded >= {"skfair"}

@@ -37,6 +37,12 @@ _MAX_NUMPY = 1 << 17
 _N_TYPICAL = 1001
 """Flips whose median length sets the scale of the bins."""
 
+_SCALE = 1.1180339887
+"""Factor of the scale of bins: flips that many samples share are not at their ends."""
+
+_SLACK = 1e-10
+"""Differences of errors and gaps below it do not leave points out."""
+
 _BIN_END = 1e-3
 """Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
 
@@ -78,6 +84,12 @@ def count_line(problem, effects, scores, slopes, max_error):
     return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
 
 
+def number_lines(counts):
+    """Number of the line of each point, and lengths, errors and excesses, from those by line."""
+    numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
+    return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *counts, strict=True))
+
+
 def flip_effects(constraint):
     """What each membership adds to a sum by a positive decision, and sums without any.
 
@@ -99,6 +111,96 @@ def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
     excess = constraint.gap_of(sums) - constraint.tolerance
     return np.nan_to_num(excess, nan=np.inf) if constraint.is_quotient else excess
+
+
+def tabulate_flips(problem):
+    """Effects of positive decisions, as the kernels of lines take them; None if events overlap.
+
+    The terms of all constraints follow each other. The cells of a term are its events, and one more
+    for samples in none of them.
+    """
+    if any(one.events.codes_and_weights is None for one in problem.constraint):
+        return None
+    target, ones = problem.target, np.ones(len(problem.target))
+    on_means, cells, negative = [], [], []
+    for one in problem.constraint:
+        codes, weights = one.events.codes_and_weights
+        for term in one.exact:
+            # Exact rates depend on the sign of a score alone: two evaluations give all flips.
+            high, low = (term(sign * ones, one.target).value for sign in (1.0, -1.0))
+            cells.append(codes + sum(map(len, negative)))
+            on_means.append(weights * (high - low))
+            negative.append(np.append(one.events.means(low), 0.0))
+    return (
+        -problem.mean_weights * target,
+        np.array(on_means),
+        np.array(cells, dtype=np.intp),
+        float(problem.mean_weights @ (target > 0)),
+        np.concatenate(negative),
+    )
+
+
+def count_lines(problem, effects, starts, n_best):
+    """Points on lines of several starts: line, length, error and excess of each, (n_points,).
+
+    ``effects`` are those of `tabulate_flips`, and ``starts`` as in `Counter.count_flips`. Points
+    that are worse than others of `n_best` lines are left out, but for a few.
+    """
+    from skfair._kernels.lines import (
+        CHANGE,
+        COUNT,
+        ERROR,
+        LOWEST,
+        MEANS,
+        bin_lines,
+        count_bins,
+        sort_lines,
+    )
+
+    lines = [(k, slopes) for k, start in enumerate(starts) for _, slopes in start.lines]
+    if not lines:
+        return np.empty((4, 0))
+    start_of, slopes = (np.array(values) for values in zip(*lines, strict=True))
+    scores = np.array([one.scores for one in starts])
+    max_errors = np.array([one.max_error for one in starts])[start_of]
+    # Bins are dense where most of the decisions flip.
+    subsample = slice(None, None, max(1, len(problem.target) // _N_TYPICAL))
+    scales = np.abs(scores[:, subsample]).sum(axis=1)[start_of]
+    scales = _SCALE * scales / np.maximum(np.abs(slopes[:, subsample]).sum(axis=1), 1e-300)
+    scales = np.where(scales > 0.0, scales, 1.0)
+    arguments = scores, slopes, start_of
+    n_bins = count_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
+    bins, tables = bin_lines(*arguments, scales, MARGIN, effects, n_bins)
+    # Ends of bins that keep all bounds give an error that the best point of the line has at most.
+    is_useful = (tables[:, :-2, LOWEST] < max_errors[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
+    line, b = np.nonzero(is_useful)
+    rows = tables[line, b]
+    excess = _excess_of_means(problem, rows[:, MEANS:])
+    is_better = (excess <= 0.0) & (rows[:, ERROR] < max_errors[line])
+    best_errors = np.full(len(max_errors), np.inf)
+    np.minimum.at(best_errors, line[is_better], rows[is_better, ERROR] + _SLACK)
+    # A line whose error is larger than those of so many others is not among the best.
+    if n_best < len(best_errors):
+        max_errors = np.minimum(max_errors, np.partition(best_errors, n_best)[n_best])
+    max_errors = np.minimum(max_errors, best_errors)
+    is_useful[line, b] = rows[:, LOWEST] < max_errors[line]
+    # In a bin gaps change at most by the sum of all changes of means, if they are no quotients.
+    if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
+        is_useful[line, b] &= ~np.isfinite(max_errors[line]) | (excess <= rows[:, CHANGE] + _SLACK)
+    arguments = *arguments, is_useful, max_errors, MARGIN, effects, bins, tables
+    line, low, high, errors, means = sort_lines(*arguments)
+    return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
+
+
+def _excess_of_means(problem, means):
+    """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
+    sizes = [one.n_events + 1 for one in problem.constraint for _ in one.exact]
+    first_of_term = np.cumsum([0, *sizes[:-1]]).tolist()
+    columns, first, excess = means.T, iter(first_of_term), []
+    for one in problem.constraint:
+        sums = [columns[k : k + one.n_events] for k in (next(first) for _ in one.exact)]
+        excess.append(excess_of(one, sums[0] if len(sums) == 1 else np.concatenate(sums)))
+    return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
 def _sums_along(constraint, effects, decisions, bins, n_bins):
@@ -265,6 +367,27 @@ DIGITS = 10
 """Decimals to which errors and gaps are compared: their sums are taken in any order."""
 
 
+class LineStart(NamedTuple):
+    """A point from which models are searched along lines.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (n_parameters,)
+        Parameters of the model there.
+    scores : ndarray of shape (n_samples,)
+        Its scores in memory.
+    lines : list of (ndarray of shape (n_parameters,), ndarray of shape (n_samples,))
+        Directions of the parameters, and the slopes of the scores along them.
+    max_error : float
+        Error from which on points are not better than the start; infinite if any may be.
+    """
+
+    parameters: np.ndarray
+    scores: np.ndarray
+    lines: list
+    max_error: float
+
+
 class Candidate(NamedTuple):
     """A model, evaluated by the public metrics on the training data.
 
@@ -390,23 +513,30 @@ class Counter:
         """
         return constraint.correct(self.problem.predict_scores(parameters), step_size)
 
-    def count_flips(self, model, parameters, scores, lines, max_error=np.inf):
-        """Errors and gaps along lines through a model, between any two flips of decisions.
+    def count_flips(self, model, starts, n_best):
+        """Errors and gaps along lines through models, between any two flips of decisions.
 
-        ``lines`` are pairs of a direction of the model's parameters and the slopes of the scores
-        in memory along it. The result has, of each line, its direction, and, with one entry per
-        point on it, the length of the way there, the weighted share of wrong decisions, and the
-        largest excess of a gap over its tolerance. Lengths before the first and after the last
-        error smaller than ``max_error`` may be left out.
+        ``starts`` are `LineStart`. The result has, with one entry per point, the number of its
+        line, the length of the way there, the weighted share of wrong decisions, and the largest
+        excess of a gap over its tolerance: four (n_points,). Lines are numbered from the first of
+        the first start. Points may be left out whose error is not below the start's `max_error`, or
+        that cannot be among the best points of `n_best` lines.
         """
+        orient = getattr(model, "orient_flips", None)
+        if orient is None and self._flip_table is not None:
+            return count_lines(self.problem, self._flip_table, starts, n_best)
         counts = []
-        for direction, slopes in lines:
-            line = scores, slopes
-            if hasattr(model, "orient_flips"):
-                line = model.orient_flips(*line)
-            counted = count_line(self.problem, self._flip_effects, *line, max_error)
-            counts.append((direction, *counted))
-        return counts
+        for start in starts:
+            for _, slopes in start.lines:
+                line = start.scores, slopes
+                line = line if orient is None else orient(*line)
+                counts.append(count_line(self.problem, self._flip_effects, *line, start.max_error))
+        return number_lines(counts)
+
+    @cached_property
+    def _flip_table(self):
+        """What kernels take of flips; None if events overlap."""
+        return tabulate_flips(self.problem)
 
     @cached_property
     def _flip_effects(self):
@@ -468,22 +598,29 @@ class PartitionedCounter(Counter):
         pairs = zip(constraint, residuals, strict=True)
         return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
 
-    def count_flips(self, model, parameters, scores, lines, max_error=np.inf):
-        """Errors and gaps along lines, from one pass that counts bins.
+    def count_flips(self, model, starts, n_best):
+        """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
+        return number_lines([line for start in starts for line in self._count_bins(start)])
+
+    def _count_bins(self, start):
+        """Lengths, errors and excess of the gap at the ends of the bins of each line."""
         directions, typical = [], []
-        for direction, slopes in lines:
+        for direction, slopes in start.lines:
             is_moving = slopes != 0.0
-            lengths = np.abs(scores[is_moving] / slopes[is_moving])
+            lengths = np.abs(start.scores[is_moving] / slopes[is_moving])
             near = np.quantile(lengths, _NEAR) if len(lengths) else 0.0
-            if near > 0.0:
-                directions.append(direction)
-                typical.append(np.exp2(np.rint(np.log2(near))))
-        if not directions:
-            return []
-        arguments = parameters, np.array(directions), np.array(typical)
+            directions.append(direction)
+            # Where so many scores are 0 no scale is known: the line is left out.
+            typical.append(np.exp2(np.rint(np.log2(near))) if near > 0.0 else 0.0)
+        is_counted = np.array(typical) > 0.0
+        nothing = np.empty((3, 0))
+        if not is_counted.any():
+            return [nothing] * len(typical)
+        directions, typical = np.array(directions)[is_counted], np.array(typical)[is_counted]
+        arguments = start.parameters, directions, typical
         errors, sums, negative = self.problem.partitions.reduce(count_along_lines, *arguments)
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
@@ -491,7 +628,8 @@ class PartitionedCounter(Counter):
             values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
             excess = np.maximum(excess, excess_of(one, values))
         lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
-        return list(zip(directions, lengths, errors, excess, strict=True))
+        counted = iter(zip(lengths, errors, excess, strict=True))
+        return [next(counted) if is_one else nothing for is_one in is_counted]
 
     def describe(self, parameters):
         """Objective, number of rows and report of a model, from one pass unless it was counted."""

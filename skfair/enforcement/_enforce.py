@@ -26,6 +26,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import rank
@@ -40,6 +41,9 @@ _MAX_PARTITIONED_CORRECTIONS = 4
 _MAX_TIGHTENINGS = 8
 _MAX_LENGTHS = 8
 
+_MAX_NEWTON_STEPS = 40
+"""Iterations of SQP on a corrected problem: 3 to 10 are usual, and more lead nowhere."""
+
 
 def corrections(fitter, start):
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
@@ -52,12 +56,20 @@ def corrections(fitter, start):
         corrected = fitter.problem_with_constraint(
             fitter.counter.correct(problem.constraint, best.parameters, step_size)
         )
-        candidate = fitter.fit(corrected, corrected.initial_point(best.parameters))
+        x = corrected.initial_point(best.parameters)
+        candidate = fitter.fit(corrected, x, _limit_iterations(fitter.solver))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
             problem, best = corrected, candidate
         else:
             step_size /= 2
+
+
+def _limit_iterations(solver):
+    """The solver with a limit to its iterations, if they are Newton's."""
+    if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= _MAX_NEWTON_STEPS:
+        return solver
+    return clone(solver).set_params(max_iter=_MAX_NEWTON_STEPS)
 
 
 def correct_partitioned(fitter, on_subsample, start):
@@ -98,7 +110,8 @@ def tighten(fitter, candidate):
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
         constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = fitter.problem_with_constraint(constraint)
-        latest = fitter.fit(problem, problem.initial_point(best.parameters))
+        x = problem.initial_point(best.parameters)
+        latest = fitter.fit(problem, x, _limit_iterations(fitter.solver))
         if latest.result.status == "infeasible":
             break
         best = min(best, latest, key=rank)
@@ -195,6 +208,10 @@ _LOW_COST, _HIGH_COST = 4e-3, 1e-2
 """Share of the samples whose decisions a refinement may make wrong: below the first no correction
 is needed, above the second corrections go on even if one did not help at once."""
 
+_MAX_EXCESS = 0.1
+"""Share of the samples by which a correction may err more than the best refined one so far, and is
+refined itself."""
+
 _MAX_PARTITIONED_ROUNDS = 5
 
 _PATIENCE = 5
@@ -228,7 +245,9 @@ def enforce(fitter, strategy):
     propose, refine, finish = (ENFORCEMENTS | _INTERNAL)[strategy]
     best = None
     for candidate in propose(fitter, first):
-        refined = refine(fitter, candidate)
+        # A correction that errs far more than the best is not worth a search.
+        is_worse = best is not None and candidate.error > best.error + _MAX_EXCESS
+        refined = candidate if is_worse else refine(fitter, candidate)
         improved = best is None or refined.rank < best.rank
         best = refined if improved else best
         # Cost of the bound in addition to the smooth fit: decisions that become wrong.

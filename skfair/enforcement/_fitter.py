@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import DIGITS, TIE, Candidate, make_counter, rank
+from skfair.enforcement._counting import DIGITS, TIE, Candidate, LineStart, make_counter, rank
 from skfair.solvers import SQP
 
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
@@ -213,6 +213,9 @@ _MAX_BREADTH = 3
 _MAX_POINTS = 20
 """Points of a line that are tried."""
 
+_N_SORTED = 64
+"""Points that are sorted at first."""
+
 _MAX_PARTITIONED_POINTS = 2
 """Points of a round that are tried on partitioned samples, all in one pass."""
 
@@ -237,7 +240,7 @@ def sweep(fitter, candidate):
 def search(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
     lines = _Lines(fitter, candidate)
-    points = lines.better_points([(candidate, lines.scale([direction]))])
+    points = lines.better_points([(candidate, lines.scale([direction]))], 1)
     return next(lines.improvements(points), candidate)
 
 
@@ -263,7 +266,7 @@ def polish(
     )
     starts = [best]
     for _ in range(max_rounds):
-        points = lines.better_points([(one, lines.through(one)) for one in starts])
+        points = lines.better_points([(one, lines.through(one)) for one in starts], breadth)
         starts = sorted(itertools.islice(lines.improvements(points), breadth), key=rank)
         if not starts or not starts[0].rank < best.rank:
             break
@@ -316,6 +319,8 @@ class _Lines:
         if self.directions is None:
             self.directions = self._find_directions()
         lines, newton, effects = self.directions
+        if candidate.keeps_bound:
+            return lines
         steps = _steps_to_bounds(self.scored.constraint, self._scores(candidate))
         if len(steps) < 2 or not steps.any():
             return lines
@@ -346,47 +351,45 @@ class _Lines:
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
-    def better_points(self, starts):
+    def better_points(self, starts, n_best):
         """Points that are better than their start by count, best first, before they are evaluated.
 
         Each is its start, the number of its line, and the line's direction and the length along it.
 
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
-        line to the point nearest to its start.
+        line to the point nearest to its start. The best points of `n_best` lines are found.
         """
-        points, n_lines = [], 0
-        for start, lines in starts:
-            violation, is_unclear, error = start.rank
-            parameters = start.parameters[len(self.before) :]
-            # Only fewer errors are better than a start within all bounds.
-            max_error = error if violation == 0.0 and not is_unclear else np.inf
-            counts = self.fitter.counter.count_flips(
-                self.model, parameters, self._scores(start), lines, max_error
-            )
-            for number, (direction, lengths, errors, excess) in enumerate(counts, start=n_lines):
-                errors = np.round(errors, DIGITS)
-                violations = np.round(np.where(excess > TIE, excess, 0.0), DIGITS)
-                better = violations < violation
-                better |= (violations == violation) & (is_unclear | (errors < error))
-                better = np.flatnonzero(better)
-                distances = np.abs(lengths[better])
-                order = np.lexsort((distances, errors[better], violations[better]))[:_MAX_POINTS]
-                columns = violations[better], errors[better], distances, lengths[better]
-                for *rank_of_point, distance, length in np.transpose(columns)[order].tolist():
-                    points.append(((*rank_of_point, number, distance), start, direction, length))
-            n_lines += len(counts)
-        points.sort(key=lambda point: point[0])
-        return [(start, key[2], direction, length) for key, start, direction, length in points]
+        ranks = np.array([start.rank for start, _ in starts], dtype=np.float64)
+        # Only fewer errors are better than a start within all bounds.
+        is_within = (ranks[:, 0] == 0.0) & (ranks[:, 1] == 0.0)
+        max_errors = np.where(is_within, ranks[:, 2], np.inf)
+        line_starts = [
+            LineStart(start.parameters[len(self.before) :], self._scores(start), lines, max_error)
+            for (start, lines), max_error in zip(starts, max_errors.tolist(), strict=True)
+        ]
+        numbers, lengths, errors, excess = self.fitter.counter.count_flips(
+            self.model, line_starts, n_best
+        )
+        # Compare each point with its start.
+        steps = [(start, direction) for start, lines in starts for direction, _ in lines]
+        start_of = np.repeat(np.arange(len(starts)), [len(lines) for _, lines in starts])
+        violation, is_unclear, error = ranks[start_of[numbers]].T
+        errors = np.round(errors, DIGITS)
+        violations = np.round(np.where(excess > TIE, excess, 0.0), DIGITS)
+        is_better = violations < violation
+        is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
+        points = violations, errors, numbers, lengths
+        return _sort_points(*(values[is_better] for values in points), steps)
 
     def improvements(self, points):
         """Yield the first point of each line that is better than its start."""
         n_at_once = 1
         if self.scored is not self.fitter.problem:
             n_at_once = _MAX_PARTITIONED_POINTS
-            points = points[:n_at_once]
-        lines = set()
-        for first in range(0, len(points), n_at_once):
-            batch = [point for point in points[first : first + n_at_once] if point[1] not in lines]
+            points = itertools.islice(points, n_at_once)
+        lines, points = set(), iter(points)
+        while batch := list(itertools.islice(points, n_at_once)):
+            batch = [point for point in batch if point[1] not in lines]
             if not batch:
                 continue
             n_before = len(self.before)
@@ -400,6 +403,25 @@ class _Lines:
                 if line not in lines and candidate.is_clear and candidate.rank < start.rank:
                     lines.add(line)
                     yield candidate
+
+
+def _sort_points(violations, errors, numbers, lengths, steps):
+    """Yield points by violation, error, line and distance to the start, of each line the first few.
+
+    ``steps`` are start and direction of each line, and a point is these and its line and length.
+    """
+    keys, n_of_line = (np.abs(lengths), numbers, errors, violations), [0] * len(steps)
+    # One of the first is taken mostly: the others are sorted only if they are asked for.
+    is_first = violations == violations.min(initial=np.inf)
+    if np.count_nonzero(is_first) > _N_SORTED:
+        is_first &= errors <= np.partition(errors[is_first], _N_SORTED)[_N_SORTED]
+    for subset in (np.flatnonzero(is_first), np.flatnonzero(~is_first)):
+        for k in subset[np.lexsort([key[subset] for key in keys])].tolist():
+            line = int(numbers[k])
+            n_of_line[line] += 1
+            if n_of_line[line] <= _MAX_POINTS:
+                start, direction = steps[line]
+                yield start, line, direction, float(lengths[k])
 
 
 def _newton_directions(evaluation):

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, qr
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg import eigh, qr
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import clone
 
@@ -53,8 +53,6 @@ class OneSided:
 _MAX_GUESS_ROWS = 8
 """Rows up to which active sets are guessed: with more rows the guesses often cycle."""
 
-_MAX_GUESSES = 10
-
 _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
 
@@ -76,16 +74,13 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
     which to stop, relative to the penalty.
     """
-    solution = (
-        _guess_active_set(curvature, rows, lower, upper, penalty)
-        if len(rows) <= _MAX_GUESS_ROWS
-        else None
-    )
-    if solution is not None:
-        return solution
-    # Fall back on the interior point, of all bounds or of a working set.
-    from skfair._kernels.interior_point import solve_interior_point
+    from skfair._kernels.elastic_qp import guess_active_set, solve_interior_point
 
+    if 0 < len(rows) <= _MAX_GUESS_ROWS:
+        solution = guess_active_set(curvature, rows, lower, upper, penalty)
+        if solution is not None:
+            return solution
+    # Fall back on the interior point, of all bounds or of a working set.
     one_sided = OneSided(lower, upper)
     solve = solve_interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
     duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
@@ -98,7 +93,7 @@ def _solve_working_set(h, G, b, penalty, tol):
     A solution for a subset of the bounds that satisfies the others solves the problem. The first
     subset is what z = 0 violates most; bounds that a solution violates are added.
     """
-    from skfair._kernels.interior_point import solve_interior_point
+    from skfair._kernels.elastic_qp import solve_interior_point
 
     entering, in_set = np.argsort(b)[: _MAX_DENSE_BOUNDS // 4], np.zeros(len(b), dtype=bool)
     while len(entering):
@@ -109,46 +104,6 @@ def _solve_working_set(h, G, b, penalty, tol):
         worst = np.argsort(-excess)[: in_set.sum()]  # at most twice as many in the next round
         entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(b[worst]))]
     return duals, z
-
-
-def _guess_active_set(h, rows, lower, upper, penalty):
-    """The solution from guesses of the active set; None if the guesses do not converge.
-
-    The multiplier that each row would need alone determines the active bounds, and their equations
-    give the next point: a semi-smooth Newton method (M. Hintermueller, K. Ito and K. Kunisch, SIAM
-    J. Optim. 13, 2002). A guess that reproduces itself is the solution.
-    """
-    n_rows, n = rows.shape
-    reach, equations = (rows**2 / h).sum(axis=1), np.zeros((n + n_rows, n + n_rows))
-    # No multiplier moves a row without derivatives.
-    if not reach.all():
-        return None
-    # Optimality conditions of all rows, from which those at a bound are selected.
-    equations[:n, :n], equations[:n, n:], equations[n:, :n] = np.diag(h), rows.T, rows
-    z, multipliers, guess = np.zeros(n), np.zeros(n_rows), None
-    for _ in range(_MAX_GUESSES):
-        # The multiplier that puts each row alone at its violated bound, capped at the penalty.
-        single_row = multipliers + rows @ z / reach
-        required = np.maximum(0.0, single_row - upper / reach) + np.minimum(
-            0.0, single_row - lower / reach
-        )
-        capped = np.clip(required, -penalty, penalty)
-        at_bound = (required != 0.0) & (capped == required)
-        # Guess: 0 for inactive rows, 1 for rows at a bound, 2 for capped multipliers.
-        previous, guess = guess, np.sign(required) * np.where(at_bound, 1, 2)
-        if np.array_equal(guess, previous):
-            return z, multipliers
-        # Equations of the rows at a bound.
-        multipliers = np.where(at_bound, 0.0, capped)
-        bounds = np.where(required > 0.0, upper, lower)[at_bound]
-        rhs = np.append(-(multipliers @ rows), bounds)
-        in_set = np.append(np.ones(n, dtype=bool), at_bound)
-        try:
-            solution = np.linalg.solve(equations[np.ix_(in_set, in_set)], rhs)
-        except LinAlgError:  # rows that are multiples of each other
-            return None
-        z, multipliers[at_bound] = solution[:n], solution[n:]
-    return None
 
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.

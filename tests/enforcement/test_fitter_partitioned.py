@@ -9,7 +9,7 @@ from skfair._kernels import scores as kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
 from skfair.enforcement import _counting
-from skfair.enforcement._counting import make_counter
+from skfair.enforcement._counting import LineStart, make_counter
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
@@ -198,11 +198,10 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]
     least = []
     for one in (problem, partitioned):
-        ((_, lengths, errors, excess),) = make_counter(one).count_flips(
-            problem.model, parameters, scores, lines
-        )
-        assert len(lengths) == len(errors) == len(excess)
-        least.append(errors.min())
+        start = LineStart(parameters, scores, lines, np.inf)
+        numbers, lengths, errors, excess = make_counter(one).count_flips(problem.model, [start], 1)
+        assert len(numbers) == len(lengths) == len(errors) == len(excess)
+        least.append(errors[excess <= 0.0].min())
         for length, error in list(zip(lengths, errors, strict=True))[::40]:
             ((_, expected, *_),) = make_counter(problem).count([parameters + length * direction])
             assert error == pytest.approx(expected)

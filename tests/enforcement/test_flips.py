@@ -3,7 +3,21 @@
 import numpy as np
 import pytest
 
-from skfair.enforcement._counting import _crop, round_midpoints, sort_flips, spread_flips
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    RateParity,
+)
+from skfair.enforcement._counting import (
+    Counter,
+    LineStart,
+    _crop,
+    round_midpoints,
+    sort_flips,
+    spread_flips,
+)
+from tests.enforcement.test_enforcement import draw as draw_samples
+from tests.enforcement.test_enforcement import make_fitter
 
 
 def draw(seed, n_samples=300):
@@ -58,3 +72,48 @@ def test_a_segment_has_the_decisions_of_the_line(make, first, last):
     assert bins.max() <= last - first
     assert bins.dtype == all_bins.dtype  # kernels are compiled for one type
     assert decisions.dtype == all_decisions.dtype
+
+
+CONSTRAINTS = {
+    "one": [DemographicParity()],
+    "ratio": [DemographicParity(ratio=0.8)],
+    "quotient": [RateParity("precision")],
+    "two": [DemographicParity(tolerance=0.1), EqualizedOdds(tolerance=0.2)],
+    "sum over cells": [EqualizedOdds(aggregate="sum")],
+}
+
+
+@pytest.mark.parametrize("is_within", [True, False])
+@pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_kernels_find_the_best_points_of_all_lines(name, ties, is_within):
+    X, target, groups = draw_samples(0, n_samples=300, n_groups=3, ties=ties)
+    problem = make_fitter(X, target, groups, CONSTRAINTS[name], tolerance=0.1).problem
+    model, rng = problem.model, np.random.default_rng(1)
+    directions = rng.normal(size=(6, model.n_parameters))
+    lines = [(one, model.scores(one)) for one in directions]
+    starts = [rng.normal(size=model.n_parameters) for _ in range(2)]
+    max_error = 0.5 if is_within else np.inf
+    starts = [
+        LineStart(one, model.scores(one), lines[k::2], max_error) for k, one in enumerate(starts)
+    ]
+    by_kernels, by_numpy = Counter(problem), Counter(problem)
+    vars(by_numpy)["_flip_table"] = None
+    computed = best_of_lines(by_kernels.count_flips(model, starts, 2))
+    expected = best_of_lines(by_numpy.count_flips(model, starts, 2))
+    assert len(expected) >= 2
+    assert computed[:2] == expected[:2]
+
+
+def best_of_lines(points):
+    """The best point of each line: excess, error, line and length, best first."""
+    numbers, lengths, errors, excess = points
+    excess = np.maximum(0.0, np.round(excess, 10))
+    keys = (np.abs(lengths), numbers, np.round(errors, 10), excess)
+    best = {}
+    for k in np.lexsort(keys).tolist():
+        best.setdefault(
+            int(numbers[k]),
+            (float(excess[k]), round(float(errors[k]), 10), int(numbers[k]), float(lengths[k])),
+        )
+    return list(best.values())

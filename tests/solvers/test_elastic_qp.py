@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair._kernels.interior_point import solve_interior_point
-from skfair.solvers._sqp import OneSided, _guess_active_set, solve_elastic_qp
+from skfair._kernels.elastic_qp import solve_interior_point
+from skfair.solvers._sqp import OneSided, solve_elastic_qp
 
 
 def cost(z, curvature, rows, lower, upper, penalty):
@@ -178,32 +178,9 @@ def test_of_many_rows_the_answer_is_that_of_all(seed, penalty):
     np.testing.assert_allclose(multipliers, one_sided.multipliers(duals), atol=1e-5 * penalty)
 
 
-@pytest.mark.parametrize("penalty", [0.1, 10.0])
-@pytest.mark.parametrize("n_rows", [1, 2, 5])
-def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
-    rng = np.random.default_rng(n_rows)
-    ended = 0
-    for _ in range(20):
-        rows, curvature = rng.normal(size=(n_rows, n_rows + 1)), rng.uniform(0.5, 2.0, n_rows + 1)
-        lower = np.where(rng.random(n_rows) < 0.3, -np.inf, rng.uniform(-1.0, 0.5, size=n_rows))
-        upper = np.maximum(lower, -0.5) + rng.choice([0.0, 0.1, np.inf], size=n_rows)
-        guessed = _guess_active_set(curvature, rows, lower, upper, penalty)
-        if guessed is None:
-            continue
-        ended += 1
-        assert_optimal(*guessed, curvature, rows, lower, upper, penalty)
-        one_sided = OneSided(lower, upper)
-        bounds = one_sided.jacobian(rows), one_sided.bounds
-        np.testing.assert_allclose(
-            guessed[0], solve_interior_point(curvature, *bounds, penalty, 1e-12)[1], atol=1e-5
-        )
-    assert ended >= 15
-
-
-def test_rows_that_are_multiples_of_each_other_are_not_guessed():
+def test_rows_that_are_multiples_of_each_other_share_the_multiplier():
     rows = np.array([[1.0, 2.0], [2.0, 4.0]])
     bounds = np.array([1.0, 2.0]), np.full(2, np.inf)
-    assert _guess_active_set(np.ones(2), rows, *bounds, 10.0) is None
     z, multipliers = solve_elastic_qp(np.ones(2), rows, *bounds, 10.0)
     np.testing.assert_allclose(z, [0.2, 0.4], atol=1e-8)
     np.testing.assert_allclose(multipliers @ [1.0, 2.0], -0.2, atol=1e-8)

@@ -1,0 +1,255 @@
+"""Errors and means along lines of models, between any two flips of decisions.
+
+Flips are counted in bins first. Only bins whose points may be useful are sorted.
+"""
+
+import numpy as np
+
+from skfair._kernels import inline_helper, jit
+
+ERROR, LOWEST, CHANGE, COUNT, MEANS = range(5)
+"""Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
+sum of all changes of means in the bin, its number of flips, and, from the last one on, the means
+before the bin."""
+
+MAX_BINS = 4096
+
+_FLIPS_PER_BIN = 8
+
+_BEYOND = 3.0
+"""Length from the outermost flip of a line to the end of the interval beyond it."""
+
+_MAX_INSERTIONS = 16
+"""Flips up to which they are sorted by insertion."""
+
+
+def count_bins(n_samples, n_cells, max_entries):
+    """Number of bins of a line, a power of 2, such that its table has so many entries at most."""
+    largest = min(MAX_BINS, n_samples / _FLIPS_PER_BIN, max_entries / (MEANS + n_cells))
+    return 1 << max(4, int(np.log2(largest)))
+
+
+def bin_lines(scores, slopes, starts, scales, min_slope, effects, n_bins):
+    """Tables of the bins of several lines, and the bin of each flip.
+
+    Each line has a row of `slopes`, (n_lines, n_samples); those up to ``min_slope`` count as 0. Its
+    entry of ``starts`` is a row of `scores`, (n_starts, n_samples), from which its lengths are
+    counted. A decision flips at the length t at which its score is 0. Bins are of equal width in
+    ``t / (scale + |t|)``, by one of the ``scales`` for each line. ``effects`` are what a positive
+    decision of each sample adds to the error, (n_samples,), and to means, with the cell of each,
+    both (n_terms, n_samples); and error and means, (n_cells,), without any positive decision.
+
+    Returns bins, (n_lines, n_samples), where decisions that never flip have n_bins + 1, and
+    tables, (n_lines, n_bins + 2, MEANS + n_cells); their row n_bins has error and means beyond all
+    bins, and their last row has no meaning.
+    """
+    n_lines, n_cells = len(starts), len(effects[-1])
+    bins = np.empty((n_lines, scores.shape[1]), dtype=np.int16)
+    tables = np.zeros((n_lines, n_bins + 2, MEANS + n_cells))
+    _bin_lines(scores, slopes, starts, scales, min_slope, effects, bins, tables)
+    return bins, tables
+
+
+@jit
+def _bin_lines(scores, slopes, starts, scales, min_slope, effects, bins, tables):
+    on_error, on_means, cells, first_error, first_means = effects
+    n_terms, n_samples = cells.shape
+    n_bins = tables.shape[1] - 2
+    half = 0.5 * n_bins
+    for line in range(len(starts)):
+        score_of, slope_of = scores[starts[line]], slopes[line]
+        table, bin_of, scale = tables[line], bins[line], scales[line]
+        # The bin of each flip, without branches; flat lines never flip.
+        for i in range(n_samples):
+            score, slope = score_of[i], slope_of[i]
+            size = abs(slope)
+            signed = score if slope < 0.0 else -score
+            position = (signed / (scale * size + abs(score) + 1e-300) + 1.0) * half
+            position = min(position if position > 0.0 else 0.0, n_bins - 1.0)  # nan is in bin 0
+            bin_of[i] = np.int16(position if size > min_slope else n_bins + 1.0)
+        # Changes in each bin. What is positive before the first bin is gathered beyond the last.
+        start = table[n_bins]
+        start[ERROR] = first_error
+        for c in range(len(first_means)):
+            start[MEANS + c] = first_means[c]
+        for i in range(n_samples):
+            b, effect = bin_of[i], on_error[i]
+            is_positive = slope_of[i] < 0.0 if b < n_bins else score_of[i] > 0.0
+            sign = 1.0 - 2.0 * is_positive
+            row = table[b]
+            start[ERROR] += effect * is_positive
+            row[COUNT] += 1.0
+            if b < n_bins:
+                row[ERROR] += sign * effect
+                row[LOWEST] += min(sign * effect, 0.0)
+            for k in range(n_terms):
+                step, c = on_means[k, i], MEANS + cells[k, i]
+                start[c] += step * is_positive
+                row[c] += step * sign
+                row[CHANGE] += abs(step)
+        # Cumulate errors and means.
+        for c in range(table.shape[1]):
+            if c == ERROR or c >= MEANS:
+                value = start[c]
+                for b in range(n_bins):
+                    change = table[b, c]
+                    table[b, c] = value
+                    value += change
+                start[c] = value
+        for b in range(n_bins):
+            table[b, LOWEST] += table[b, ERROR]
+
+
+def sort_lines(scores, slopes, starts, is_useful, max_errors, min_width, effects, bins, tables):
+    """Points on lines: intervals between flips, of an error below the largest of the line.
+
+    Those outside of useful bins, (n_lines, n_bins), may be left out, and those up to ``min_width``
+    wide are. Other arguments are as in `bin_lines`, and its results. Returns line, low and high end
+    and error of each point, (n_points,), and its means, (n_points, n_cells).
+    """
+    is_sorted, n_sorted = np.zeros_like(is_useful), np.zeros(len(starts), dtype=np.intp)
+    _mark_bins(tables, is_useful, is_sorted, n_sorted)
+    n_points, largest = n_sorted.sum() + len(starts), n_sorted.max(initial=0)
+    points = np.empty(n_points, dtype=np.intp), *np.empty((3, n_points))
+    means = np.empty((n_points, len(effects[-1])))
+    samples, ends = np.empty((2, largest), dtype=np.intp), np.empty(is_useful.shape[1], np.intp)
+    flips = np.empty((2, largest))
+    work = samples, flips, ends, np.empty(len(effects[-1]))
+    arguments = starts, is_sorted, max_errors, min_width, effects, bins, tables
+    n_points = _sort_lines(scores, slopes, *arguments, *work, *points, means)
+    return *(values[:n_points] for values in points), means[:n_points]
+
+
+@jit
+def _mark_bins(tables, is_useful, is_sorted, n_sorted):
+    """Mark useful bins with flips, and the bins with flips before and after each of them.
+
+    A point whose interval lies in several bins begins in the bin before.
+    """
+    for line in range(len(tables)):
+        last, is_next = -1, False
+        for b in range(is_useful.shape[1]):
+            if tables[line, b, COUNT] > 0.0:
+                if is_useful[line, b] and last >= 0:
+                    is_sorted[line, last] = True
+                is_sorted[line, b] = is_useful[line, b] or is_next
+                last, is_next = b, is_useful[line, b]
+        for b in range(is_useful.shape[1]):
+            if is_sorted[line, b]:
+                n_sorted[line] += int(tables[line, b, COUNT])
+
+
+@jit
+def _sort_lines(
+    scores,
+    slopes,
+    starts,
+    is_sorted,
+    max_errors,
+    min_width,
+    effects,
+    bins,
+    tables,
+    samples,
+    flips,
+    ends,
+    sums,
+    numbers,
+    low,
+    high,
+    errors,
+    means,
+):
+    on_error, on_means, cells, _, _ = effects
+    n_bins, n = is_sorted.shape[1], 0
+    for line in range(len(starts)):
+        score_of, slope_of = scores[starts[line]], slopes[line]
+        table, max_error = tables[line], max_errors[line]
+        n_flips = _gather_flips(
+            score_of, slope_of, bins[line], is_sorted[line], table, samples, flips, ends
+        )
+        if n_flips == 0:
+            continue
+        # Walk along the flips; before each of them is a point, unless bins were left out there.
+        begin, previous, is_known, is_first, error = 0, 0.0, False, True, 0.0
+        for b in range(n_bins):
+            if not table[b, COUNT] > 0.0:
+                continue
+            if not is_sorted[line, b]:
+                is_known = is_first = False
+                continue
+            _sort(flips, samples, begin, ends[b])
+            error = table[b, ERROR]
+            sums[:] = table[b, MEANS:]
+            for k in range(begin, ends[b]):
+                i, length = samples[0, k], flips[0, k]
+                if is_first:
+                    previous, is_known, is_first = length - _BEYOND, True, False
+                if is_known and error < max_error and length - previous > min_width:
+                    numbers[n], low[n], high[n], errors[n] = line, previous, length, error
+                    means[n, :] = sums
+                    n += 1
+                sign = 1.0 if slope_of[i] > 0.0 else -1.0
+                error += sign * on_error[i]
+                for term in range(len(cells)):
+                    sums[cells[term, i]] += sign * on_means[term, i]
+                previous, is_known = length, True
+            begin = ends[b]
+        if is_known and error < max_error:
+            numbers[n], low[n], high[n], errors[n] = line, previous, previous + _BEYOND, error
+            means[n, :] = sums
+            n += 1
+    return n
+
+
+@inline_helper
+def _gather_flips(scores, slopes, bins, is_sorted, table, samples, flips, ends):
+    """Write samples and lengths of the flips in bins to sort, bin by bin; return their number."""
+    n_flips = 0
+    for b in range(len(ends)):
+        ends[b] = n_flips
+        if is_sorted[b]:
+            n_flips += int(table[b, COUNT])
+    if n_flips > 0:
+        for i in range(len(bins)):
+            b = bins[i]
+            if b < len(ends) and is_sorted[b]:
+                k = ends[b]
+                samples[0, k], flips[0, k] = i, -scores[i] / slopes[i]
+                ends[b] = k + 1
+    return n_flips
+
+
+@inline_helper
+def _sort(keys, values, begin, end):
+    """Sort a range of the first row of keys with their values; the second rows are buffers.
+
+    Short runs are sorted by insertion, and merged.
+    """
+    for start in range(begin, end, _MAX_INSERTIONS):
+        for k in range(start + 1, min(start + _MAX_INSERTIONS, end)):
+            key, value, place = keys[0, k], values[0, k], k
+            while place > start and keys[0, place - 1] > key:
+                keys[0, place], values[0, place] = keys[0, place - 1], values[0, place - 1]
+                place -= 1
+            keys[0, place], values[0, place] = key, value
+    width = _MAX_INSERTIONS
+    while width < end - begin:
+        for start in range(begin, end - width, 2 * width):
+            _merge(keys, values, start, start + width, min(start + 2 * width, end))
+        width *= 2
+
+
+@inline_helper
+def _merge(keys, values, start, middle, end):
+    """Merge two ascending ranges that follow each other."""
+    for k in range(start, middle):
+        keys[1, k], values[1, k] = keys[0, k], values[0, k]
+    left, right = start, middle
+    for k in range(start, end):
+        if left < middle and (right == end or not keys[0, right] < keys[1, left]):
+            keys[0, k], values[0, k] = keys[1, left], values[1, left]
+            left += 1
+        else:
+            keys[0, k], values[0, k] = keys[0, right], values[0, right]
+            right += 1

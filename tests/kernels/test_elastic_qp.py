@@ -1,0 +1,67 @@
+"""Small quadratic programs in kernels: guesses of active sets against the interior point."""
+
+import numpy as np
+import pytest
+
+from skfair._kernels.elastic_qp import guess_active_set, solve_interior_point
+from skfair.solvers._sqp import OneSided
+
+
+def draw(n_rows, n, rng, margin=0.1):
+    """Curvatures, rows and bounds, some of them infinite or equal."""
+    curvature, rows = rng.uniform(0.5, 2.0, size=n), rng.normal(size=(n_rows, n))
+    lower = np.where(rng.random(n_rows) < 0.3, -np.inf, rng.uniform(-1.0, 0.5, size=n_rows))
+    upper = np.maximum(lower, -0.5) + rng.choice([0.0, margin, np.inf], size=n_rows)
+    return curvature, rows, lower, upper
+
+
+def solve_by_interior_point(curvature, rows, lower, upper, penalty):
+    one_sided = OneSided(lower, upper)
+    bounds = one_sided.jacobian(rows), one_sided.bounds
+    duals, z = solve_interior_point(curvature, *bounds, penalty, 1e-12)
+    return z, one_sided.multipliers(duals)
+
+
+@pytest.mark.parametrize("penalty", [0.1, 10.0])
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 8])
+def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
+    rng, n_solved = np.random.default_rng(n_rows), 0
+    for _ in range(20):
+        problem = draw(n_rows, n_rows + 1, rng)
+        solution = guess_active_set(*problem, penalty)
+        if solution is None:
+            continue
+        n_solved += 1
+        z, multipliers = solution
+        expected, duals = solve_by_interior_point(*problem, penalty)
+        np.testing.assert_allclose(z, expected, atol=1e-5)
+        np.testing.assert_allclose(multipliers, duals, atol=1e-4 * penalty)
+        curvature, rows, *_ = problem
+        np.testing.assert_allclose(curvature * z + rows.T @ multipliers, 0.0, atol=1e-10 * penalty)
+    assert n_solved >= 18
+
+
+def test_one_row_by_hand():
+    """min z^2 / 2 with z >= 1: z = 1, and the multiplier of the lower bound is 1."""
+    one, free = np.ones(1), np.array([np.inf])
+    z, multipliers = guess_active_set(one, np.ones((1, 1)), one, free, 10.0)
+    assert (z.tolist(), multipliers.tolist()) == ([1.0], [-1.0])
+    # A penalty of a quarter is worth a quarter of the way.
+    z, multipliers = guess_active_set(one, np.ones((1, 1)), one, free, 0.25)
+    assert (z.tolist(), multipliers.tolist()) == ([0.25], [-0.25])
+    # Within its bounds the row has no multiplier, exactly.
+    z, multipliers = guess_active_set(one, np.ones((1, 1)), -one, free, 10.0)
+    assert (z.tolist(), multipliers.tolist()) == ([0.0], [0.0])
+
+
+def test_rows_that_no_unknown_moves_are_not_guessed():
+    bounds, still = (np.ones(2), np.full(2, np.inf)), np.array([[1.0], [0.0]])
+    assert guess_active_set(np.ones(1), still, *bounds, 10.0) is None
+
+
+def test_a_transposed_array_is_taken():
+    rng = np.random.default_rng(0)
+    curvature, rows, lower, upper = draw(5, 6, rng)
+    expected = guess_active_set(curvature, rows, lower, upper, 10.0)
+    computed = guess_active_set(curvature, np.asfortranarray(rows), lower, upper, 10.0)
+    np.testing.assert_array_equal(computed[0], expected[0])
