@@ -60,7 +60,10 @@ def assert_same_bits(one, other):
         {"constraint": "mean_parity", "loss": "absolute", "solver": SQP(tol=1e-9)},
         {"constraint": "mean_parity", "fit_intercept": False},
         {"constraint": MeanParity(reference="overall", tolerance=0.02)},
-        {"constraint": [MeanParity(tolerance=0.1), LossParity(tolerance=0.3)]},
+        {
+            "constraint": [MeanParity(tolerance=0.1), LossParity(tolerance=0.3)],
+            "solver": SQP(tol=1e-9),
+        },
         {"constraint": LossParity(tolerance=0.3), "fit_intercept": False},
         {"constraint": BoundedGroupLoss(1.05), "loss": "squared"},
     ],
