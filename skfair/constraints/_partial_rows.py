@@ -134,9 +134,7 @@ class ShareRows:
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
             (convex.values @ difference.T).ravel() - self.by_level @ aux,
-            ScoreJacobian(
-                convex.score_derivative(difference), lambda: convex.basis, convex.spread
-            ),
+            ScoreJacobian(convex.score_derivative(difference), lambda: convex.basis, convex.spread),
             moved.reshape(self.by_level.shape) - self.by_level,
             *self.curvatures(convex, difference, minimum=0.0),
         )

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import clone
 
