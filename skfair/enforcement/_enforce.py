@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import rank
-from skfair.enforcement._fitter import polish, search_metric, sweep
+from skfair.enforcement._fitter import SUBSAMPLE_TOL, polish, search_metric, sweep
 from skfair.enforcement._guarantee import Guarantee, calibrate, fit_with_guarantee
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
@@ -320,27 +320,45 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
 
     def make_fit(rows, start):
         of_all = fitter if rows is None or train_without is None else train_without(rows)
-        if of_all is not fitter:  # another network has other parameters
-            start = None
-        return _FoldFit(of_all, strategy, rows, start)
+        return _FoldFit(of_all, strategy, rows, start, train_without is not None)
 
     return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+
+
+_RANK_FOLD_TOL = 1e-3
+"""Tolerance of the solver for fits without a fold under ranks, whose gaps alone are needed."""
 
 
 class _FoldFit:
     """Fits of given rows, or of all samples, at several tolerances; each starts at the last.
 
-    ``fitter`` is that of all samples, whose scores a fit has.
+    ``fitter`` is that of all samples, whose scores a fit has. A call with `latest`, a fit of other
+    rows, starts there if the last one was plain. Nothing starts at other rows where the features
+    were learned: another network has other parameters.
     """
 
-    def __init__(self, fitter, strategy, rows=None, start=None):
+    def __init__(self, fitter, strategy, rows, start, has_learned_features):
         self.fitter, self.strategy, self.rows = fitter, strategy, rows
-        self.fold, self.start = fitter, start
+        self.has_learned_features, self.start = has_learned_features, None
+        self.fold = fitter
         if rows is not None:
-            self.fold = fitter.restrict_to(fitter.problem.take(rows))
-            self.start = start and start._replace(scores=start.scores[rows])
+            tol = _RANK_FOLD_TOL if "ranks" in fitter.constraint.statistics else SUBSAMPLE_TOL
+            self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
+        self._start_at(start)
 
-    def __call__(self, tolerances, optimism=None):
+    def _start_at(self, candidate):
+        """Start the next fit at a fit of other rows, which has the scores of all samples."""
+        if candidate is None or self.has_learned_features:
+            return
+        is_of_all = self.rows is None
+        scores = candidate.scores if is_of_all else candidate.scores[self.rows]
+        self.start = candidate._replace(scores=scores)
+
+    def __call__(self, tolerances, optimism=None, latest=None):
+        # A plain fit does not say for which rows on ranks the metric keeps the tolerance.
+        compares_ranks = "ranks" in self.fitter.constraint.statistics
+        if compares_ranks and self.start and self.start.is_plain and latest.keeps_bound:
+            self._start_at(latest)
         tighter = self.fold.replace_tolerances(tolerances, optimism)
         tighter = tighter if self.start is None else _refit(tighter, self.start)
         self.start = enforce(tighter, self.strategy)

@@ -16,7 +16,7 @@ from skfair.solvers import SQP
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
 
 
-_SUBSAMPLE_TOL = 1e-4
+SUBSAMPLE_TOL = 1e-4
 """Tolerance of the solver for fits to a subsample."""
 
 _WARM_START_SOLVER = SQP(tol=1e-5)
@@ -165,9 +165,9 @@ class Fitter:
         constraint = self.constraint.replace_tolerances(tolerances, optimism)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
-    def restrict_to(self, problem):
+    def restrict_to(self, problem, tol=SUBSAMPLE_TOL):
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
-        tol = max(_SUBSAMPLE_TOL, self.tol)
+        tol = max(tol, self.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
 
     def warm_start_from(self, candidate):

@@ -113,10 +113,11 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
-    of tolerances, which fits these rows, or all samples where rows are None. It may start from its
-    own last fit, the first time from ``start``, and returns a candidate with the ``scores`` of all
-    samples. Samples of equal code in `clusters` are in one fold, and their errors are correlated.
-    Where the training data is too small, the guarantee is that of the most certain fit.
+    ``fit(tolerances, optimism, latest)`` of these rows, or of all samples where rows are None. It
+    may start from its own last fit, the first time from ``start``, or from ``latest``, that of any
+    rows. It returns a candidate with the ``scores`` of all samples. Samples of equal code in
+    `clusters` are in one fold, and their errors are correlated. Where the training data is too
+    small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
@@ -141,7 +142,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     # Step 4: fit all samples at a tolerance that had folds.
     best = max(reversed(rounds), key=attrgetter("probability"))
     is_first = np.array_equal(best.target.edges, requested)
-    candidate = first if is_first else fit(best.target.tolerances, best.target.optimism)
+    candidate = first if is_first else folds.fit_to(best.target, fit)
     training = best.target.expect(constraint).gaps(candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
@@ -371,6 +372,12 @@ class _Folds:
         if not all(_all_occur(constraint, rows) for rows in training):
             training = []
         self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
+        self.latest = first
+
+    def fit_to(self, target, fit):
+        """The candidate of a fit that is held to a target, and may start at the one before."""
+        self.latest = fit(target.tolerances, target.optimism, self.latest)
+        return self.latest
 
     def evaluate(self, target, clusters):
         """The evidence of fits without a fold that are held to a target, as `_Evidence`.
@@ -399,7 +406,7 @@ class _Folds:
         """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
         outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = fit(target.tolerances, target.optimism).scores
+            scores = self.fit_to(target, fit).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
             gaps.append(target.expect(constraint).gaps(scores[rows]))
@@ -477,6 +484,9 @@ SLACK = 0.01
 """How far below its tolerance a metric may end."""
 
 _NARROWING = 0.25
+
+_MIN_BRACKET = 1e-3
+"""Length of a bracket, relative to the requested tolerance, in which the gap jumps."""
 
 _PATIENCE = 2
 """Number of ramps in a row, none of which comes nearer to a tolerance of 0, that end a search."""
@@ -558,10 +568,13 @@ def _calibrations(fitter, latest, rows):
     searches = [(_corrections if one.is_correctable else _secant)(one, row) for one, row in pairs]
     for search in searches:
         next(search)
+    are_active = np.ones(len(searches), dtype=bool)
     while True:
         is_infeasible = latest.result.status == "infeasible"
-        pairs = zip(searches, latest.gaps, strict=True)
-        rows = [search.send((latest.scores, gap, is_infeasible)) for search, gap in pairs]
+        triples = zip(searches, latest.gaps, are_active, strict=True)
+        rows = [
+            search.send((latest.scores, gap, is_infeasible, one)) for search, gap, one in triples
+        ]
         if any(row is None for row in rows):
             return
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
@@ -577,16 +590,22 @@ def _calibrations(fitter, latest, rows):
             yield latest
         if latest.keeps_bound and _is_used_up(fitter, rows, latest):
             return
+        are_active = _find_active(fitter, rows, latest)
 
 
-def _is_used_up(fitter, rows, candidate):
-    """Whether the tolerances of all constraints with active rows are used.
+def _find_active(fitter, rows, candidate):
+    """Which constraints have active rows, (n_constraints,).
 
     Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
     """
     ends = np.cumsum([len(row.rows.lower) for row in rows])[:-1]
     multipliers = np.split(np.abs(candidate.result.multipliers), ends)
-    is_active = [of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers]
+    return np.array([of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers])
+
+
+def _is_used_up(fitter, rows, candidate):
+    """Whether the tolerances of all constraints with active rows are used."""
+    is_active = _find_active(fitter, rows, candidate)
     return (candidate.gaps >= fitter.constraint.tolerances - SLACK)[is_active].all()
 
 
@@ -608,7 +627,7 @@ def _corrections(constraint, start):
         rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
         residual = rows.rows.residual(scores)
         offset = residual if offset is None else (offset + residual) / 2
-        scores, gap, _ = yield replace(rows, offset=offset)
+        scores, gap, *_ = yield replace(rows, offset=offset)
         # Decisions change sample by sample: half of what still exceeds the aim is added.
         tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
 
@@ -619,11 +638,12 @@ def _secant(constraint, start):
     The fraction of the bracket that the secant points to is kept away from 0 and 1. If less
     tolerance increases the gap, or 0 is not enough, the ramp is made narrower, and the next time
     rows are refined too. None is the end: a tolerance of 0 is more than enough, or narrower ramps
-    come no nearer to it, or the ramp is so narrow that no model can keep more than 0.
+    come no nearer to it, or the ramp is so narrow that no model can keep more than 0, or the gap
+    jumps over the aim.
     """
     requested = constraint.tolerance
     aim = _aim(requested)
-    scores, gap, _ = yield
+    scores, gap, *_ = yield
     is_narrowed, gaps_at_zero = False, []
     while True:
         # The bracket holds pairs of a tolerance and the gap that it leads to.
@@ -636,7 +656,7 @@ def _secant(constraint, start):
         is_measured = False  # until then the gap of the plain fit stands for any tolerance above
         while True:
             rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
-            scores, gap, is_infeasible = yield rows
+            scores, gap, is_infeasible, is_active = yield rows
             if tolerance == 0.0:
                 gaps_at_zero.append(_gap_or_1(gap))
                 if gaps_at_zero[-1] <= requested or _stagnates(gaps_at_zero):
@@ -657,7 +677,11 @@ def _secant(constraint, start):
                 elif not is_measured and tolerance > high[0] / 2:
                     high = (2.0 * high[0], high[1])
             fraction = (aim - low[1]) / max(high[1] - low[1], 1e-12)
-            tolerance = low[0] + min(max(fraction, 0.1), 0.9) * (high[0] - low[0])
+            if high[0] - low[0] < _MIN_BRACKET * requested and low[0] > 0.0:
+                yield None  # ranks of equal scores change at once: no tolerance comes nearer
+            # Rows that are not active say nothing about the gap: halve the bracket.
+            largest = 0.9 if is_active else 0.5
+            tolerance = low[0] + min(max(fraction, 0.1), largest) * (high[0] - low[0])
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation

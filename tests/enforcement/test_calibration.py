@@ -202,6 +202,30 @@ def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
     assert ramps == {1.0: 1, 0.25: 1, 0.0625: 4}
 
 
+def test_a_gap_that_jumps_over_the_tolerance_ends_the_search():
+    """Many samples of one score change their rank at once."""
+    fitter = Curve(lambda t, width: 0.03 if t < 0.07 else 0.12, 0.1)
+    assert calibrate(fitter).gaps == 0.03
+    assert len(fitter.tolerances) < MAX_SOLVES
+    below = [tolerance for tolerance in fitter.tolerances if tolerance < 0.07]
+    assert max(below) > 0.0699
+
+
+def test_the_tolerance_of_rows_that_are_not_active_is_halved():
+    """The plain fit violates the metric by .02, and rows bind from a tolerance of .06 on."""
+
+    class Inactive(Curve):
+        def _candidate(self, gap, fun):
+            candidate = super()._candidate(gap, fun)
+            candidate.result.multipliers = np.array([float(gap < 0.12)])
+            return candidate
+
+    fitter = Inactive(lambda t, width: min(0.12, 2.0 * t), 0.1, plain=0.12)
+    assert 0.09 <= calibrate(fitter).gaps <= 0.1
+    assert fitter.tolerances[:2] == [0.1, 0.05]
+    assert len(fitter.tolerances) <= 3
+
+
 def test_rows_active_by_rounding_alone_end_the_search():
     """An interior point leaves next to nothing of a multiplier, but not 0."""
     constraint = ConstraintSystem((BoundConstraint(0.1), BoundConstraint(0.5)))

@@ -52,7 +52,9 @@ def make_exact_fit(groups, optimism=0.0):
     """A fit that is at its tolerance on its training samples, and above it on the others."""
 
     def make_fit(rows, start):
-        return lambda tolerances, added=None: scores_at(groups, min(tolerances), rows, optimism)
+        return lambda tolerances, added=None, latest=None: scores_at(
+            groups, min(tolerances), rows, optimism
+        )
 
     return make_fit
 
@@ -96,7 +98,7 @@ def test_a_fit_far_below_its_tolerance_is_not_repeated():
     constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, 0.01)
 
@@ -113,7 +115,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, tolerances[0], rows, 0.02)
 
@@ -133,7 +135,7 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, min(0.095, tolerances[0]), rows, 0.02)
 
@@ -153,7 +155,7 @@ def make_slow_fit(groups, slope, gap_outside, calls):
     """A fit that is plain at .095, whose gap elsewhere falls by part of the training gap's fall."""
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             training = min(0.095, tolerances[0])
             outside = gap_outside - slope * (0.095 - training)
             calls.append((rows is None, tolerances[0], outside))
@@ -198,7 +200,7 @@ def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_toleranc
     )
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             # The largest signed gap at which rates plus the optimism keep the tolerance.
             gap = tolerances[0] - (0.0 if added is None else np.ptp(added[0]))
             fits.append((rows is None, gap))
@@ -219,7 +221,7 @@ def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
     constraint = bind_all(DemographicParity(), target=np.ones(200), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, tolerances[0], rows, 0.05)
 
@@ -237,7 +239,7 @@ def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     def make_fit(rows, start):
         inside = np.isin(np.arange(3000), np.arange(3000) if rows is None else rows)
 
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             training = min(0.09, tolerances[0])
             gaps = np.where(inside, training, 0.16 - 0.1 * (0.09 - training))
@@ -278,7 +280,7 @@ def test_the_gap_of_ranks_that_pooled_scores_of_several_models_hide_is_added():
 
     def make_fit(rows, start):
         result = FittedScores(scores + next(offsets))
-        return lambda tolerances, added=None: result
+        return lambda tolerances, added=None, latest=None: result
 
     assert constraint.gaps(scores) == [0.5]
     result = fit_with_guarantee(constraint, 0.8, make_fit)
@@ -305,7 +307,7 @@ def test_a_last_fit_above_its_tolerance_gets_the_probability_of_its_gap():
     calls = []
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, max(tolerances[0], 0.09))
 
@@ -359,7 +361,7 @@ def test_a_cell_of_one_sample_cannot_be_held_out():
 
     def make_fit(rows, start):
         fitted_rows.append(rows)
-        return lambda tolerances, added=None: FittedScores(np.ones(100))
+        return lambda tolerances, added=None, latest=None: FittedScores(np.ones(100))
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert fitted_rows == [None]
@@ -420,7 +422,7 @@ def test_declared_copies_do_not_add_certainty():
     def make_fit(rows, start):
         fit = make_exact_fit(groups)(rows, start)
 
-        def fit_copies(tolerances, added=None):
+        def fit_copies(tolerances, added=None, latest=None):
             result = fit(tolerances)
             return result._replace(scores=result.scores[copies])
 
@@ -437,7 +439,7 @@ def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows, start):
-        def fit(tolerances, added=None):
+        def fit(tolerances, added=None, latest=None):
             if rows is not None and (not calls or calls[-1] != tolerances[0]):
                 calls.append(tolerances[0])
             noise = 0.03 if len(calls) < 3 else 0.0
