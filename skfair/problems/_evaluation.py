@@ -383,7 +383,7 @@ class CompiledBlock:
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""
         p = self.block.n_parameters
-        combine = self._combine if len(multipliers) else sparse.csr_array((0, 0))
+        combine = self._combine if len(multipliers) else np.zeros((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
         objective, gradient, means, by_parameters, gram = sums
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))

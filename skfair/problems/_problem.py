@@ -307,7 +307,7 @@ class ConstrainedProblem(Problem):
 
     @cached_property
     def _has_one_pass(self):
-        """Whether one kernel evaluates objective, rows and derivatives: rows add up, or are none."""
+        """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
         rows = self.constraint
         if not isinstance(rows, ConstraintSystem) or not rows.adds_up or self.compiled is None:
             return False

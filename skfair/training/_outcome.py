@@ -74,14 +74,13 @@ def warn_of_one_group(training, constraints):
         )
 
 
-def unconstrained_attributes(report):
+def unconstrained_attributes():
     """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
         "guaranteed_tolerances_": np.empty(0),
         "constraint_violation_": np.nan,
-        "constraint_report_": report[:0],
     }
 
 

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels import scores as kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
 from skfair.enforcement import _counting
