@@ -29,93 +29,91 @@ def count_bins(n_samples, n_cells, max_entries):
     return 1 << max(4, int(np.log2(largest)))
 
 
-def bin_lines(scores, slopes, starts, scales, min_slope, effects, n_bins):
+def bin_lines(scores, slopes, lines, scales, min_slope, effects, n_bins):
     """Tables of the bins of several lines, and the bin of each flip.
 
-    Each line has a row of `slopes`, (n_lines, n_samples); those up to ``min_slope`` count as 0. Its
-    entry of ``starts`` is a row of `scores`, (n_starts, n_samples), from which its lengths are
-    counted. A decision flips at the length t at which its score is 0. Bins are of equal width in
-    ``t / (scale + |t|)``, by one of the ``scales`` for each line. ``effects`` are what a positive
-    decision of each sample adds to the error, (n_samples,), and to means, with the cell of each,
-    both (n_terms, n_samples); and error and means, (n_cells,), without any positive decision.
+    ``lines`` are pairs of a row of `scores`, (n_starts, n_samples), from which lengths are counted,
+    and a row of `slopes`, (n_directions, n_samples); those up to ``min_slope`` count as 0. A
+    decision flips at the length t at which its score is 0. Bins are of equal width in ``t / (scale
+    + |t|)``, by one of the ``scales`` for each line. ``effects`` are what a positive decision of
+    each sample adds to the error, (n_samples,), and to means, with the cell of each, both (n_terms,
+    n_samples); and error and means, (n_cells,), without any positive decision.
 
     Returns bins, (n_lines, n_samples), where decisions that never flip have n_bins + 1, and
     tables, (n_lines, n_bins + 2, MEANS + n_cells); their row n_bins has error and means beyond all
     bins, and their last row has no meaning.
     """
-    n_lines, n_cells = len(starts), len(effects[-1])
+    n_lines, n_cells = len(lines), len(effects[-1])
     bins = np.empty((n_lines, scores.shape[1]), dtype=np.int16)
     tables = np.zeros((n_lines, n_bins + 2, MEANS + n_cells))
-    _bin_lines(scores, slopes, starts, scales, min_slope, effects, bins, tables)
+    _bin_lines(scores, slopes, lines, scales, min_slope, effects, bins, tables)
     return bins, tables
 
 
 @jit
-def _bin_lines(scores, slopes, starts, scales, min_slope, effects, bins, tables):
+def _bin_lines(scores, slopes, lines, scales, min_slope, effects, bins, tables):
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
     n_bins = tables.shape[1] - 2
     half = 0.5 * n_bins
-    for line in range(len(starts)):
-        score_of, slope_of = scores[starts[line]], slopes[line]
-        table, bin_of, scale = tables[line], bins[line], scales[line]
+    for line in range(len(lines)):
+        start, direction, scale = lines[line, 0], lines[line, 1], scales[line]
         # The bin of each flip, without branches; flat lines never flip.
         for i in range(n_samples):
-            score, slope = score_of[i], slope_of[i]
+            score, slope = scores[start, i], slopes[direction, i]
             size = abs(slope)
             signed = score if slope < 0.0 else -score
             position = (signed / (scale * size + abs(score) + 1e-300) + 1.0) * half
             position = min(position if position > 0.0 else 0.0, n_bins - 1.0)  # nan is in bin 0
-            bin_of[i] = np.int16(position if size > min_slope else n_bins + 1.0)
+            bins[line, i] = np.int16(position if size > min_slope else n_bins + 1.0)
         # Changes in each bin. What is positive before the first bin is gathered beyond the last.
-        start = table[n_bins]
-        start[ERROR] = first_error
+        error = first_error
         for c in range(len(first_means)):
-            start[MEANS + c] = first_means[c]
+            tables[line, n_bins, MEANS + c] = first_means[c]
         for i in range(n_samples):
-            b, effect = bin_of[i], on_error[i]
-            is_positive = slope_of[i] < 0.0 if b < n_bins else score_of[i] > 0.0
+            b, effect = np.uint64(bins[line, i]), on_error[i]
+            is_flat = b > n_bins
+            is_positive = scores[start, i] > 0.0 if is_flat else slopes[direction, i] < 0.0
             sign = 1.0 - 2.0 * is_positive
-            row = table[b]
-            start[ERROR] += effect * is_positive
-            row[COUNT] += 1.0
-            if b < n_bins:
-                row[ERROR] += sign * effect
-                row[LOWEST] += min(sign * effect, 0.0)
+            error += effect * is_positive
+            tables[line, b, COUNT] += 1.0
+            tables[line, b, ERROR] += sign * effect
+            tables[line, b, LOWEST] += min(sign * effect, 0.0)
             for k in range(n_terms):
-                step, c = on_means[k, i], MEANS + cells[k, i]
-                start[c] += step * is_positive
-                row[c] += step * sign
-                row[CHANGE] += abs(step)
+                step, c = on_means[k, i], np.uint64(MEANS + cells[k, i])
+                tables[line, n_bins, c] += step * is_positive
+                tables[line, b, c] += step * sign
+                tables[line, b, CHANGE] += abs(step)
+        tables[line, n_bins, ERROR] = error
         # Cumulate errors and means.
-        for c in range(table.shape[1]):
+        for c in range(tables.shape[2]):
             if c == ERROR or c >= MEANS:
-                value = start[c]
+                value = tables[line, n_bins, c]
                 for b in range(n_bins):
-                    change = table[b, c]
-                    table[b, c] = value
+                    change = tables[line, b, c]
+                    tables[line, b, c] = value
                     value += change
-                start[c] = value
+                tables[line, n_bins, c] = value
         for b in range(n_bins):
-            table[b, LOWEST] += table[b, ERROR]
+            tables[line, b, LOWEST] += tables[line, b, ERROR]
 
 
-def sort_lines(scores, slopes, starts, is_useful, max_errors, min_width, effects, bins, tables):
+def sort_lines(scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables):
     """Points on lines: intervals between flips, of an error below the largest of the line.
 
     Those outside of useful bins, (n_lines, n_bins), may be left out, and those up to ``min_width``
     wide are. Other arguments are as in `bin_lines`, and its results. Returns line, low and high end
     and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
-    is_sorted, n_sorted = np.zeros_like(is_useful), np.zeros(len(starts), dtype=np.intp)
+    is_sorted, n_sorted = np.zeros_like(is_useful), np.zeros(len(lines), dtype=np.intp)
     _mark_bins(tables, is_useful, is_sorted, n_sorted)
-    n_points, largest = n_sorted.sum() + len(starts), n_sorted.max(initial=0)
+    n_points, largest = n_sorted.sum() + len(lines), n_sorted.max(initial=0)
     points = np.empty(n_points, dtype=np.intp), *np.empty((3, n_points))
     means = np.empty((n_points, len(effects[-1])))
     samples, ends = np.empty((2, largest), dtype=np.intp), np.empty(is_useful.shape[1], np.intp)
     flips = np.empty((2, largest))
     work = samples, flips, ends, np.empty(len(effects[-1]))
-    arguments = starts, is_sorted, max_errors, min_width, effects, bins, tables
+    arguments = lines, is_sorted, max_errors, min_width, effects, bins, tables
     n_points = _sort_lines(scores, slopes, *arguments, *work, *points, means)
     return *(values[:n_points] for values in points), means[:n_points]
 
@@ -143,7 +141,7 @@ def _mark_bins(tables, is_useful, is_sorted, n_sorted):
 def _sort_lines(
     scores,
     slopes,
-    starts,
+    lines,
     is_sorted,
     max_errors,
     min_width,
@@ -162,8 +160,8 @@ def _sort_lines(
 ):
     on_error, on_means, cells, _, _ = effects
     n_bins, n = is_sorted.shape[1], 0
-    for line in range(len(starts)):
-        score_of, slope_of = scores[starts[line]], slopes[line]
+    for line in range(len(lines)):
+        score_of, slope_of = scores[lines[line, 0]], slopes[lines[line, 1]]
         table, max_error = tables[line], max_errors[line]
         n_flips = _gather_flips(
             score_of, slope_of, bins[line], is_sorted[line], table, samples, flips, ends
@@ -180,14 +178,16 @@ def _sort_lines(
                 continue
             _sort(flips, samples, begin, ends[b])
             error = table[b, ERROR]
-            sums[:] = table[b, MEANS:]
+            for c in range(len(sums)):
+                sums[c] = table[b, MEANS + c]
             for k in range(begin, ends[b]):
                 i, length = samples[0, k], flips[0, k]
                 if is_first:
                     previous, is_known, is_first = length - _BEYOND, True, False
                 if is_known and error < max_error and length - previous > min_width:
                     numbers[n], low[n], high[n], errors[n] = line, previous, length, error
-                    means[n, :] = sums
+                    for c in range(len(sums)):
+                        means[n, c] = sums[c]
                     n += 1
                 sign = 1.0 if slope_of[i] > 0.0 else -1.0
                 error += sign * on_error[i]
@@ -197,7 +197,8 @@ def _sort_lines(
             begin = ends[b]
         if is_known and error < max_error:
             numbers[n], low[n], high[n], errors[n] = line, previous, previous + _BEYOND, error
-            means[n, :] = sums
+            for c in range(len(sums)):
+                means[n, c] = sums[c]
             n += 1
     return n
 

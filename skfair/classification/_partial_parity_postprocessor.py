@@ -360,7 +360,8 @@ class PartialParityPostprocessor(
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
-            fitted |= unconstrained_attributes(fitted["constraint_report_"])
+            fitted |= unconstrained_attributes()
+            fitted["constraint_report_"] = fitted["constraint_report_"][:0]
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound)
         if self.confidence_level is not None:

@@ -313,7 +313,7 @@ def sum_moments(constraint, scores):
     terms = [one(scores, constraint.target).value for one in constraint.exact]
     products = [one * other for i, one in enumerate(terms) for other in terms[i:]]
     # The sum of squared weights is one over the effective number of samples.
-    weights = constraint.events.averaging_matrix.power(2).sum(axis=1)
+    weights = constraint.events.sum_squared_weights()
     moments = *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
     if constraint.uncompared is None or constraint.is_quotient:
         return moments
@@ -331,9 +331,10 @@ def _variances(constraint, rates, moments):
 
 
 def report_rates(constraint, moments):
-    """One row per rate of a `BoundConstraint`, by its moments; those of small groups come last."""
-    import pandas as pd
+    """Columns with one entry per rate of a `BoundConstraint`, by its moments.
 
+    Those of small groups come last.
+    """
     rates = constraint.rates(moments[0])
     labels, counts, order = constraint.labels, constraint.counts, constraint.order
     n_compared = len(labels)
@@ -350,7 +351,7 @@ def report_rates(constraint, moments):
     is_compared = np.arange(len(rates)) < n_compared
     threshold = 0.0 if constraint.statistic == "decisions" else np.nan
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
-    columns = {
+    return {
         "cell": list(cells),
         "group": list(groups),
         "rate": rates[order],
@@ -361,7 +362,6 @@ def report_rates(constraint, moments):
         "gap": np.where(is_compared, gap, np.nan),
         "tolerance": np.where(is_compared, float(constraint.tolerance), np.nan),
     }
-    return pd.DataFrame(columns)
 
 
 def report_shares(constraint, moments):
@@ -634,6 +634,12 @@ class BoundConstraint:
 
     def report(self, scores=None, moments=None):
         """One row per rate with the columns `REPORT_COLUMNS`, from scores or from `sum_moments`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.report_columns(scores, moments))
+
+    def report_columns(self, scores=None, moments=None):
+        """The columns of `report` by name."""
         return report_rates(self, sum_moments(self, scores) if moments is None else moments)
 
     def estimates(self, scores):
@@ -828,14 +834,19 @@ class ConstraintSystem(tuple):
         """The reports of all constraints, from scores or from moments, one below the other."""
         import pandas as pd
 
-        if moments is None:
-            reports = [one.report(scores) for one in self]
-        else:
-            pairs = zip(self, moments, strict=True)
-            reports = [one.report(moments=sums) for one, sums in pairs]
-        if not reports:
-            return pd.DataFrame(columns=list(REPORT_COLUMNS))
-        return pd.concat(reports, ignore_index=True) if len(reports) > 1 else reports[0]
+        return pd.DataFrame(self.report_columns(scores, moments))
+
+    def report_columns(self, scores=None, moments=None):
+        """The columns of `report` by name, which are made into a table when it is read."""
+        sums = [None] * len(self) if moments is None else moments
+        pairs = zip(self, sums, strict=True)
+        reports = [_columns_of(one, scores, of_one) for one, of_one in pairs]
+        if len(reports) == 1:
+            return reports[0]
+        columns = {name: [list(report[name]) for report in reports] for name in REPORT_COLUMNS}
+        return {
+            name: [value for part in parts for value in part] for name, parts in columns.items()
+        }
 
     # The same constraints, each changed in the same way.
 
@@ -865,6 +876,14 @@ class ConstraintSystem(tuple):
     def contribution(self, rows, factors=1.0, target=None):
         """The contribution of a block of samples to the constraints, as of each of them."""
         return ConstraintSystem([one.contribution(rows, factors, target) for one in self])
+
+
+def _columns_of(constraint, scores, moments):
+    """Columns of the report of one constraint."""
+    if hasattr(constraint, "report_columns"):
+        return constraint.report_columns(scores, moments)
+    table = constraint.report(scores, moments)
+    return {name: list(table[name]) for name in table}
 
 
 def draw_rows(rows, n_per_event, random_state=None, first=()):

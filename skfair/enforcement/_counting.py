@@ -157,39 +157,56 @@ def count_lines(problem, effects, starts, n_best):
         sort_lines,
     )
 
-    lines = [(k, slopes) for k, start in enumerate(starts) for _, slopes in start.lines]
-    if not lines:
+    # Directions that several starts share are stored once.
+    rows: dict = {}
+    lines = np.array(
+        [
+            (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
+            for k, start in enumerate(starts)
+            for _, slopes in start.lines
+        ],
+        dtype=np.intp,
+    ).reshape(-1, 2)
+    if not len(lines):
         return np.empty((4, 0))
-    start_of, slopes = (np.array(values) for values in zip(*lines, strict=True))
-    scores = np.array([one.scores for one in starts])
-    max_errors = np.array([one.max_error for one in starts])[start_of]
+    scores, slopes = np.array([one.scores for one in starts]), [one for _, one in rows.values()]
+    slopes = np.array(slopes)
+    limits = np.array([one.max_error for one in starts])[lines[:, 0]]
     # Bins are dense where most of the decisions flip.
     subsample = slice(None, None, max(1, len(problem.target) // _N_TYPICAL))
-    scales = np.abs(scores[:, subsample]).sum(axis=1)[start_of]
-    scales = _SCALE * scales / np.maximum(np.abs(slopes[:, subsample]).sum(axis=1), 1e-300)
+    sizes, steps = (np.abs(values[:, subsample]).sum(axis=1) for values in (scores, slopes))
+    scales = _SCALE * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
     scales = np.where(scales > 0.0, scales, 1.0)
-    arguments = scores, slopes, start_of
+    arguments = scores, slopes, lines
     n_bins = count_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
     bins, tables = bin_lines(*arguments, scales, MARGIN, effects, n_bins)
-    # Ends of bins that keep all bounds give an error that the best point of the line has at most.
-    is_useful = (tables[:, :-2, LOWEST] < max_errors[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
+    is_useful = (tables[:, :-2, LOWEST] < limits[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
     line, b = np.nonzero(is_useful)
-    rows = tables[line, b]
-    excess = _excess_of_means(problem, rows[:, MEANS:])
-    is_better = (excess <= 0.0) & (rows[:, ERROR] < max_errors[line])
-    best_errors = np.full(len(max_errors), np.inf)
-    np.minimum.at(best_errors, line[is_better], rows[is_better, ERROR] + _SLACK)
-    # A line whose error is larger than those of so many others is not among the best.
-    if n_best < len(best_errors):
-        max_errors = np.minimum(max_errors, np.partition(best_errors, n_best)[n_best])
-    max_errors = np.minimum(max_errors, best_errors)
-    is_useful[line, b] = rows[:, LOWEST] < max_errors[line]
-    # In a bin gaps change at most by the sum of all changes of means, if they are no quotients.
+    edges = tables[line, b]  # error and means at the ends of bins
+    excess = _excess_of_means(problem, edges[:, MEANS:])
+    # Of points within all bounds, those of an end of a bin are as good or better.
+    is_better = (excess <= 0.0) & (edges[:, ERROR] < limits[line])
+    max_errors = _limit_lines(limits, line[is_better], edges[is_better, ERROR], n_best)
+    is_useful[line, b] = edges[:, LOWEST] < max_errors[line]
+    # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
     if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
-        is_useful[line, b] &= ~np.isfinite(max_errors[line]) | (excess <= rows[:, CHANGE] + _SLACK)
+        limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
+        max_excess = _limit_lines(limits, line, np.maximum(excess, 0.0), n_best)
+        is_useful[line, b] &= excess - edges[:, CHANGE] <= max_excess[line]
     arguments = *arguments, is_useful, max_errors, MARGIN, effects, bins, tables
     line, low, high, errors, means = sort_lines(*arguments)
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
+
+
+def _limit_lines(limits, line, values, n_best):
+    """Largest value of a useful point on each line, of the values at ends of bins.
+
+    It is at most the limit of the line, its best end, and the best ends of `n_best` other lines.
+    """
+    best = np.full(len(limits), np.inf)
+    np.minimum.at(best, line, values + _SLACK)
+    others = np.partition(best, n_best)[n_best] if n_best < len(best) else np.inf
+    return np.minimum(np.minimum(limits + _SLACK, best), others)
 
 
 def _excess_of_means(problem, means):
@@ -544,13 +561,13 @@ class Counter:
         return list(map(flip_effects, self.problem.constraint))
 
     def describe(self, parameters):
-        """Objective, number of rows, and report of the constraint, of a model."""
+        """Objective, number of rows, and columns of the constraint's report, of a model."""
         problem = self.problem
         scores = problem.model.evaluate(parameters).scores
         # Rows on ranks depend on the scores at which they are linearised.
         constraint = problem.constraint.linearize_at(scores)
         objective = problem.evaluate(parameters).fun
-        report = constraint.report(problem.predict_scores(parameters))
+        report = constraint.report_columns(problem.predict_scores(parameters))
         return objective, len(constraint.rows.lower), report
 
 
@@ -640,7 +657,7 @@ class PartitionedCounter(Counter):
     def _describe(self, parameters, objective, moments):
         problem = self.problem
         penalty = float(problem.ridge @ parameters**2 / 2)
-        report = problem.constraint.report(moments=moments)
+        report = problem.constraint.report_columns(moments=moments)
         return float(objective) + penalty, len(problem.lower), report
 
 

@@ -330,7 +330,8 @@ class _Lines:
     def _find_directions(self):
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
-        evaluation = problem.evaluate(problem.initial_point(self.parameters))
+        x = problem.initial_point(self.parameters)
+        evaluation = problem.evaluate(x, np.zeros(len(problem.lower)))
         newton, effects = _newton_directions(evaluation)
         # The tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
@@ -426,11 +427,12 @@ def _sort_points(violations, errors, numbers, lengths, steps):
 
 def _newton_directions(evaluation):
     """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
-    problem = evaluation.problem
-    jacobian = evaluation.jacobian[:, : problem.n_parameters]
-    hessian = evaluation.point.gram(evaluation.loss_curvature) + np.diag(problem.ridge)
+    n_parameters = evaluation.problem.n_parameters
+    jacobian = evaluation.jacobian[:, :n_parameters]
+    # Without multipliers the Hessian is that of loss and penalty.
+    hessian = evaluation.hessian(np.zeros(len(jacobian)))[:n_parameters, :n_parameters]
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
-    hessian += 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
+    hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
     newton = cho_solve(cho_factor(hessian), jacobian.T)
     return newton, jacobian @ newton
 

@@ -100,6 +100,13 @@ class Events:
         codes, mean_weights = self.codes_and_weights
         return np.bincount(codes, mean_weights * values, self.n_events + 1)[:-1]
 
+    def sum_squared_weights(self):
+        """Sum of the squared weights of each event, one over its effective number of samples."""
+        if self.codes_and_weights is None:
+            return self.averaging_matrix.power(2).sum(axis=1)
+        codes, mean_weights = self.codes_and_weights
+        return np.bincount(codes, mean_weights**2, self.n_events + 1)[:-1]
+
     def means_adjoint(self, v):
         """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
         if self.codes_and_weights is None or np.ndim(v) > 1:

@@ -121,6 +121,8 @@ class LinearModel:
         """
         original = X
         X = store_columns(X)
+        if not sparse.issparse(X) and X.shape[1] <= _MAX_KERNEL_COLUMNS:
+            X = np.ascontiguousarray(X)  # kernels are compiled for one layout
         normalized = weights / weights.sum()
         mean, variance = moments(X, normalized, n_jobs)
         model = cls.from_moments(mean, variance, fit_intercept)

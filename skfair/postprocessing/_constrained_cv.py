@@ -286,7 +286,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         outcome |= guarantee_attributes(self, guarantee, status)
         if compares_nothing(problems[0], problem.constraint):
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= unconstrained_attributes(report)
+            outcome |= {**unconstrained_attributes(), "constraint_report_": report[:0]}
         return outcome
 
     def rule_inputs(

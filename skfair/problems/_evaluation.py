@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
+from skfair.constraints import block_diagonal
 from skfair.losses import Pointwise, as_pointwise, kernel_code, kernel_rate
 
 if TYPE_CHECKING:
@@ -244,6 +245,74 @@ class Evaluation:
         return hessian
 
 
+class OnePassEvaluation(Evaluation):
+    """A problem at one point, from sums over the samples that one pass has, with one Hessian.
+
+    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. The problem
+    has ``reduce_at(x, multipliers, is_near)``: objective, gradient, rows, Jacobian and Hessian
+    without terms that do not depend on the samples, and ``has_exact_hessian``.
+    """
+
+    is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
+
+    def __init__(self, problem, x, multipliers, is_near):
+        super().__init__(problem, x)
+        self.multipliers, self.is_near = multipliers, is_near
+
+    @cached_property
+    def _sums(self):
+        return self.problem.reduce_at(self.x, self.multipliers, self.is_near)
+
+    @cached_property
+    def fun(self):
+        """The objective."""
+        return float(self._sums[0] + self.problem.ridge @ self.parameters**2 / 2)
+
+    @cached_property
+    def grad(self):
+        """Gradient of the objective, (n_unknowns,)."""
+        gradient = self._sums[1] + self.problem.ridge * self.parameters
+        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
+
+    @cached_property
+    def values(self):
+        """The rows c(x), (n_rows,)."""
+        return self._sums[2] + self.problem.rows.constant_term(self.aux)
+
+    @cached_property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return self.jacobian[:, self.problem.n_parameters :]
+
+    @cached_property
+    def jacobian(self):
+        """Derivative of the rows, (n_rows, n_unknowns)."""
+        jacobian = self._sums[3].copy()
+        jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
+        return jacobian
+
+    def jacobian_of(self, rows):
+        """Derivative of a subset of the rows, (n_subset, n_unknowns)."""
+        return self.jacobian[rows]
+
+    def pull_back(self, v):
+        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,)."""
+        return v @ self.jacobian
+
+    def lagrangian_gradient(self, multipliers):
+        """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
+        return self.grad + multipliers @ self.jacobian
+
+    def hessian(self, multipliers, is_near=False):
+        """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
+        is_near = is_near and self.problem.has_exact_hessian
+        if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
+            there = OnePassEvaluation(self.problem, self.x, multipliers, is_near)
+            return there.hessian(multipliers, is_near)
+        ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
+        return self._sums[4] + np.diag(ridge)
+
+
 # Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
 
 
@@ -267,9 +336,13 @@ class CompiledBlock:
     @cached_property
     def _combine(self):
         """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
+        combines = [one.combine for one in self.block.constraint]
+        if not any(map(sparse.issparse, combines)):
+            padded = [np.column_stack((one, np.zeros(len(one)))) for one in combines]
+            return block_diagonal(padded)
         no_event = sparse.csr_array((0, 1))
-        combines = [(one.combine, no_event) for one in self.block.constraint]
-        return sparse.block_diag([one for pair in combines for one in pair], format="csr")
+        pairs = zip(combines, [no_event] * len(combines), strict=True)
+        return sparse.block_diag([one for pair in pairs for one in pair], format="csr")
 
     @cached_property
     def smooth(self):
@@ -310,7 +383,7 @@ class CompiledBlock:
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""
         p = self.block.n_parameters
-        combine = self._combine if len(multipliers) else sparse.csr_array((0, 0))
+        combine = self._combine if len(multipliers) else np.zeros((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
         objective, gradient, means, by_parameters, gram = sums
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))

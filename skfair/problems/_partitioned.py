@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +14,7 @@ from skfair.constraints import (
     quotient_curvature,
     spread_over_samples,
 )
-from skfair.problems._evaluation import Evaluation
+from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
 
@@ -65,7 +65,6 @@ class PartitionedProblem(Problem):
         subsample: ConstrainedProblem | None = None,
     ) -> Self:
         """A problem's settings, with partitions in place of its samples."""
-        subsample = subsample and CompiledProblem.from_problem(subsample)
         model = problem.model.take(slice(0, 0))
         return cls(model, problem.loss, problem.alpha, problem.constraint, partitions, subsample)
 
@@ -83,11 +82,11 @@ class PartitionedProblem(Problem):
 
     def evaluate(
         self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
-    ) -> PartitionedEvaluation:
+    ) -> OnePassEvaluation:
         """The problem at x, from one pass when it is first used."""
         is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        return PartitionedEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
+        return OnePassEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
 
     @cached_property
     def compiled(self) -> Any:
@@ -102,7 +101,16 @@ class PartitionedProblem(Problem):
         return "ranks" in self.constraint.statistics
 
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
-        """Sums of what `PartitionedEvaluation` is made of."""
+        """Sums over all samples, as `OnePassEvaluation` takes them."""
+        # The latest ones are stored: a solver and its driver both evaluate the start.
+        key = (x.tobytes(), multipliers.tobytes(), is_near)
+        latest, sums = vars(self).get("_latest", (None, None))
+        if latest != key:
+            sums = self._reduce(x, multipliers, is_near)
+            vars(self)["_latest"] = key, sums
+        return sums
+
+    def _reduce(self, x, multipliers, is_near):
         reduce, compiled = self.partitions.reduce, self.compiled
         if any(getattr(one, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
@@ -151,105 +159,6 @@ def _sum_terms(block, x, weights):
         curvature = curvature + spread_over_samples(one.events, curvatures, of_sums)
     gram = evaluation.point.gram(curvature)
     return evaluation.fun, evaluation.grad[:p], np.concatenate(by_sum), gram
-
-
-class CompiledProblem(ConstrainedProblem):
-    """A subsample of very many samples, evaluated by the kernels of their blocks if it has any."""
-
-    @classmethod
-    def from_problem(cls, problem: ConstrainedProblem) -> Self:
-        """The same problem."""
-        return cls(**{one.name: getattr(problem, one.name) for one in fields(problem) if one.init})
-
-    has_exact_hessian = False
-
-    def evaluate(
-        self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
-    ) -> Evaluation:
-        """The problem at x, from one pass when it is first used."""
-        multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        if self.compiled is None or not self.compiled.has_means(multipliers):
-            return super().evaluate(x, multipliers)
-        return PartitionedEvaluation(self, x, multipliers, False)
-
-    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
-        """Sums of what `PartitionedEvaluation` is made of."""
-        return self.compiled.evaluate(x, multipliers, is_near, self._apply)
-
-    def _apply(self, function, *arguments):
-        return function(self, *arguments)
-
-
-class PartitionedEvaluation(Evaluation):
-    """A partitioned problem at one point: one pass has all sums, with one Hessian.
-
-    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one.
-    """
-
-    is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
-
-    def __init__(self, problem, x, multipliers, is_near):
-        super().__init__(problem, x)
-        self.multipliers, self.is_near = multipliers, is_near
-
-    @cached_property
-    def _sums(self):
-        # The problem stores the latest ones: a solver and its driver both evaluate the start.
-        latest = vars(self.problem).setdefault("_latest", {})
-        key = (self.x.tobytes(), self.multipliers.tobytes(), self.is_near)
-        if key not in latest:
-            latest.clear()
-            latest[key] = self.problem.reduce_at(self.x, self.multipliers, self.is_near)
-        return latest[key]
-
-    @cached_property
-    def fun(self):
-        """The objective."""
-        return float(self._sums[0] + self.problem.ridge @ self.parameters**2 / 2)
-
-    @cached_property
-    def grad(self):
-        """Gradient of the objective, (n_unknowns,)."""
-        gradient = self._sums[1] + self.problem.ridge * self.parameters
-        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
-
-    @cached_property
-    def values(self):
-        """The rows c(x), (n_rows,)."""
-        return self._sums[2] + self.problem.rows.constant_term(self.aux)
-
-    @cached_property
-    def aux_jacobian(self):
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.jacobian[:, self.problem.n_parameters :]
-
-    @cached_property
-    def jacobian(self):
-        """Derivative of the rows, (n_rows, n_unknowns)."""
-        jacobian = self._sums[3].copy()
-        jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
-        return jacobian
-
-    def jacobian_of(self, rows):
-        """Derivative of a subset of the rows, (n_subset, n_unknowns)."""
-        return self.jacobian[rows]
-
-    def pull_back(self, v):
-        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,)."""
-        return v @ self.jacobian
-
-    def lagrangian_gradient(self, multipliers):
-        """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
-        return self.grad + multipliers @ self.jacobian
-
-    def hessian(self, multipliers, is_near=False):
-        """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
-        is_near = is_near and self.problem.has_exact_hessian
-        if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
-            there = self.problem.evaluate(self.x, multipliers, is_near)
-            return there.hessian(multipliers, is_near)
-        ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
-        return self._sums[4] + np.diag(ridge)
 
 
 def _evaluate(block, x, multipliers, is_near, criteria):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair.constraints import DemographicParity, draw_rows
+from skfair.constraints import ConstraintSystem, DemographicParity, draw_rows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES
-from skfair.problems._evaluation import Evaluation, compile_block
+from skfair.problems._evaluation import Evaluation, OnePassEvaluation, compile_block
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import RandomState
 
@@ -294,14 +294,50 @@ class ConstrainedProblem(Problem):
         x : ndarray of shape (n_unknowns,)
             Model parameters and auxiliary unknowns.
         multipliers : ndarray of shape (n_rows,), default=None
-            Those at which the Hessian will be computed, if it is; partitioned problems take it in
-            the same pass.
+            Those at which the Hessian will be computed, if it is: kernels and partitioned problems
+            take it in the same pass.
 
         Returns
         -------
         Evaluation
         """
-        return Evaluation(self, x)
+        if multipliers is None or not self._has_one_pass:
+            return Evaluation(self, x)
+        return OnePassEvaluation(self, x, multipliers, False)
+
+    @cached_property
+    def _has_one_pass(self):
+        """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
+        rows = self.constraint
+        if not isinstance(rows, ConstraintSystem) or not rows.adds_up or self.compiled is None:
+            return False
+        return self.compiled.has_means(self.lower)
+
+    has_exact_hessian = False
+
+    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
+        """Sums over all samples, as `OnePassEvaluation` takes them, by one kernel.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+        multipliers : ndarray of shape (n_rows,)
+            Those of the Hessian.
+        is_near : bool
+            Whether curvatures shall be exact; they are.
+
+        Returns
+        -------
+        sums : tuple
+            Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian, without
+            terms that do not depend on the samples.
+        """
+
+        def apply(function, *arguments):
+            return function(self, *arguments)
+
+        return self.compiled.evaluate(x, multipliers, is_near, apply)
 
     def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Scores as predictions will have them, from which decisions are counted.

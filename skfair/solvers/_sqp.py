@@ -394,8 +394,8 @@ class SQP(Solver):
 
     def _iterate(self, problem, x, random_state):
         hessian_at = HessianSchedule(self.tol) if self.hessian == "exact" else Secants(self.memory)
-        evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
-        penalty, damping = _FIRST_PENALTY, 0.0
+        multipliers, penalty, damping = np.zeros(len(problem.lower)), _FIRST_PENALTY, 0.0
+        evaluation = problem.evaluate(x, multipliers)
         iterate = _make_iterate(evaluation, multipliers)
         yield iterate
         root_at = hessian_at(iterate)
@@ -456,7 +456,7 @@ class _QuadraticModel:
         self.basis, triangle = np.eye(len(scaled)), scaled
         # Only the component of z in the span of the rows matters to them: a QR basis of it.
         if scaled.shape[1] < len(scaled):
-            self.basis, triangle = qr(scaled, mode="economic")
+            self.basis, triangle = np.linalg.qr(scaled)
         self.rows = triangle.T  # derivatives by z
 
     def minimise(self, values, penalty):

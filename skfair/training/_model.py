@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import MIN_GROUP_SIZES, REPORT_COLUMNS, ConstraintSystem, bind_all
+from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
 from skfair.groups import GroupSummary
 from skfair.losses import OBJECTIVES, over_pairs
@@ -42,7 +43,8 @@ from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 # Estimators that can be stored without pickle.
 
 
-_TABLE = "constraint_report_"
+_TABLE, _COLUMNS = "constraint_report_", "_report_columns_"
+"""Attributes of the report: the table, once it was read, and the columns of which it is made."""
 
 _RECORD = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
@@ -58,20 +60,28 @@ class Storable(ExplainsArguments):
     _record_types: Any = (GroupSummary, Unit)
     """Types of the named tuples among the fitted attributes, also within others."""
 
+    @cached_property
+    def constraint_report_(self):
+        """Report of the constraint, one row per rate; made when it is first read."""
+        if _COLUMNS not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no constraint_report_ before it is fitted."
+            )
+        return pd.DataFrame(vars(self)[_COLUMNS])
+
     def __getstate__(self):
         """Return the state to store."""
         state = super().__getstate__()
         if _TABLE in state:
             table = state[_TABLE]
-            state = state | {_TABLE: {name: table[name].to_numpy() for name in table}}
+            columns = {name: table[name].to_numpy() for name in table}
+            state = {name: value for name, value in state.items() if name != _TABLE}
+            state = state | {_COLUMNS: columns}
         return {name: self._to_plain(value) for name, value in state.items()}
 
     def __setstate__(self, state):
         """Restore the stored state."""
-        state = {name: self._from_plain(value) for name, value in state.items()}
-        if _TABLE in state:
-            state = state | {_TABLE: pd.DataFrame(state[_TABLE])}
-        super().__setstate__(state)
+        super().__setstate__({name: self._from_plain(value) for name, value in state.items()})
 
     def _to_plain(self, value):
         """The value, with dicts in place of the records that it is or contains."""
@@ -201,20 +211,20 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         candidate, unit = guarantee.candidate, training.unit
         multipliers = candidate.result.multipliers
         objective, n_rows, report = fitter.counter.describe(candidate.parameters)
-        # By position: pandas compares names such that NumPy may discard an interrupt (Ctrl-C).
-        column = REPORT_COLUMNS.index("threshold")
-        report.isetitem(column, unit.from_unit(report.iloc[:, column].to_numpy()))
+        report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
+        if training.lacks_groups:
+            report = {name: values[:0] for name, values in report.items()}
         is_unknown = np.isnan(candidate.gaps).any()
         fitted = {
             # The plain fit has no rows: where it keeps the bound, multipliers are 0.
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if is_unknown else candidate.violation,
-            "constraint_report_": report,
+            _COLUMNS: report,
         }
         fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
         if training.lacks_groups:
-            fitted |= unconstrained_attributes(report)
+            fitted |= unconstrained_attributes()
         return fitted
 
     def __sklearn_tags__(self):

@@ -33,7 +33,8 @@ def draw(n_samples, n_lines=3, n_starts=2, n_terms=2, decimals=None, seed=0):
         0.3,
         rng.normal(size=2 * n_terms),
     )
-    return scores, slopes, rng.integers(n_starts, size=n_lines), effects
+    lines = np.column_stack((rng.integers(n_starts, size=n_lines), np.arange(n_lines)))
+    return scores, slopes, lines, effects
 
 
 def evaluate(scores, effects):
@@ -70,9 +71,9 @@ def all_points(arguments, effects, n_bins, is_useful=None, max_errors=None):
 @pytest.mark.parametrize(("n_samples", "decimals"), [(40, None), (40, 1), (300, None), (300, 0)])
 def test_every_interval_is_a_point_with_its_error_and_means(n_samples, decimals, n_bins):
     *arguments, effects = draw(n_samples, decimals=decimals)
-    scores, slopes, starts = arguments
+    scores, slopes, lines = arguments
     _, (numbers, low, high, errors, means) = all_points(arguments, effects, n_bins)
-    for line, start in enumerate(starts):
+    for line, (start, _) in enumerate(lines):
         of_line = numbers == line
         expected = intervals(scores[start], slopes[line])
         order = np.argsort(low[of_line])
@@ -105,10 +106,10 @@ def test_points_of_few_errors_are_in_the_bins_that_may_hold_them():
 
 def test_bins_bound_what_changes_within_them():
     *arguments, effects = draw(300)
-    scores, slopes, starts = arguments
+    scores, slopes, lines = arguments
     tables, (numbers, low, high, errors, means) = all_points(arguments, effects, 16)
     assert tables[:, :-2, COUNT].sum() == 3 * 297  # three slopes of each line are 0
-    for line, start in enumerate(starts):
+    for line, (start, _) in enumerate(lines):
         of_line = numbers == line
         lengths = (low[of_line] + high[of_line]) / 2
         place = np.minimum((lengths / (0.7 + np.abs(lengths)) + 1) * 8, 15.999).astype(int)
@@ -122,15 +123,15 @@ def test_bins_bound_what_changes_within_them():
 
 
 def test_lines_without_flips_have_no_points():
-    scores, slopes, starts, effects = draw(40)
-    _, points = all_points([scores, 0.0 * slopes, starts], effects, 16)
+    scores, slopes, lines, effects = draw(40)
+    _, points = all_points([scores, 0.0 * slopes, lines], effects, 16)
     assert all(len(values) == 0 for values in points)
 
 
 def test_unknown_scores_do_no_harm():
-    scores, slopes, starts, effects = draw(40)
+    scores, slopes, lines, effects = draw(40)
     scores[:, 5:], slopes[:, 5:] = np.nan, np.inf
-    tables, points = all_points([scores, slopes, starts], effects, 16)
+    tables, points = all_points([scores, slopes, lines], effects, 16)
     assert np.isfinite(tables).all()
     assert len(points[0]) <= 3 * 41
 
