@@ -172,7 +172,7 @@ def group_report(
     if confidence_level is not None:
         check_level(confidence_level)
     if control_features is not None:
-        strata = _check_strata(control_features, y_pred)
+        strata = check_strata(control_features, y_pred)
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
     groups, weights = sensitive_features, sample_weight
@@ -195,10 +195,13 @@ def group_report(
     return pd.concat(reports, names=attribute_names(control_features))
 
 
-def _check_strata(control_features, y_pred):
+def check_strata(control_features, y_pred):
     """Groups of the samples by control features, which are aligned with the predictions."""
     check_alignment(control_features=control_features, y_pred=y_pred)
-    return check_groups(control_features, len(y_pred))
+    try:
+        return check_groups(control_features, len(y_pred))
+    except ValueError as error:
+        raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
 
 def _is_counted(measure):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal
@@ -295,6 +295,13 @@ def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
     return known[measure]
 
 
+def _renamed(measure, name):
+    """A measure under another name, also of a function without one."""
+    if callable(measure) and not isinstance(measure, Rate | Measure):
+        return Measure(measure, name)
+    return replace(find_measure(measure), name=name)
+
+
 def find_measures(measures: Any) -> dict[str, Rate | Measure]:
     """Measures by the names under which they were requested.
 
@@ -313,7 +320,7 @@ def find_measures(measures: Any) -> dict[str, Rate | Measure]:
         If two measures have the same name, there is none, or one is unknown.
     """
     if isinstance(measures, Mapping):
-        return {str(name): find_measure(one) for name, one in measures.items()}
+        return {str(name): _renamed(one, str(name)) for name, one in measures.items()}
     if isinstance(measures, str | Rate | Measure) or callable(measures):
         measures = [measures]
     by_name: dict[str, Rate | Measure] = {}
@@ -393,9 +400,3 @@ def check_columns_of(measures: Mapping[str, Rate | Measure], columns: Mapping[st
                 f"{name} compares predictions with outcomes, so y_true is needed. Pass y_true, or "
                 f"leave {name} out."
             )
-
-
-# Comparisons of groups as one number, for scorers.
-
-
-_COMPARISONS = ("difference", "ratio", "minimum", "maximum", "group")
