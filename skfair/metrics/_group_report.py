@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import type_of_target, unique_labels
+from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import (
     Groups,
@@ -21,7 +21,13 @@ from skfair.groups import (
 )
 from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._measures import Measure, check_columns_of, encode_columns, find_measures
+from skfair.metrics._measures import (
+    Measure,
+    check_columns_of,
+    encode_columns,
+    find_measures,
+    takes_labels,
+)
 from skfair.metrics._rates import Rate, count_confusions, find_positive
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
@@ -215,10 +221,8 @@ def _positive_class(by_name, columns, pos_label):
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
     )
     labels = [columns[name] for name in ("y_true", "y_pred")]
-    if not takes_two and pos_label is None:
-        is_real = any(type_of_target(column) == "continuous" for column in labels)
-        if is_real or len(unique_labels(*labels)) > 2:
-            return None
+    if not takes_two and takes_labels(labels, pos_label):
+        return None
     return find_positive(*labels, pos_label=pos_label)
 
 

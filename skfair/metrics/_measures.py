@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from skfair.groups import Groups
+from skfair.groups import Groups, check_columns
 from skfair.inference import (
     Estimates,
     GroupFunction,
@@ -25,7 +26,15 @@ from skfair.inference import (
     estimate_means,
 )
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
-from skfair.metrics._rates import RATE_SYNONYMS, RATES, Rate
+from skfair.metrics._rates import (
+    RATE_SYNONYMS,
+    RATES,
+    Rate,
+    find_positive,
+    gap,
+    ratio,
+    warn_of_unknown,
+)
 from skfair.utils._checks import join_names, spelling_hint
 
 RESPONSES = {
@@ -400,3 +409,87 @@ def check_columns_of(measures: Mapping[str, Rate | Measure], columns: Mapping[st
                 f"{name} compares predictions with outcomes, so y_true is needed. Pass y_true, or "
                 f"leave {name} out."
             )
+
+
+# Comparisons of groups as one number, for scorers.
+
+
+@dataclass(frozen=True)
+class GroupComparison:
+    """One number of the values of a measure in all groups, called as the metrics are.
+
+    `how` is a key of `COMPARISONS`, or "group" for the value of one `group`. Groups without a value
+    are named in a warning, and the others are compared.
+    """
+
+    measure: Any
+    how: str
+    group: Any = None
+
+    def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
+        """The number, from outcomes and what the measure takes of a model."""
+        name = RESPONSES[self.measure.response]
+        samples, (y_true, response) = check_columns(
+            sensitive_features, sample_weight, y_true=y_true, **{name: response}
+        )
+        columns = {"y_true": y_true, name: response}
+        columns = encode_columns(columns, self._positive_class(columns, pos_label))
+        groups = samples.groups
+        estimates, present = self.measure.estimate(columns, groups, samples.weights)
+        values = np.full(len(groups.labels), np.nan)
+        if estimates is not None:
+            values[present] = estimates.values
+        if self.how == "group":
+            return self._value_of_group(values, groups.names)
+        if len(values) > 1:
+            message = f"{self.measure.name} is unknown for some groups"
+            warn_of_unknown(~np.isnan(values), groups.names, message)
+        return COMPARISONS[self.how](values)
+
+    @property
+    def __name__(self):
+        return self.measure.name
+
+    def _positive_class(self, columns, pos_label):
+        """The positive class of two; None of several classes whose labels a function takes."""
+        labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
+        if not isinstance(self.measure, Rate) and takes_labels(labels, pos_label):
+            return None
+        return find_positive(*labels, pos_label=pos_label)
+
+    def _value_of_group(self, values, names):
+        """The value of the group; a ValueError if it is none of the groups."""
+        if self.group not in names:
+            raise ValueError(
+                f"group must be one of the groups {join_names(map(repr, names))}; got "
+                f"{self.group!r}."
+            )
+        return values[names.index(self.group)]
+
+
+def takes_labels(columns, pos_label):
+    """Whether columns hold numbers or more than two classes, of which none is named as positive."""
+    if pos_label is not None:
+        return False
+    is_real = any(type_of_target(column) == "continuous" for column in columns)
+    return is_real or len(unique_labels(*columns)) > 2
+
+
+def _largest_difference(values):
+    """Largest minus smallest known value: 0 for one group, nan if fewer than two are known."""
+    return gap([(values, np.nan)])
+
+
+def _extreme(choose, values):
+    """The smallest or largest known value; nan if there is none."""
+    known = values[~np.isnan(values)]
+    return float(choose(known)) if len(known) else np.nan
+
+
+COMPARISONS = {
+    "difference": _largest_difference,
+    "ratio": ratio,
+    "minimum": partial(_extreme, np.min),
+    "maximum": partial(_extreme, np.max),
+}
+"""Functions of the values of the groups, by name."""
