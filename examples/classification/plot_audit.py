@@ -64,7 +64,7 @@ display = GroupRateDisplay.from_predictions(
     y,
     model.predict(X),
     sensitive_features=attributes["sex"],
-    rates=["selection_rate", "true_positive_rate", "false_positive_rate"],
+    measures=["selection_rate", "true_positive_rate", "false_positive_rate"],
 )
 gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("measure")
 true_positives = gaps.loc["true_positive_rate"]

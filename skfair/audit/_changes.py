@@ -196,7 +196,7 @@ class ChangeReport:
         period, units = columns.pop("period"), columns.pop("unit")
         kind = infer_kind(kind, columns)
         positive = find_positive_label(kind, columns, pos_label)
-        estimators = estimators_by_name(kind, columns, positive, None)
+        estimators = estimators_by_name(kind, columns, positive)
         by = groupings(samples.groups)
         units = units if is_paired else None
         frame, gaps = tabulate_changes(

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from skfair.audit._tables import SHARES
 from skfair.constraints import CONSTRAINTS
 from skfair.groups import MISSING, fill_missing, is_like_unknown
 from skfair.inference import check_level, required_sample_size
+from skfair.metrics import Measure, Rate
 from skfair.utils._checks import check_tolerance, join_names, warn
 from skfair.utils._fit import write_text
 
@@ -57,6 +59,8 @@ _OPTIONS = {
     "y_proba": "--probability",
     "sensitive_features": "--sensitive",
     "sample_weight": "--weight",
+    "control_features": "--control",
+    "measures": "--measure",
 }
 """Parameters of reports -> options of the command line."""
 
@@ -99,11 +103,12 @@ def check_roles(options):
     """Raise for columns, kinds and labels that contradict each other."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
+    named += getattr(options, "control", None) or []
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability and --sensitive."
+            "twice among --target, --prediction, --probability, --sensitive and --control."
         )
     if options.target is not None and options.kind == "clustering":
         raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
@@ -227,7 +232,8 @@ def print_results(options, sentences, text):
 def read_predictions(options):
     """The columns of the file as arguments of `from_predictions`, and the threshold of scores."""
     roles = [options.target, options.prediction, options.probability, options.weight]
-    names = [name for name in (*roles, *options.sensitive) if name is not None]
+    control = getattr(options, "control", None) or []
+    names = [name for name in (*roles, *options.sensitive, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
     y_true, y_pred, y_proba, weights = (complete_column(table, name) for name in roles)
@@ -236,6 +242,7 @@ def read_predictions(options):
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"sample_weight": weights, "pos_label": positive}
     columns |= {} if y_proba is None else {"y_proba": y_proba}
+    columns |= {"control_features": table[control]} if control else {}
     # Turn scores into decisions, if the predictions are scores.
     threshold = _threshold(options, y_true, y_pred)
     if threshold is not None:
@@ -331,6 +338,14 @@ def add_report_command(commands):
         choices=["exclude", "group", "error"],
         help="what happens to empty groups (default: group, or exclude for a summary)",
     )
+    add(
+        "--measure",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="further measures: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
+    )
+    add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
@@ -397,9 +412,41 @@ def _build_report(options):
             confidence_level=options.confidence,
             title=options.title,
             min_published=options.min_published,
+            measures=[_import_measure(name) for name in options.measure],
             provenance=_provenance(options, len(columns["y_pred"]), threshold),
             **columns,
         )
+
+
+def _import_measure(name):
+    """The function of a name such as package.module:function; other names unchanged."""
+    module, sign, attribute = name.partition(":")
+    if not sign:
+        return name
+    with _search_here():
+        try:
+            measure = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"--measure must name a function as package.module:function, but {name!r} cannot "
+                f"be imported ({error}). Check the spelling, and the folder the command runs in."
+            ) from error
+    if not callable(measure) and not isinstance(measure, Rate | Measure):
+        raise ValueError(
+            f"--measure must name a function, a Rate or a Measure, but {name} is {measure!r}."
+        )
+    return measure
+
+
+@contextmanager
+def _search_here():
+    """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def _provenance(options, n_rows, threshold):
@@ -407,6 +454,7 @@ def _provenance(options, n_rows, threshold):
     roles = ("target", "prediction", "probability", "weight")
     named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
     named.append(f"sensitive {', '.join(options.sensitive)}")
+    named += [f"control {', '.join(options.control)}"] if options.control else []
     # Facts about the file come first; those that the user states may replace them.
     facts = {"file": options.file.name, "sha256": file_digest(options.file)}
     facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}

@@ -218,7 +218,7 @@ FIELDS = (
 )
 """Arguments of the constructor, besides the two tables."""
 
-_TEXT = ("attribute", "group", "measure", "lowest", "highest", "subgroup")
+_TEXT = ("attribute", "group", "measure", "interval", "lowest", "highest", "subgroup")
 _FLAGS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_regressor
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +28,7 @@ from skfair.losses import (
     as_pointwise,
     over_pairs,
 )
-from skfair.metrics import METRICS, PREDICTIONS, find_positive
+from skfair.metrics import METRICS, PREDICTIONS, find_positive, to_numbers
 from skfair.monitoring import outcome_use
 from skfair.surrogates import StepFunction
 from skfair.utils._checks import (
@@ -362,19 +362,6 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
         return np.ones(len(scores)), scores
     positive = find_positive(columns[0], pos_label=pos_label)
     return np.where(columns[0] == positive, 1.0, -1.0), scores
-
-
-def to_numbers(column, name):
-    """A column as finite float64 numbers; `name` is what users call it."""
-    try:
-        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
-    except ValueError as error:
-        if np.asarray(column).dtype.kind in "biuf":
-            raise
-        raise ValueError(
-            f"{name} must be numbers, as for a regression or a score, but holds "
-            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
-        ) from error
 
 
 def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):

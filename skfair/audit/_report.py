@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -40,7 +40,6 @@ from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
-    estimate_means,
     estimators_by_name,
     exclude_missing,
     find_positive_label,
@@ -51,11 +50,12 @@ from skfair.audit._tables import (
     infer_kind,
     name_as_text,
     publish_groups,
+    stratify,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import MIN_RECORDED, balance_limit, check_level
-from skfair.metrics import PREDICTIONS
+from skfair.inference import MIN_RECORDED, balance_limit, check_level, estimate_means
+from skfair.metrics import PREDICTIONS, Measures, check_strata
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
@@ -268,7 +268,8 @@ class FairnessReport:
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
         reference: dict | None = None,
-        metrics: dict[str, Callable] | None = None,
+        measures: Measures = (),
+        control_features: MatrixLike | None = None,
         confidence_level: float = 0.95,
         min_group_size: int = 30,
         min_share: float = 0.02,
@@ -316,9 +317,13 @@ class FairnessReport:
             By default it is the one with the highest selection rate or mean prediction among those
             that are known and not small. Intervals of comparisons with a named group hold one at a
             time, and are narrower.
-        metrics : dict of str to callable, default=None
-            Further metrics, called with the true and the predicted values of each group. Their
-            names must differ from those of the report's measures.
+        measures : list or dict, default=()
+            Further measures, as in :func:`skfair.metrics.group_report`: names, rates, measures and
+            functions. Their gaps count among all gaps of the report. Rates of more than two classes
+            are those of each class.
+        control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+            Stratum of each sample, such as an occupation. Groups by each attribute are compared
+            within each stratum too, under names such as "sex | region = north".
         confidence_level : float, default=0.95
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
@@ -381,10 +386,15 @@ class FairnessReport:
             group, or `unknown` names a label that does not occur.
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
+        strata = None
+        if control_features is not None:
+            strata = check_strata(control_features, y_pred)
+            columns["stratum"] = strata.codes
         unknown = _check_unknown(unknown)
         samples, columns = _check_input(
             columns, sensitive_features, sample_weight, missing, unknown
         )
+        stratum = columns.pop("stratum", None)
         missing = "exclude" if unknown and missing == "error" else missing
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
         check_group_size(min_group_size)
@@ -392,12 +402,15 @@ class FairnessReport:
         _check_min_published(min_published, kind)
         assumption = ""
         if missing == "at_random":
-            _check_modelled(positive, samples, y_pred, metrics, min_group_size, min_published)
+            _check_modelled(positive, samples, y_pred, measures, min_group_size, min_published)
             estimators, assumption = hidden_estimators(columns, positive, X), _AT_RANDOM
         else:
             _refuse_features(X)
-            estimators = estimators_by_name(kind, columns, positive, metrics)
+            estimators = estimators_by_name(kind, columns, positive, measures)
         by, n_missing, suppressed = _groupings(samples, missing, estimators, min_published)
+        if strata is not None:
+            _check_stratifiable(min_published, assumption)
+            by = by | stratify(by, stratum, strata)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         _warn_of_unknown(groups_like_unknown(frame))
         counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
@@ -453,9 +466,10 @@ class FairnessReport:
         frame : DataFrame
             One row for each measure of each group: ``attribute`` ("overall" for all samples),
             ``group``, ``measure``, ``n`` (the unweighted number of samples that it is a mean over),
-            ``value``, ``low``, ``high``; the ``difference`` to the reference group and the
-            ``ratio``, each with its limits; the ``impact_ratio`` to the largest rate of a group
-            that is not small, with its limits; ``is_small`` and ``is_reference``.
+            ``interval`` (how limits are computed), ``value``, ``low``, ``high``; the ``difference``
+            to the reference group and the ``ratio``, each with its limits; the ``impact_ratio`` to
+            the largest rate of a group that is not small, with its limits; ``is_small`` and
+            ``is_reference``.
         """
         return self.frame.copy()
 
@@ -757,13 +771,13 @@ def _check_min_published(min_published, kind):
 _AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
 
 
-def _check_modelled(positive, samples, y_pred, metrics, min_group_size, min_published):
+def _check_modelled(positive, samples, y_pred, measures, min_group_size, min_published):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
-    if positive is None or metrics or not is_complete or not samples.groups.is_disjoint:
+    if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:
         raise ValueError(
             'missing="at_random" estimates rates of decisions between two classes, for samples of '
-            "equal weight and columns of attributes. Leave out metrics and sample_weight, or pass "
+            "equal weight and columns of attributes. Leave out measures and sample_weight, or pass "
             'missing="exclude".'
         )
     if min_published is not None:
@@ -775,6 +789,15 @@ def _check_modelled(positive, samples, y_pred, metrics, min_group_size, min_publ
         raise ValueError(
             f'missing="at_random" needs {MIN_RECORDED} recorded samples of each group, but '
             f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
+        )
+
+
+def _check_stratifiable(min_published, assumption):
+    """Raise for settings that do not apply within strata."""
+    if min_published is not None or assumption:
+        raise ValueError(
+            "control_features compares groups within strata, whose counts min_published does not "
+            'protect and missing="at_random" does not estimate; leave one of them out.'
         )
 
 
@@ -816,7 +839,7 @@ def _tables(estimators, by, weights, reference, level, min_group_size):
     chosen = _check_reference(reference, list(by))
     overall = Groups.single(len(weights), OVERALL)
     # Warn of uneven weights once, and not for each measure.
-    estimate_means((np.ones(len(weights)), None), overall, weights)
+    estimate_means(np.ones(len(weights)), None, overall, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         groups = {OVERALL: overall} | by

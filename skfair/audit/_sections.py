@@ -10,10 +10,11 @@ from skfair.audit._formats import FACTS, titled_facts
 from skfair.audit._tables import (
     OUTCOMES,
     OVERALL,
+    WITHIN,
     describe_measure,
     groups_like_unknown,
+    is_known_measure,
     is_missing_group,
-    is_user_metric,
     single_attributes,
 )
 from skfair.groups import MISSING
@@ -47,12 +48,16 @@ _ERRORS = (
 )
 """Measures of errors; those of one task have the same unit."""
 
-_UNITS = ("auc", "mean_target", "mean_prediction", "mean_error", "mean_absolute_error")
+_UNITS = (
+    *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
+    *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
+)
+"""Measures that are no shares."""
 
 
 def is_share(measure):
     """Whether a measure is a share of people, to be shown in percent."""
-    return measure not in _UNITS and not is_user_metric(measure)
+    return measure.split(" of class ")[0] not in _UNITS and is_known_measure(measure)
 
 
 def value_text(value, measure):
@@ -78,7 +83,7 @@ def _percentage(share):
 
 def _plain(value, measure):
     """A value that is not a share as text."""
-    return f"{value:.3f}" if measure == "auc" else f"{value:.3g}"
+    return f"{value:.3f}" if measure == "roc_auc" else f"{value:.3g}"
 
 
 def difference_text(difference, measure):
@@ -155,7 +160,8 @@ def primary_measures(gaps):
 def _describe_sample(report):
     """Sentence on the number of people and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
-    last, single = report.attributes[-1], single_attributes(report.attributes)
+    plain = [name for name in report.attributes if WITHIN not in name]
+    last, single = plain[-1], single_attributes(plain)
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     noun = "group" if n_groups == 1 else "groups"
     by = f"{noun} by {last}"
@@ -584,10 +590,22 @@ def _method(report):
         "A gap in the tables can have an interval above 0 and still be one of many due to chance.",
         "In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
         "line is the value of the reference group, which is marked in the table.",
+        *_describe_bootstrap(report.frame),
         f"Groups of fewer than {report.min_group_size} samples are marked as small and left out of "
         "gaps.",
         "FairnessReport.to_frame() returns all numbers, and FairnessReport.to_json() the report.",
     ]
+
+
+def _describe_bootstrap(frame):
+    """Yield a sentence that names the measures with bootstrap intervals, if there are any."""
+    names = frame.loc[frame["interval"] == "bootstrap", "measure"].unique()
+    if len(names):
+        yield (
+            f"Intervals of {join_names(describe_measure(name)[0] for name in names)} are "
+            "bias-corrected bootstrap intervals within each group. Those of differences and gaps "
+            "combine the intervals of two groups, as for rates."
+        )
 
 
 # Section of a model card (M. Mitchell et al., "Model cards for model reporting", FAT* 2019).

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.audit._formats import subgroups_to_json
 from skfair.audit._sections import value_text
-from skfair.audit._tables import MEASURES, SHARES, binary_measures, name_as_text
+from skfair.audit._tables import SHARES, TITLES, binary_measures, name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
 from skfair.inference import check_level, clopper_pearson
 from skfair.metrics import find_positive
@@ -450,7 +450,7 @@ class SubgroupReport:
     def _describe(self, search):
         """Yield the sentences on one measure."""
         name, level = search["measure"], f"{100 * self.confidence_level:g} %"
-        title = MEASURES[name][0].lower()
+        title = TITLES[name][0].lower()
         searched = f"{search['n_searched']:,} subgroups searched"
         if search["n_flagged"]:
             yield (
@@ -513,7 +513,7 @@ def _describe_subgroup(row):
     points = floor(1000.0 * limit) / 10.0
     side = "higher" if row["departure"] > 0 else "lower"
     return (
-        f"{row['subgroup']}: {MEASURES[name][0].lower()} {value_text(row['rate'], name)} of "
+        f"{row['subgroup']}: {TITLES[name][0].lower()} {value_text(row['rate'], name)} of "
         f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
         f"{points:.1f} percentage points {side}."
     )

@@ -7,21 +7,27 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._predictions import to_numbers
-from skfair.groups import MISSING, Events, Groups, is_like_unknown
+from skfair.groups import MISSING, Groups, is_like_unknown
 from skfair.inference import (
-    AUCs,
-    Estimates,
     HiddenGroups,
     Interval,
     LogRates,
     Rates,
     all_pairs,
     contrast_interval,
-    estimates_of,
+    estimate_means,
     stack_features,
 )
-from skfair.metrics import RATES, find_positive
+from skfair.metrics import (
+    MEASURES,
+    RATES,
+    Rate,
+    check_columns_of,
+    encode_columns,
+    find_measures,
+    find_positive,
+    to_numbers,
+)
 from skfair.utils._checks import join_names
 
 # Tables of a report: every measure of every group, with limits, and the gaps.
@@ -112,8 +118,8 @@ def _has_small_counts(estimators, groups, weights, min_published):
         return (counts > 0) & (counts < min_published)
 
     mask = is_small(groups.counts)
-    for name, estimator in estimators.items():
-        estimates, present = (None, None) if is_user_metric(name) else estimator(groups, weights)
+    for estimator in estimators.values():
+        estimates, present = estimator(groups, weights)
         if estimates is None:
             continue
         mask[present] |= is_small(estimates.counts)
@@ -217,8 +223,45 @@ def groups_like_unknown(frame):
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 
 
+WITHIN = " | "
+"""Between the name of an attribute and that of a stratum."""
+
+
+def stratify(by_name, codes, strata):
+    """The groupings within each stratum, by names such as "sex | region = north".
+
+    `codes` are the strata of the samples, `strata` the groups with their labels.
+    """
+    if wrong := [name for name in by_name if WITHIN in name]:
+        raise ValueError(
+            f"With control_features no attribute may have {WITHIN!r} in its name; rename "
+            f"{wrong[0]!r}."
+        )
+    within = {}
+    for code in np.unique(codes):
+        text = _stratum_text(strata, code)
+        inside = sparse.diags_array((codes == code).astype(float))
+        for name, groups in by_name.items():
+            matrix = sparse.csr_array(inside @ groups.matrix)
+            matrix.eliminate_zeros()
+            members = Groups.overlapping(matrix.astype(bool), groups.labels, groups.ranks)
+            within[f"{name}{WITHIN}{text}"] = members.select(np.flatnonzero(members.counts))
+    return within
+
+
+def _stratum_text(strata, code):
+    """A stratum as text, such as "region = north"; without names of features the labels alone."""
+    labels = strata.labels[code]
+    names = strata.attributes or range(len(labels))
+    return ", ".join(
+        f"{name} = {label}" if isinstance(name, str) else str(label)
+        for name, label in zip(names, labels, strict=True)
+    )
+
+
 def single_attributes(attributes):
-    """Names of groupings by one attribute, without that of the combinations of all."""
+    """Names of groupings by one attribute, without that of the combinations of all, and strata."""
+    attributes = [name for name in attributes if WITHIN not in name]
     *single, last = attributes
     is_combined = len(single) > 1 and last == group_text(tuple(single))
     return single if is_combined else attributes
@@ -250,41 +293,14 @@ def _quote_label(label):
     return repr(text) if _SIGN.strip() in text or text[:1] in ("'", '"') else text
 
 
-def estimate_means(measure, groups, weights, units=None):
-    """Means of a measure in groups, and which groups have samples that count.
-
-    The measure is a pair of a value of each sample and a mask of those that count, or None. The
-    estimates are None if there are no such samples. `units` are as in `estimates_of`.
-    """
-    values, counts = measure
-    if counts is not None and not counts.any():
-        return None, np.empty(0, dtype=np.intp)
-    # Events are the groups that have samples which count.
-    n_groups = len(groups.labels)
-    if groups.is_disjoint:
-        codes = groups.codes if counts is None else np.where(counts, groups.codes, n_groups)
-        present = np.flatnonzero(np.bincount(codes, minlength=n_groups + 1)[:n_groups])
-        place = np.full(n_groups + 1, -1)
-        place[present] = np.arange(len(present))
-        events = Events.disjoint(place[codes], len(present), weights)
-    else:
-        matrix = groups.matrix
-        if counts is not None:
-            matrix = sparse.csr_array(sparse.diags_array(counts.astype(float)) @ matrix)
-            matrix.eliminate_zeros()
-        present = np.flatnonzero(np.bincount(matrix.indices, minlength=n_groups))
-        events = Events.overlapping(matrix[:, present], weights)
-    return estimates_of(events, values, units), present
-
-
 def estimate_hidden_rates(measure, hide, groups, weights):
     """As `estimate_means`, of groups that are missing at random for some samples.
 
     `hide` makes `HiddenGroups` of the groups.
     """
-    if groups.is_disjoint:
-        return estimate_means(measure, groups, weights)
     values, counts = measure
+    if groups.is_disjoint:
+        return estimate_means(values, counts, groups, weights)
     within = np.ones(len(values), dtype=bool) if counts is None else counts
     hidden = hide(groups)
     present = np.flatnonzero(hidden.count(within))
@@ -299,34 +315,6 @@ def _hide(features, groups):
     codes = np.full(len(features), -1)
     codes[samples] = codes_of_members
     return HiddenGroups(groups.names, codes, features)
-
-
-def estimate_areas(is_true, scores, groups, weights):
-    """As `estimate_means`, of areas under the ROC curves of the groups with both classes."""
-    members = groups.members()
-    complete = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
-    if not complete:
-        return None, np.empty(0, dtype=np.intp)
-    return AUCs(is_true, scores, [members[g] for g in complete], weights), np.array(complete)
-
-
-class _PointEstimates(Estimates):
-    """Values without limits."""
-
-    def __init__(self, values, counts):
-        self.values, self.sizes, self.counts = values, counts, counts
-
-    def limits(self, level):
-        nothing = np.full(len(self.values), np.nan)
-        return nothing, nothing
-
-
-def evaluate_user_metric(metric, y_true, y_pred, groups, weights):
-    """As `estimate_means`, of a metric that the user passed."""
-    members = groups.members()
-    columns = (y_pred,) if y_true is None else (y_true, y_pred)
-    values = np.array([float(metric(*(c[rows] for c in columns))) for rows in members])
-    return _PointEstimates(values, groups.counts), np.arange(len(members))
 
 
 def bonferroni_level(level, n_groups, n_tables):
@@ -450,7 +438,7 @@ def significant_gaps(compared, level):
     remaining = {
         number: (estimates, ordered_pairs(estimates, groups))
         for number, (estimates, groups) in enumerate(compared)
-        if len(groups) > 1 and not isinstance(estimates, _PointEstimates)
+        if len(groups) > 1
     }
     is_significant = np.zeros(len(compared), dtype=bool)
     while remaining:
@@ -477,7 +465,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
         for attribute, groups in groupings.items()
     }
     tables = [one for measures in estimated.values() for one in measures.values()]
-    n_tables = sum(_is_compared(*one) for one in tables)
+    n_tables = sum(len(present) > 1 for _, present in tables)
     rows, gaps, compared = [], [], []
     for attribute, groups in groupings.items():
         names = np.array([group_text(name) for name in groups.names], dtype=object)
@@ -496,6 +484,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
             )
             by, measure = (np.full(len(n), text, dtype=object) for text in (attribute, name))
             about = {"attribute": by, "group": names[present], "measure": measure, "n": n}
+            about["interval"] = np.full(len(n), estimates.interval, dtype=object)
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
             is_missing = np.array([is_missing_group(group) for group in names[present]])
             columns |= impact_ratios(estimates, joint, marks["is_small"] | is_missing)
@@ -513,11 +502,6 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
     # Concatenate columns, not frames, which would take longer than all estimates.
     frame = {column: np.concatenate([row[column] for row in rows]) for column in rows[0]}
     return pd.DataFrame(frame), gaps
-
-
-def _is_compared(estimates, present):
-    """Whether a table has intervals of differences between groups."""
-    return len(present) > 1 and not isinstance(estimates, _PointEstimates)
 
 
 def _reference_group(names, measures, attribute, min_group_size, chosen):
@@ -559,15 +543,33 @@ SHARES = (
 )
 """Rates of `RATES` that a report shows."""
 
-MEASURES = {
+TITLES = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
     "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
     "positive_predictive_value": ("Precision", "truly positive, of those selected"),
+    "true_negative_rate": ("True negative rate", "rejected, of those truly negative"),
+    "false_negative_rate": ("False negative rate", "rejected, of those truly positive"),
+    "false_discovery_rate": ("False discovery rate", "truly negative, of those selected"),
+    "negative_predictive_value": ("Negative predictive value", "negative, of those rejected"),
+    "false_omission_rate": ("False omission rate", "truly positive, of those rejected"),
+    "error_rate": ("Error rate", "judged wrongly, of all"),
+    "f1_score": ("F1 score", "harmonic mean of precision and true positive rate"),
+    "jaccard_score": ("Jaccard score", "selected rightly, of those selected or truly positive"),
+    "treatment_equality": ("Error ratio", "false negatives over false positives"),
+    "balanced_accuracy": ("Balanced accuracy", "mean of true positive and true negative rate"),
+    "matthews_corrcoef": ("Matthews correlation", "of truth and decision"),
+    "average_precision": ("Average precision", "over all thresholds of the scores"),
+    "brier_score": ("Brier score", "mean squared error of probabilities"),
+    "expected_calibration_error": (
+        "Expected calibration error",
+        "distance of observed and predicted frequency, mean over ten bins of equal width",
+    ),
+    "mean_squared_error": ("Mean squared error", "squared distance of prediction and truth"),
     "accuracy": ("Accuracy", "judged rightly, of all"),
     "scoring_rate": ("Scoring rate", "predicted above the median of all"),
-    "auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
+    "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
     "mean_target": ("Mean target", "true value"),
@@ -582,23 +584,20 @@ _MAX_LABELS = 30
 
 def describe_measure(name):
     """Title of a measure, and what it is the mean of."""
-    if name in MEASURES:
-        return MEASURES[name]
+    if name in TITLES:
+        return TITLES[name]
     rate, _, label = name.partition(" of class ")
-    if label and rate in MEASURES:
-        title, meaning = MEASURES[rate]
+    if label and rate in TITLES:
+        title, meaning = TITLES[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all samples of the group"
-    return name, _USER_METRIC
+    return name, "a measure that was passed"
 
 
-_USER_METRIC = "passed metric, without interval"
-
-
-def is_user_metric(name):
-    """Whether a name is not that of a measure of every report, but of a metric that was passed."""
-    return describe_measure(name)[1] == _USER_METRIC
+def is_known_measure(name):
+    """Whether a name is that of a measure of this package, and not of one that was passed."""
+    return name.partition(" of class ")[0] in TITLES or name.startswith("share of cluster ")
 
 
 def binary_measures(is_true, is_selected, y_proba):
@@ -631,9 +630,7 @@ def multiclass_measures(y_true, y_pred):
 
     `y_true` is None without a target.
     """
-    columns = [y_pred] if y_true is None else [y_true, y_pred]
-    classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
-    _check_number_of_labels(classes, "classes")
+    classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
     if y_true is None:
         rates = (_selection_rate(y_pred == label, f" of class {label}") for label in classes)
         return {name: measure for rate in rates for name, measure in rate.items()}
@@ -642,6 +639,13 @@ def multiclass_measures(y_true, y_pred):
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
         measures |= _rate_measures(y_true == label, y_pred == label, names, f" of class {label}")
     return measures
+
+
+def _distinct_labels(columns):
+    """The classes of columns, sorted as text; a ValueError if there are very many."""
+    classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
+    _check_number_of_labels(classes, "classes")
+    return classes
 
 
 def score_measures(scores):
@@ -685,8 +689,8 @@ def _check_number_of_labels(labels, what):
 
 def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
-    if kind not in (None, *_MEASURES):
-        raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
+    if kind not in (None, *_ESTIMATORS):
+        raise ValueError(f"kind must be one of {list(_ESTIMATORS)} or None; got {kind!r}.")
     if "y_true" not in columns:
         if kind is None:
             _refuse_ambiguous_integers(columns["y_pred"])
@@ -740,43 +744,58 @@ def find_positive_label(kind, columns, pos_label):
     return find_positive(*labels, pos_label=pos_label)
 
 
-def estimators_by_name(kind, columns, positive, metrics):
-    """Estimators of all measures by name: functions of groups and weights."""
-    estimators = _MEASURES[kind](columns, positive)
-    for name, metric in (metrics or {}).items():
-        _check_metric_name(name, estimators)
-        estimators[name] = partial(
-            evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
-        )
+def estimators_by_name(kind, columns, positive, measures=()):
+    """Estimators of all measures by name: functions of groups and weights.
+
+    `measures` are further ones, as :func:`skfair.metrics.group_report` takes them.
+    """
+    estimators = _ESTIMATORS[kind](columns, positive)
+    if not len(measures):
+        return estimators
+    encoded, found = encode_columns(columns, positive), find_measures(measures)
+    check_columns_of(found, encoded)
+    for name, measure in found.items():
+        is_known = measure in KNOWN
+        if is_known and measure.name in estimators:
+            continue  # every report has it
+        if not is_known and (name in estimators or is_known_measure(name)):
+            raise ValueError(
+                "measures must have other names than those of the report, but "
+                f"{name!r} is one of them; rename it, as in measures={{'own {name}': ...}}."
+            )
+        name = measure.name if is_known else name
+        if isinstance(measure, Rate) and kind == "classification" and positive is None:
+            estimators |= _estimators_of_classes(name, measure, encoded)
+        else:
+            estimators[name] = partial(measure.estimate, encoded)
     return estimators
+
+
+KNOWN = (*RATES.values(), *MEASURES.values())
+"""Measures of the package, which have the same name in every report."""
+
+
+def _estimators_of_classes(name, rate, columns):
+    """Estimators of a rate of each class against the rest, by name."""
+    by_class = {}
+    for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
+        masks = {key: columns[key] == label for key in ("y_true", "decisions")}
+        by_class[f"{name} of class {label}"] = partial(rate.estimate, masks)
+    return by_class
 
 
 def hidden_estimators(columns, positive, X):
     """Estimators of rates by name, for groups that are missing at random for some samples."""
-    is_true = columns["y_true"] == positive if "y_true" in columns else None
-    is_selected, y_proba = (
-        columns["y_pred"] == positive,
-        _check_probabilities(columns.get("y_proba")),
-    )
+    encoded = encode_columns(columns, positive)
+    is_true, is_selected = encoded.get("y_true"), encoded["decisions"]
     # A record may depend on predictions and outcomes.
-    known = [is_selected, is_true, y_proba]
-    if "y_score" in columns:
-        known.append(to_numbers(columns["y_score"], "y_score"))
+    known = [is_selected, is_true, encoded.get("probabilities"), encoded.get("scores")]
     known = [column.astype(np.float64) for column in known if column is not None]
     if is_true is not None:
         known.append(known[0] * known[1])
     hide = cache(partial(_hide, stack_features(X, known)))
     measures = binary_measures(is_true, is_selected, None)
     return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
-
-
-def _check_metric_name(name, estimators):
-    """Raise for a passed metric with the name of a measure of the report."""
-    if name in estimators or not is_user_metric(name):
-        raise ValueError(
-            f"metrics must have other names than the measures of the report, but {name!r} is one "
-            f"of them; rename it, as in metrics={{'own {name}': ...}}."
-        )
 
 
 def _classification(columns, positive):
@@ -786,29 +805,14 @@ def _classification(columns, positive):
         return _means(score_measures(to_numbers(predicted, "y_pred")))
     if positive is None:
         return _means(multiclass_measures(truth, predicted))
-    y_proba = _check_probabilities(columns.get("y_proba"))
-    scores = y_proba if "y_score" not in columns else to_numbers(columns["y_score"], "y_score")
-    is_true = None if truth is None else truth == positive
-    measures = binary_measures(is_true, predicted == positive, y_proba)
+    encoded = encode_columns(columns, positive)
+    is_true, scores = encoded.get("y_true"), encoded.get("scores")
+    measures = _means(binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")))
     if scores is None:
-        return _means(measures)
+        return measures
     if truth is None:
-        return _means(measures | score_measures(scores))
-    return _means(measures) | {"auc": partial(estimate_areas, is_true, scores)}
-
-
-def _check_probabilities(y_proba):
-    """Probabilities as numbers in [0, 1]; None unchanged."""
-    if y_proba is None:
-        return None
-    y_proba = to_numbers(y_proba, "y_proba")
-    if y_proba.min() < 0.0 or y_proba.max() > 1.0:
-        wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
-        raise ValueError(
-            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
-            "on another scale as y_score."
-        )
-    return y_proba
+        return measures | _means(score_measures(scores))
+    return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
 
 
 def _regression(columns, positive):
@@ -824,10 +828,10 @@ def _clustering(columns, positive):
 
 def _means(measures):
     """Estimators of the means of measures, by name."""
-    return {name: partial(estimate_means, measure) for name, measure in measures.items()}
+    return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
 
 
-_MEASURES = {
+_ESTIMATORS = {
     "classification": _classification,
     "regression": _regression,
     "clustering": _clustering,

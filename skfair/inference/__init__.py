@@ -33,6 +33,14 @@ from skfair.inference._gaps import (
     required_sample_size,
     upper_limit,
 )
+from skfair.inference._group_estimates import (
+    BootstrapEstimates,
+    GroupFunction,
+    estimate_areas,
+    estimate_by_bootstrap,
+    estimate_means,
+    estimate_quotients,
+)
 from skfair.inference._hidden_groups import (
     MIN_RECORDED,
     HiddenGap,

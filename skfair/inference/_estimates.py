@@ -99,6 +99,8 @@ class Estimates(ABC):
     """
 
     correlation = None
+    interval = ""
+    """How the limits are computed, for tables and reports."""
 
     @abstractmethod
     def limits(self, level):
@@ -107,6 +109,11 @@ class Estimates(ABC):
     def gap(self, form):
         """The gap if this is its largest linear form."""
         return form
+
+    @property
+    def standard_errors(self):
+        """Standard error of each estimate, (n_events,)."""
+        raise NotImplementedError(f"{type(self).__name__} has limits, but no standard errors")
 
     @property
     def is_uncertain(self):
@@ -223,10 +230,17 @@ class Rates(_EventMeans):
     The size of weighted samples is the smaller of Kish's and the linearised effective one.
     """
 
+    interval = "Wilson or exact"
+
     def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)
         linearised = np.divide(variances, self._squares, out=kish * 1.0, where=self._squares > 0)
         return np.minimum(kish, linearised)
+
+    @property
+    def standard_errors(self):
+        """Root of r (1 - r) / n of each rate r."""
+        return np.sqrt(self.values * (1.0 - self.values) / self.sizes)
 
     @property
     def hits(self):
@@ -323,10 +337,17 @@ class Means(_EventMeans):
        Society B 54, 1992.
     """
 
+    interval = "Student or Hall"
+
     @cached_property
     def _variances(self):
         """Squared standard errors, with Bessel's correction."""
         return self._squares * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
+
+    @property
+    def standard_errors(self):
+        """Standard deviation over the root of the effective size."""
+        return np.sqrt(self._variances)
 
     @cached_property
     def skewness(self):
@@ -475,11 +496,18 @@ class AUCs(Estimates):
        Biometrics 44, 1988.
     """
 
+    interval = "DeLong"
+
     def __init__(self, positive, scores, members, weights, center=0.0):
         areas = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
         self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
         self.is_weighted = not np.allclose(self.sizes, self.counts)
         self._center, self.values = center, self._areas - center
+
+    @property
+    def standard_errors(self):
+        """DeLong's standard error of each area."""
+        return self._errors
 
     def limits(self, level):
         """DeLong's limits, as in `Estimates.limits`."""

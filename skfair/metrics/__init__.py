@@ -1,5 +1,6 @@
 """Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
+from skfair.metrics._calibration import expected_calibration_error, reliability_table
 from skfair.metrics._classification import (
     accuracy_score_difference,
     conditional_demographic_parity_difference,
@@ -27,6 +28,13 @@ from skfair.metrics._clustering import (
     share_ratio_score,
     spectral_objective,
 )
+from skfair.metrics._group_report import Measures as Measures
+from skfair.metrics._group_report import check_strata as check_strata
+from skfair.metrics._group_report import class_report, group_report
+from skfair.metrics._measures import MEASURES, Measure, encode_columns, find_measure
+from skfair.metrics._measures import check_columns_of as check_columns_of
+from skfair.metrics._measures import find_measures as find_measures
+from skfair.metrics._measures import to_numbers as to_numbers
 from skfair.metrics._partial import Scored as Scored
 from skfair.metrics._partial import (
     check_scored,
@@ -41,7 +49,7 @@ from skfair.metrics._partial import equal_opportunity_gap as equal_opportunity_g
 from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
-from skfair.metrics._rates import RATES, Rate, class_report, find_positive, group_report
+from skfair.metrics._rates import RATES, Rate, find_positive
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
@@ -63,6 +71,7 @@ from skfair.metrics._scoring import PREDICTIONS, get_scorer
 
 __all__ = [
     "METRICS",
+    "Measure",
     "Metric",
     "Rate",
     "accuracy_score_difference",
@@ -78,6 +87,7 @@ __all__ = [
     "equalized_odds_difference",
     "equalized_odds_ratio",
     "error_rate_ratio",
+    "expected_calibration_error",
     "false_positive_rate_difference",
     "false_positive_rate_ratio",
     "get_scorer",
@@ -96,6 +106,7 @@ __all__ = [
     "partial_group_auc_difference",
     "partial_statistical_parity_difference",
     "ranking_parity_difference",
+    "reliability_table",
     "separation_gap",
     "share_ratio_score",
     "sufficiency_gap",

@@ -1,32 +1,17 @@
-"""Rates of the groups: from confusion matrices to gaps and reports."""
+"""Rates of the groups: from confusion matrices to gaps and estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import unique_labels
 
-from skfair.groups import (
-    check_columns,
-    merge_duplicate_rows,
-    merge_duplicate_rows_with_sizes,
-    to_pandas_index,
-    unique_values,
-)
-from skfair.inference import Rates, check_level
-from skfair.metrics._docstrings import classification_docs
-from skfair.utils._api import Label, MatrixLike
+from skfair.groups import Groups, check_columns, merge_duplicate_rows, unique_values
+from skfair.inference import Estimates, Means, Rates, estimate_means, estimate_quotients
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Aggregate the rates of the groups into one number: the gap between them.
 
@@ -190,6 +175,95 @@ class Rate:
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
         base = self.base(weights)
         return np.divide(self.hits(weights), base, out=np.full(len(base), np.nan), where=base > 0)
+
+    @property
+    def response(self) -> str:
+        """What the rate takes of a model, as `Measure.response`."""
+        return "decisions"
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether the rate depends on outcomes, and not on decisions alone."""
+        tables = map(_as_matrix, (self.numerator, self.denominator))
+        return any((table[0] != table[1]).any() for table in tables)
+
+    @property
+    def outcome_values(self) -> np.ndarray | None:
+        """What each outcome counts in a mean that is the rate, (2, 2) by true and predicted class.
+
+        The mean is weighted by the denominator. None where an outcome counts in the numerator
+        alone, as in a ratio of false negatives to false positives.
+        """
+        numerator, denominator = map(_as_matrix, (self.numerator, self.denominator))
+        if numerator[denominator == 0].any():
+            return None
+        return np.divide(
+            numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
+        )
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the rate is a weighted share, of which limits are those of rates."""
+        values = self.outcome_values
+        return values is not None and bool(np.isin(values, (0.0, 1.0)).all())
+
+    def sums(self, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over the samples that a share counts, and over those that it does not.
+
+        Parameters
+        ----------
+        tables : ndarray of shape (n_groups, 2, 2, 3)
+            Number, weight and squared weight of the samples, by true and predicted class.
+
+        Returns
+        -------
+        hits, misses : ndarray of shape (n_groups, 3)
+            For :meth:`skfair.inference.Rates.from_sums`.
+        """
+        share = _as_matrix(self.denominator) / max(self.denominator)
+        factors = np.stack((share > 0, share, share**2), axis=-1)
+        is_hit = (self.outcome_values == 1.0)[..., np.newaxis]
+        counted = tables * factors
+        return (counted * is_hit).sum(axis=(1, 2)), (counted * ~is_hit).sum(axis=(1, 2))
+
+    def estimate(
+        self,
+        columns: Mapping[str, np.ndarray],
+        groups: Groups,
+        weights: np.ndarray,
+        units: np.ndarray | None = None,
+    ) -> tuple[Estimates | None, np.ndarray]:
+        """Estimates of the groups: exact limits of shares, else those of means.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of bool, shape (n_samples,)
+            ``"decisions"``, and ``"y_true"`` if the rate needs it.
+        groups : Groups
+            Groups of the samples.
+        weights : ndarray of shape (n_samples,)
+            Positive sample weights.
+        units : ndarray of int, shape (n_samples,), or None
+            Samples of equal code are the same one at several times; None if all differ.
+
+        Returns
+        -------
+        estimates : Estimates or None
+            Estimates of the groups that have a rate; None if no group has one.
+        present : ndarray of intp
+            Positions of these groups.
+        """
+        decisions = columns["decisions"]
+        is_true = columns["y_true"] if self.needs_target else np.zeros(len(decisions), dtype=bool)
+        outcomes = 2 * is_true.astype(np.intp) + decisions
+        counts, values = _as_matrix(self.denominator).ravel()[outcomes], self.outcome_values
+        if values is None:
+            numerators = _as_matrix(self.numerator).ravel()[outcomes]
+            return estimate_quotients(numerators, counts, groups, weights, units)
+        mask = None if min(self.denominator) > 0 else counts > 0
+        weights = weights * (np.where(counts > 0, counts, 1.0) / max(self.denominator))
+        kind = Rates if self.is_share else Means
+        return estimate_means(values.ravel()[outcomes], mask, groups, weights, units, kind)
 
     @property
     def largest(self) -> float:
@@ -406,259 +480,3 @@ def find_positive(*columns, pos_label):
             f"{join_names(sorted(map(repr, labels)))}. Use the same labels in both."
         )
     return positive_class(labels, pos_label)
-
-
-# Report of the rates of every group, with standard errors and confidence intervals.
-
-
-_COLUMNS = (
-    "base_rate",
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "false_omission_rate",
-    "accuracy",
-)
-
-
-@classification_docs
-def group_report(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Label | None = None,
-    confidence_level: float | None = None,
-) -> pd.DataFrame:
-    r"""Rates of a binary classifier in every group, with intervals on request.
-
-    With a confidence level the table also has sample sizes, standard errors and intervals. The
-    standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
-    difference of two independent rates the root of the sum of their squares. Near 0 and 1, and for
-    few samples, it is too small (0 for 2 of 2). The intervals hold there too: they are Wilson's
-    ([1]_), or Clopper and Pearson's for up to three successes or failures.
-
-    Weights are sampling weights, as in a survey. A rate r of samples with weights w and outcomes x
-    then has the effective sample size
-
-    .. math:: n = \min \Bigl( \frac{(\sum_i w_i)^2}{\sum_i w_i^2},
-        \frac{r (1 - r) (\sum_i w_i)^2}{\sum_i w_i^2 (x_i - r)^2} \Bigr) ,
-
-    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals use
-    Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
-
-    Parameters
-    ----------
-    {y_true, y_pred, sensitive_features, sample_weight}
-        A weight of two does not count as two samples: repeat the rows of samples that occurred
-        twice.
-    {pos_label}
-    confidence_level : float, default=None
-        Probability with which an interval contains the rate of the population. None leaves out
-        sizes, standard errors and intervals.
-
-    Returns
-    -------
-    report : pandas.DataFrame of shape (n_groups + 1, 8)
-        One row per group, ascending, and a last row "overall". ``n`` is the number of samples with
-        a positive weight. The rates are ::
-
-            base_rate                  Pr(truly positive)
-            selection_rate             Pr(predicted positive)
-            true_positive_rate         Pr(predicted positive | truly positive)
-            false_positive_rate        Pr(predicted positive | truly negative)
-            positive_predictive_value  Pr(truly positive | predicted positive)
-            false_omission_rate        Pr(truly positive | predicted negative)
-            accuracy                   Pr(predicted class = true class)
-
-        A rate over no samples is nan. With a confidence level 28 columns follow: for each rate the
-        size of the sample that it is a share of, effective if weighted (``_n``), its standard
-        error (``_se``), and the ends of its interval (``_low``, ``_high``).
-
-    Raises
-    ------
-    {ValueError}
-        Also if the confidence level is not between 0 and 1.
-
-    Warns
-    -----
-    UserWarning
-        If weights are so uneven that intervals are too short (a design effect above 4).
-
-    See Also
-    --------
-    skfair.inference.gap_interval : The interval of a difference of such rates.
-    demographic_parity_difference : The range of a column of this table.
-
-    References
-    ----------
-    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-       Journal of the American Statistical Association 22, 1927.
-    .. [2] L. Kish, "Survey Sampling", Wiley, 1965.
-
-    Examples
-    --------
-    >>> from skfair.metrics import group_report
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
-    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
-    >>> report = group_report(y_true, y_pred, sensitive_features=group)
-    >>> report[["n", "base_rate", "selection_rate", "accuracy"]]
-               n  base_rate  selection_rate  accuracy
-    a        4.0        0.5            0.75      0.75
-    b        4.0        0.5            0.25      0.75
-    overall  8.0        0.5            0.50      0.75
-    >>> report = group_report(y_true, y_pred, sensitive_features=group, confidence_level=0.95)
-    >>> report.filter(regex="true_positive_rate").round(2).T
-                                a     b  overall
-    true_positive_rate       1.00  0.50     0.75
-    true_positive_rate_n     2.00  2.00     4.00
-    true_positive_rate_se    0.00  0.35     0.22
-    true_positive_rate_low   0.16  0.01     0.19
-    true_positive_rate_high  1.00  0.99     0.99
-    """
-    if confidence_level is not None:
-        check_level(confidence_level)
-    groups, weights, columns = merge_duplicate_rows_with_sizes(
-        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
-    )
-    return report_counted(groups, weights, columns, pos_label, confidence_level)
-
-
-def report_counted(groups, weights, columns, pos_label, confidence_level):
-    """Report of `group_report`, from the output of `merge_duplicate_rows_with_sizes`."""
-    import pandas as pd
-
-    samples, (y_true, y_pred, *counts) = check_columns(groups, weights, **columns)
-    cells = confusion_cells(y_true, y_pred, pos_label)
-    # All known rates at once, then one table per ending of the column names; rates come first.
-    n_samples, rates, present = _group_rates(samples, cells, counts)
-    report = {"n": n_samples} | dict(zip(_COLUMNS, _fill(present, "", rates.values), strict=True))
-    if confidence_level is not None:
-        numbers = {
-            "_n": rates.sizes,
-            "_se": np.sqrt(rates.values * (1.0 - rates.values) / rates.sizes),
-        }
-        level = (1.0 + check_level(confidence_level)) / 2.0
-        numbers["_low"], numbers["_high"] = rates.limits(level)
-        tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
-        for row, name in enumerate(_COLUMNS):
-            report |= {name + ending: table[row] for ending, table in tables.items()}
-    # One row per group and a last row of all samples.
-    labels = samples.groups.labels
-    last = ["overall"] + [""] * (labels.shape[1] - 1)
-    return pd.DataFrame(report, index=to_pandas_index(np.vstack((labels, last)), groups))
-
-
-def _group_rates(samples, cells, counts):
-    """Number of samples of each row, the known rates, and the mask of these.
-
-    `counts` is empty, or the numbers and the squared weights of samples that were counted before.
-    """
-    # Only ratios of weights count, and the squares of ratios do not overflow.
-    weights = samples.weights / samples.weights.max()
-    columns = (np.ones(len(cells)), weights, weights**2)
-    if counts:
-        columns = (counts[0], samples.weights, counts[1])
-    # Sums over samples, weights and squared weights, from which effective sizes follow.
-    tables = []
-    for column in columns:
-        matrices = count_confusions(samples._replace(weights=column), cells)
-        tables.append(np.concatenate((matrices.weights, matrices.overall)))
-    rates = [RATES[name] for name in _COLUMNS]
-    # Sums of samples, weights and squared weights by rate and row, (n_rates, n_rows, 3).
-    bases, hits = (
-        np.moveaxis([[total(table) for table in tables] for total in totals], 1, -1)
-        for totals in zip(*((rate.base, rate.hits) for rate in rates), strict=True)
-    )
-    # A rate is known where its condition has samples; rounding may leave slightly negative misses.
-    present = bases[..., 0] > 0
-    misses = np.maximum(bases - hits, 0.0)
-    return tables[0].sum(axis=(1, 2)), Rates.from_sums(hits[present], misses[present]), present
-
-
-def _fill(present, ending, values):
-    """Table of all rates from the numbers of the known ones: others are nan, or over 0 samples."""
-    table = np.full(present.shape, 0.0 if ending == "_n" else np.nan)
-    table[present] = values
-    return table
-
-
-# Report of more than two classes: each class against the rest.
-
-
-@classification_docs
-def class_report(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    sample_weight: ArrayLike | None = None,
-    confidence_level: float | None = None,
-) -> pd.DataFrame:
-    """Rates of every class against the rest in every group, with intervals on request.
-
-    Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==
-    label, sensitive_features=group)``. The largest value over the classes is the gap that
-    :class:`skfair.classification.ConstrainedClassifierCV` keeps below its tolerance.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted class of each sample, of any number of classes.
-    {sensitive_features, sample_weight}
-    confidence_level : float, default=None
-        As in :func:`group_report`.
-
-    Returns
-    -------
-    report : pandas.DataFrame
-        One row per class and group, with the columns of :func:`group_report`: the selection rate is
-        the share of the group that is predicted to be of the class.
-
-    Raises
-    ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
-
-    Examples
-    --------
-    >>> from skfair.metrics import class_report
-    >>> y_true = ["low", "mid", "high", "low", "mid", "high"]
-    >>> y_pred = ["low", "mid", "high", "low", "low", "high"]
-    >>> group = ["a", "a", "a", "b", "b", "b"]
-    >>> report = class_report(y_true, y_pred, sensitive_features=group)
-    >>> report.loc["low", ["n", "base_rate", "selection_rate"]].round(2)
-               n  base_rate  selection_rate
-    a        3.0       0.33            0.33
-    b        3.0       0.33            0.67
-    overall  6.0       0.33            0.50
-    """
-    import pandas as pd
-
-    groups, weights, columns = merge_duplicate_rows_with_sizes(
-        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
-    )
-    # One report per class, of masks of this class instead of labels.
-    labels = columns.pop("y_true"), columns.pop("y_pred")
-    reports = {}
-    for label, (y_true, y_pred) in _against_rest(*labels):
-        counted = {"y_true": y_true, "y_pred": y_pred} | columns
-        reports[label] = report_counted(groups, weights, counted, None, confidence_level)
-    return pd.concat(reports, names=["class"])
-
-
-def _against_rest(y_true, y_pred):
-    """Yield every class with masks of the samples that are truly, and predicted, of this class."""
-    truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
-    for label in unique_labels(truth, predicted):
-        yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
-
-
-def _copy_index(column, values):
-    """Values with the pandas index of the column that they were made of, if it has one."""
-    import pandas as pd
-
-    return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values

@@ -39,6 +39,10 @@ class Metric:
         - "labelled_decision": ``y_true, y_score``; keywords ``threshold`` and ``pos_label``.
         - "labelled_margin": ``y_true, y_score``, the latter values of the decision function;
           keyword ``pos_label``.
+        - "labelled_score": ``y_true, y_score``, the latter as of "score"; keyword ``pos_label``.
+        - "labelled_probability": ``y_true, y_proba``; keyword ``pos_label``.
+        - "prediction": ``y_true`` and what ``predict`` returns: classes, with the keyword
+          ``pos_label`` of two, or numbers.
     greater_is_better : bool
         Whether a larger value is fairer.
     best : float

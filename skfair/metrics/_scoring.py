@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +14,8 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
+from skfair.metrics._measures import GroupComparison, Measure, find_measure
+from skfair.metrics._rates import Rate
 from skfair.metrics._registry import (
     METRICS,
     Metric,
@@ -70,11 +73,12 @@ class FairnessScorer(GroupScorer):
         check_alignment(X=X, y=y, sensitive_features=sensitive_features)
         _check_task(estimator, metric)
         groups = {"sensitive_features": sensitive_features}
+        views = [(estimator, y, self.pos_label)]
+        # Of more than two classes: one view of each class against the rest, unless labels count.
+        if metric.kind != "prediction" or self.pos_label is not None:
+            views = _binary_views(estimator, y, sensitive_features, self.pos_label)
         values = []
-        # Of more than two classes: one view of each class against the rest.
-        for view, truth, pos_label in _binary_views(
-            estimator, y, sensitive_features, self.pos_label
-        ):
+        for view, truth, pos_label in views:
             predictions, params = PREDICTIONS[metric.kind](
                 view, X, truth, sensitive_features, pos_label
             )
@@ -161,10 +165,13 @@ class _OneVsRest:
 
 
 TASKS = {
-    "classifier": ("classification", "score", "decision", "labelled_decision", "labelled_margin"),
-    "regressor": ("regression", "score"),
+    "classifier": (
+        *("classification", "score", "decision", "labelled_decision", "labelled_margin"),
+        *("labelled_score", "labelled_probability", "prediction"),
+    ),
+    "regressor": ("regression", "score", "prediction"),
     "clusterer": ("clustering",),
-    "model without classes": ("clustering", "regression", "score"),
+    "model without classes": ("clustering", "regression", "score", "prediction"),
 }
 """Kinds of metrics that can score an estimator, by its task."""
 
@@ -185,7 +192,9 @@ def _check_task(estimator, metric):
     if task != "classifier":
         return
     # The classifier must have the method whose output the metric takes.
-    methods = {"classification": ("predict",), "labelled_margin": ("decision_function",)}
+    methods = {name: ("predict",) for name in ("classification", "prediction")}
+    methods |= {"labelled_margin": ("decision_function",)}
+    methods |= {"labelled_probability": ("predict_proba",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
     if not any(hasattr(estimator, method) for method in needed):
         raise ValueError(
@@ -331,6 +340,27 @@ def _labelled_margin(estimator, X, y, sensitive_features, pos_label=None):
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
+def _labelled_score(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of true classes and scores of any unit."""
+    positive, _ = _positive(estimator, pos_label)
+    (scores,), _ = _scores(estimator, X, y, sensitive_features, pos_label)
+    return (y, scores), {"pos_label": positive}
+
+
+def _labelled_probability(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of true classes and probabilities."""
+    positive, position = _positive(estimator, pos_label)
+    probabilities = _probabilities(estimator, X, sensitive_features, position)
+    return (y, probabilities), {"pos_label": positive}
+
+
+def _predictions(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
+    if len(getattr(estimator, "classes_", ())) in (1, 2):
+        return _classes(estimator, X, y, sensitive_features, pos_label)
+    return _numbers(estimator, X, y, sensitive_features)
+
+
 PREDICTIONS = {
     "clustering": _cluster_labels,
     "regression": _numbers,
@@ -339,11 +369,20 @@ PREDICTIONS = {
     "decision": _decision,
     "labelled_decision": _labelled_decision,
     "labelled_margin": _labelled_margin,
+    "labelled_score": _labelled_score,
+    "labelled_probability": _labelled_probability,
+    "prediction": _predictions,
 }
 """Functions that make the positional and keyword arguments of a metric, by its kind."""
 
 
-def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Callable:
+def get_scorer(
+    scoring: str | Metric,
+    *,
+    measure: str | Rate | Measure | Callable | None = None,
+    group: Any = None,
+    pos_label: Label | None = None,
+) -> Callable:
     """Make a scorer for scikit-learn's searches and cross-validation; greater is always better.
 
     The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better,
@@ -367,6 +406,12 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
     ``replace(METRICS["partial_group_auc_difference"], params={"interval": (0.0, 0.2)})`` with
     :func:`dataclasses.replace`.
 
+    With a `measure` the names are "neg_difference", "ratio", "minimum", "maximum" and "group", the
+    largest difference, smallest ratio, smallest or largest value of the groups, or the value of one
+    `group`; "neg_" before the last three makes less of it better. A function takes the labels of
+    more than two classes, or the numbers of a regressor. Groups without a value are left out, with
+    a warning.
+
     Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
     estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them
     on.
@@ -379,7 +424,12 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
     Parameters
     ----------
     scoring : str or Metric
-        Name of the scorer, or a custom `Metric`.
+        Name of the scorer, or a custom `Metric`; with a measure, how groups are compared.
+    measure : str, Rate, Measure or callable, default=None
+        What is compared, as in :func:`group_report`: "recall", "f1_score", "brier_score", or a
+        function of :mod:`sklearn.metrics`. None: `scoring` says it.
+    group : label or tuple of labels, default=None
+        The group whose value is the score, with ``scoring="group"``.
     pos_label : int, float, bool or str, default=None
         The positive class. None takes the classifier's parameter of this name, and 1 if it has none
         and the classes are 0 and 1, -1 and 1 or booleans.
@@ -417,6 +467,10 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
     >>> scores["test_balance"]
     array([1., 1., 1., 1., 1.])
     """
+    if measure is not None:
+        return FairnessScorer(_comparison(scoring, find_measure(measure), group), pos_label)
+    if group is not None:
+        raise ValueError("group is for the value of a measure; pass measure= too.")
     # A metric, the name of one, or the name of a scorer of scikit-learn.
     if isinstance(scoring, Metric):
         if scoring.kind not in PREDICTIONS:
@@ -439,6 +493,35 @@ def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Call
             f"scikit-learn; got {scoring!r}." + _scorer_hint(scoring, scorers)
         )
     return FairnessScorer(scorers[scoring], pos_label)
+
+
+_KINDS = {
+    "decisions": "prediction",
+    "scores": "labelled_score",
+    "probabilities": "labelled_probability",
+}
+"""Responses of measures -> kinds of metrics."""
+
+
+def _comparison(scoring, measure, group):
+    """The metric that compares a measure between groups."""
+    names = {"neg_difference": "difference", "ratio": "ratio"}
+    names |= {sign + how: how for how in ("minimum", "maximum", "group") for sign in ("", "neg_")}
+    if scoring not in names:
+        raise ValueError(
+            f"With a measure, scoring must be one of {sorted(names)}; got {scoring!r}."
+            + spelling_hint(str(scoring), names)
+        )
+    how = names[scoring]
+    if (group is None) == (how == "group"):
+        raise ValueError(
+            f"group names the group whose value is the score, with scoring='group' alone; got "
+            f"scoring={scoring!r} and group={group!r}."
+        )
+    kind = "classification" if isinstance(measure, Rate) else _KINDS[measure.response]
+    greater_is_better = not scoring.startswith("neg_")
+    best = 1.0 if greater_is_better else 0.0
+    return Metric(GroupComparison(measure, how, group), kind, greater_is_better, best)
 
 
 def _scorer_hint(scoring, scorers):

@@ -5,6 +5,7 @@ Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`
 hatches in grey. matplotlib is imported when something is drawn.
 """
 
+from skfair.plotting._calibration import GroupCalibrationDisplay
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
 from skfair.plotting._groups import (
     GroupRateCurveDisplay,
@@ -17,6 +18,7 @@ __all__ = [
     "ClusterCompositionDisplay",
     "ConvergenceDisplay",
     "GapMonitorDisplay",
+    "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import count_table, is_in_intervals
-from skfair.metrics import PREDICTIONS, check_scored, group_report
+from skfair.metrics import PREDICTIONS, Measures, check_scored, find_measures, group_report
 from skfair.plotting._display import (
     COLORS,
     INK,
@@ -100,7 +100,7 @@ class GroupRateDisplay(Display):
         y: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        rates: Sequence[str] = _RATES,
+        measures: Measures = _RATES,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
         ax: Axes | None = None,
@@ -113,8 +113,8 @@ class GroupRateDisplay(Display):
         y : array-like of shape (n_samples,)
             True class of each sample.
         {sensitive_features}
-        rates : sequence of str
-            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        measures : list or dict
+            Measures to draw, as in :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         {pos_label, ax}
@@ -131,13 +131,16 @@ class GroupRateDisplay(Display):
         (y_true, y_pred), params = PREDICTIONS["classification"](
             estimator, X, y, sensitive_features, pos_label
         )
+        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, measures, params)
         return cls.from_predictions(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            rates=rates,
+            measures=measures,
             sample_weight=sample_weight,
             ax=ax,
+            y_proba=y_proba,
+            y_score=y_score,
             **params,
         )
 
@@ -148,7 +151,9 @@ class GroupRateDisplay(Display):
         y_pred: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        rates: Sequence[str] = _RATES,
+        measures: Measures = _RATES,
+        y_proba: ArrayLike | None = None,
+        y_score: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
         ax: Axes | None = None,
@@ -161,8 +166,10 @@ class GroupRateDisplay(Display):
         y_pred : array-like of shape (n_samples,)
             Predicted class of each sample.
         {sensitive_features}
-        rates : sequence of str
-            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        measures : list or dict
+            Measures to draw, as in :func:`skfair.metrics.group_report`.
+        y_proba, y_score : array-like of shape (n_samples,), default=None
+            Probabilities or scores, for measures of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         pos_label : int, float, bool or str, default=None
@@ -176,22 +183,20 @@ class GroupRateDisplay(Display):
         Raises
         ------
         ValueError
-            If a rate is unknown, or as in :func:`skfair.metrics.group_report`.
+            If a measure is unknown, or as in :func:`skfair.metrics.group_report`.
         """
         report = group_report(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
+            measures=measures,
+            y_proba=y_proba,
+            y_score=y_score,
             sample_weight=sample_weight,
             pos_label=pos_label,
             confidence_level=0.95,
         )
-        rates = list(rates)
-        # Every rate of the report has a standard error.
-        known = [name.removesuffix("_se") for name in report if name.endswith("_se")]
-        unknown = sorted(set(rates) - set(known))
-        if unknown:
-            raise ValueError(f"rates must be among {known}; got {unknown}.")
+        rates = list(report.attrs["intervals"])
         # The last row of the report is that of all samples.
         groups, overall = report.iloc[:-1], report.iloc[-1]
         ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
@@ -242,10 +247,13 @@ class GroupRateDisplay(Display):
         # Rates of all samples, across the row of each rate.
         ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
         ax.set_yticks(rows, self.rate_names)
-        ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(n_rates - 0.5, -0.5)
-        ax.xaxis.set_major_formatter("{x:.0%}")
-        ax.set_xlabel("rate, with 95 % confidence interval")
+        drawn = np.concatenate((rates.ravel(), intervals.ravel()))
+        are_rates = np.nanmin(drawn, initial=0.0) >= 0.0 and np.nanmax(drawn, initial=1.0) <= 1.0
+        if are_rates:
+            ax.set_xlim(-0.02, 1.02)
+            ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with 95 % confidence interval")
         ax.tick_params(axis="y", length=0)
         strip_frame(ax, "top", "right", "left")
         write_legend(ax, lambda handle, label: label == _OVERALL)
@@ -258,6 +266,18 @@ class GroupRateDisplay(Display):
         for height, count in zip(heights, counts, strict=True):
             text = f"of {count:,.0f}" if float(count).is_integer() else f"of {count:,.1f}"
             self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
+
+
+def _find_scores(estimator, X, y, sensitive_features, measures, params):
+    """Probabilities and scores of an estimator, each None if no measure takes it."""
+    responses = {one.response for one in find_measures(measures).values()}
+    kinds = {"probabilities": "labelled_probability", "scores": "labelled_score"}
+    return [
+        PREDICTIONS[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][1]
+        if response in responses
+        else None
+        for response, kind in kinds.items()
+    ]
 
 
 _MAX_POINTS = 2000

@@ -33,7 +33,7 @@ def report():
         y_proba=probability,
         sensitive_features=groups,
         title=f"Report {EVIL}",
-        metrics={EVIL: lambda y_true, y_pred: float(np.mean(y_true))},
+        measures={EVIL: lambda y_true, y_pred: float(np.mean(y_true))},
     )
 
 

@@ -60,7 +60,7 @@ def make(name):
     groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
     y, p, scores = rng.integers(2, size=N), rng.integers(2, size=N), rng.random(N)
     inputs, settings = {
-        "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
+        "classification": ((y, p), {"y_proba": scores, "measures": {"hits": lambda y, p: y @ p}}),
         "regression": ((scores, scores + rng.normal(size=N)), {}),
         "clustering": ((None, p), {"kind": "clustering"}),
         "decisions": ((None, p), {"provenance": {"source": "a | b", "own": "fact"}}),

@@ -86,7 +86,7 @@ def test_decisions_without_outcomes_and_models():
         ({"missing": "exclude"}, 'X is used with missing="at_random" only'),
         ({"missing": "random"}, "missing must be one of 'error', 'group', 'exclude', 'at_random'"),
         ({"sample_weight": np.arange(N)}, "for samples of equal weight"),
-        ({"metrics": {"f": lambda y, p: 0.0}}, "Leave out metrics"),
+        ({"measures": {"f": lambda y, p: 0.0}}, "Leave out measures"),
         ({"kind": "clustering", "y": None}, "decisions between two classes"),
         ({"min_group_size": 5}, "needs 30 recorded samples of each group"),
         ({"subgroups": True}, "samples of equal weight"),

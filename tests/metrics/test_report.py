@@ -8,7 +8,7 @@ from scipy import sparse, stats
 from skfair.groups import Events
 from skfair.inference import estimates_of
 from skfair.metrics import METRICS, class_report, group_report
-from skfair.metrics._rates import _COLUMNS
+from skfair.metrics._group_report import _COLUMNS
 from skfair.partitions import BLOCK
 
 # True class, predicted class, group.

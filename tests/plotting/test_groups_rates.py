@@ -6,7 +6,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from skfair.metrics import group_report
+from skfair.metrics import Rate, group_report
 from skfair.plotting import GroupRateDisplay
 
 TRUE = [1, 1, 0, 0, 1, 1, 0, 0]
@@ -96,15 +96,36 @@ def test_groups_are_distinct_in_colour_and_in_grey():
     assert len({point.get_marker() for point in points}) == 5
 
 
-def test_other_rates_of_the_report_can_be_drawn():
+def test_other_measures_can_be_drawn():
     ax = GroupRateDisplay.from_predictions(
-        TRUE, PREDICTED, sensitive_features=GROUP, rates=["accuracy"]
+        TRUE, PREDICTED, sensitive_features=GROUP, measures=["accuracy"]
     ).ax_
     np.testing.assert_allclose(marks(ax), [[0.75], [0.75]])
-    with pytest.raises(ValueError, match=r"rates must be among .* got \['recall'\]"):
+    with pytest.raises(ValueError, match="A measure must be one of .* got 'recal'"):
         GroupRateDisplay.from_predictions(
-            TRUE, PREDICTED, sensitive_features=GROUP, rates=["accuracy", "recall"]
+            TRUE, PREDICTED, sensitive_features=GROUP, measures=["accuracy", "recal"]
         )
+
+
+def test_measures_beyond_rates_have_their_own_axis():
+    cost = Rate("cost", {"fp": 1, "fn": 5})
+    display = GroupRateDisplay.from_predictions(
+        TRUE, PREDICTED, sensitive_features=GROUP, measures=[cost]
+    )
+    assert display.ax_.get_xlim()[1] > 1.25
+    assert display.ax_.get_xlabel().startswith("value")
+
+
+def test_scores_of_an_estimator_are_those_of_its_predictions():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y, group = X[:, 0] > 0, np.repeat(["a", "b"], 40)
+    model = LogisticRegression().fit(X[:, 1:], y)
+    settings = {"sensitive_features": group, "measures": ["brier_score", "roc_auc", "recall"]}
+    estimated = GroupRateDisplay.from_estimator(model, X[:, 1:], y, **settings)
+    predicted = GroupRateDisplay.from_predictions(
+        y, model.predict(X[:, 1:]), y_proba=model.predict_proba(X[:, 1:])[:, 1], **settings
+    )
+    np.testing.assert_array_equal(estimated.rates, predicted.rates)
 
 
 def test_unknown_rates_are_left_blank():

@@ -1,0 +1,250 @@
+"""Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
+
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse, special
+
+from skfair.groups import Events, Groups
+from skfair.inference._estimates import AUCs, Estimates, Means, estimates_of
+
+# Each function returns the estimates of the groups that have a value, or None if no group has one,
+# and the positions of these groups.
+
+
+_NO_GROUPS = np.empty(0, dtype=np.intp)
+
+
+def estimate_means(values, mask, groups, weights, units=None, kind=estimates_of):
+    """Means of values over the samples of each group, and the groups that have such samples.
+
+    `mask` selects the samples that count; None selects all. `kind` makes `Estimates` of events,
+    values and units.
+    """
+    if mask is not None and not mask.any():
+        return None, _NO_GROUPS
+    # Events are the groups that have samples which count.
+    n_groups = len(groups.labels)
+    if groups.is_disjoint:
+        codes = groups.codes if mask is None else np.where(mask, groups.codes, n_groups)
+        present = np.flatnonzero(np.bincount(codes, minlength=n_groups + 1)[:n_groups])
+        place = np.full(n_groups + 1, -1)
+        place[present] = np.arange(len(present))
+        events = Events.disjoint(place[codes], len(present), weights)
+    else:
+        matrix = groups.matrix
+        if mask is not None:
+            matrix = sparse.csr_array(sparse.diags_array(mask.astype(float)) @ matrix)
+            matrix.eliminate_zeros()
+        present = np.flatnonzero(np.bincount(matrix.indices, minlength=n_groups))
+        if not len(present):
+            return None, present
+        events = Events.overlapping(matrix[:, present], weights)
+    return kind(events, np.asarray(values, dtype=np.float64), units), present
+
+
+def estimate_quotients(numerators, denominators, groups, weights, units=None):
+    r"""Quotients of two weighted sums, linearised: means of values whose mean is the quotient.
+
+    With :math:`n_i` and :math:`d_i` what sample i counts, and r the quotient of its group,
+
+    .. math:: z_i = r + (n_i - r d_i) / \bar d
+
+    has the mean r, and its standard error is that of r (W. G. Cochran, "Sampling techniques",
+    Wiley 1977, section 2.11). Samples that count nowhere are left out. A group whose denominator
+    is 0 has no value.
+    """
+    # One row for each sample of a group that counts: overlapping groups share their `units`.
+    rows, codes = groups.memberships
+    counts = (numerators[rows] != 0) | (denominators[rows] != 0)
+    rows, codes = rows[counts], codes[counts]
+    n_groups = len(groups.labels)
+    n, d, w = numerators[rows], denominators[rows], weights[rows]
+    total_n, total_d, total_w = (np.bincount(codes, w * x, n_groups) for x in (n, d, 1.0))
+    present = np.flatnonzero(total_d > 0)
+    if not len(present):
+        return None, present
+    base = np.where(total_d > 0, total_d, 1.0)
+    quotient = total_n / base
+    z = quotient[codes] + (n - quotient[codes] * d) * (total_w / base)[codes]
+    if units is None and not groups.is_disjoint:
+        units = np.arange(len(weights))
+    units = None if units is None else units[rows]
+    disjoint = Groups.disjoint(codes, groups.labels)
+    return estimate_means(z, (total_d > 0)[codes], disjoint, w, units, Means)
+
+
+def estimate_areas(is_true, scores, groups, weights):
+    """Areas under the ROC curves of the groups that have both classes."""
+    members = groups.members()
+    complete = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
+    if not complete:
+        return None, _NO_GROUPS
+    return AUCs(is_true, scores, [members[g] for g in complete], weights), np.array(complete)
+
+
+# Any function of the samples of a group, with limits by the bootstrap.
+
+
+class GroupFunction:
+    """A function of columns and weights, on the samples of groups and on resamples of them.
+
+    `function` takes the columns, each of shape (n_rows,), and weights or None, and returns a float,
+    nan where it is undefined. With `takes_weights` the distinct rows of a resample are passed with
+    their total weights, which is the same to it and faster; otherwise rows are repeated.
+    """
+
+    def __init__(self, function, columns, weights, *, takes_weights):
+        self.function, self.columns, self.weights = function, columns, weights
+        self.takes_weights = takes_weights
+        self.is_weighted = bool(np.ptp(weights))
+
+    def value(self, rows):
+        """Value of the samples of a group."""
+        weights = self.weights[rows] if self.is_weighted else None
+        return self.function([column[rows] for column in self.columns], weights)
+
+    def resampled(self, rows):
+        """Function of the number of times that each of the rows was drawn."""
+        if not self.takes_weights:
+            return lambda counts: self.function(
+                [column[np.repeat(rows, counts)] for column in self.columns], None
+            )
+        distinct, codes = _distinct_rows([column[rows] for column in self.columns])
+        weights = self.weights[rows]
+
+        def evaluate(counts):
+            totals = np.bincount(codes, counts * weights, len(distinct[0]))
+            is_drawn = totals > 0
+            return self.function([column[is_drawn] for column in distinct], totals[is_drawn])
+
+        return evaluate
+
+
+def _distinct_rows(columns):
+    """Columns of the distinct rows, and which of these each row is."""
+    codes = np.zeros(len(columns[0]), dtype=np.intp)
+    for column in columns:
+        values, inverse = np.unique(column, return_inverse=True)
+        codes = codes * len(values) + inverse
+        # Renumber, so that codes of many columns do not overflow.
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    return [column[first] for column in columns], codes
+
+
+_KNOWN_SHARE = 0.95
+"""Share of draws that must have a value for limits to be known."""
+
+_TAIL_DRAWS = 10
+"""Draws beyond the furthest quantile that is estimated from them; others are extrapolated."""
+
+
+class BootstrapEstimates(Estimates):
+    r"""Values of any function of groups, with bias-corrected bootstrap limits of each ([1]_).
+
+    Samples are drawn with replacement within each group; groups that overlap share their draws.
+    With :math:`z_0` the normal quantile of the share of draws below the estimate, a limit at the
+    level :math:`\Phi(z)` is the quantile :math:`\Phi(2 z_0 + t \sqrt{n / (n - 1)})` of the draws,
+    where t is Student's quantile with n - 1 degrees of freedom in place of z ([2]_). Quantiles too
+    far out for the number of draws are extrapolated: their distance to the estimate is proportional
+    to t.
+
+    Differences combine these limits as those of other estimates (`Estimates.upper`). Quantiles of
+    resampled gaps would be too large where groups are equal.
+
+    A limit is nan if more than one in twenty draws has no value, or all draws are equal.
+
+    References
+    ----------
+    .. [1] B. Efron, "Nonparametric standard errors and confidence intervals", Canadian Journal of
+       Statistics 9, 1981.
+    .. [2] T. C. Hesterberg, "What teachers should know about the bootstrap", The American
+       Statistician 69, 2015.
+    """
+
+    interval = "bootstrap"
+
+    def __init__(self, function, members, values, n_draws):
+        self._function, self._members, self._n_draws = function, members, n_draws
+        self.values, self.counts = values, np.array([len(rows) for rows in members])
+        weights = [function.weights[rows] for rows in members]
+        self.sizes = np.array([w.sum() ** 2 / (w @ w) for w in weights])
+
+    @cached_property
+    def draws(self):
+        """Values of the resampled groups, (n_draws, n_groups)."""
+        rng, n_samples = np.random.default_rng(0), len(self._function.weights)
+        blocks = self._members if self._is_disjoint else [np.arange(n_samples)]
+        evaluate = [self._function.resampled(rows) for rows in self._members]
+        draws = np.empty((self._n_draws, len(self._members)))
+        counts = np.zeros(n_samples, dtype=np.intp)
+        for draw in draws:
+            for rows in blocks:
+                drawn = rng.integers(len(rows), size=len(rows))
+                counts[rows] = np.bincount(drawn, minlength=len(rows))
+            for group, rows in enumerate(self._members):
+                # A resample of overlapping groups may leave a group empty.
+                is_empty = not counts[rows].any()
+                draw[group] = np.nan if is_empty else evaluate[group](counts[rows])
+        return draws
+
+    @property
+    def standard_errors(self):
+        """Standard deviation of the draws of each group."""
+        return np.nanstd(self.draws, axis=0, ddof=1)
+
+    @cached_property
+    def _is_disjoint(self):
+        """Whether no sample is in two groups."""
+        rows = np.concatenate(self._members)
+        return len(np.unique(rows)) == len(rows)
+
+    @cached_property
+    def correlation(self):
+        """Correlation of the draws of overlapping groups; None of disjoint ones."""
+        if self._is_disjoint:
+            return None
+        known = self.draws[~np.isnan(self.draws).any(axis=1)]
+        deviations = known - known.mean(axis=0)
+        errors = np.sqrt((deviations**2).sum(axis=0))
+        scale = np.outer(errors, errors)
+        products = deviations.T @ deviations
+        correlation = np.divide(products, scale, out=np.zeros_like(scale), where=scale > 0)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
+    def limits(self, level):
+        """Bias-corrected limits, as in `Estimates.limits`."""
+        ends = [
+            _bootstrap_margins(draws[~np.isnan(draws)], value, size, level, self._n_draws)
+            for draws, value, size in zip(self.draws.T, self.values, self.sizes, strict=True)
+        ]
+        below, above = np.array(ends).T
+        return self.values - below, self.values + above
+
+
+def _bootstrap_margins(draws, value, size, level, n_draws):
+    """Distances of the lower and the upper limit to the value; nan if they are not known."""
+    is_known = len(draws) >= _KNOWN_SHARE * n_draws and size > 1.0
+    if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
+        return np.nan, np.nan
+    # The share of draws below the value, of which ties count half, is not exactly 0 or 1.
+    tolerance = 1e-12 * max(1.0, abs(value))
+    below = (draws < value - tolerance).sum() + 0.5 * (np.abs(draws - value) <= tolerance).sum()
+    bias = special.ndtri((below + 0.5) / (len(draws) + 1.0))
+    t = np.sqrt(size / (size - 1.0)) * special.stdtrit(size - 1.0, level)
+    furthest = special.ndtri(1.0 - _TAIL_DRAWS / len(draws))
+    reach = min(t, furthest)
+    low, high = np.quantile(draws, special.ndtr(2.0 * bias + np.array([-reach, reach])))
+    return t / reach * np.maximum((value - low, high - value), 0.0)
+
+
+def estimate_by_bootstrap(function, groups, n_draws):
+    """Values of a `GroupFunction` of the groups where it is defined."""
+    members = groups.members()
+    values = np.array([function.value(rows) for rows in members])
+    present = np.flatnonzero(~np.isnan(values))
+    if not len(present):
+        return None, present
+    known = [members[group] for group in present]
+    return BootstrapEstimates(function, known, values[present], n_draws), present

@@ -1,0 +1,230 @@
+"""Calibration of probabilities: expected calibration error, and reliability tables by group."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from skfair.groups import Events, check_columns, to_pandas_index
+from skfair.inference import Rates, check_level
+from skfair.metrics._docstrings import classification_docs
+from skfair.metrics._rates import find_positive
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import spelling_hint
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+) -> float:
+    r"""Mean distance of observed and predicted frequency over bins of the probabilities.
+
+    .. math:: \sum_b \frac{W_b}{W} \lvert \bar y_b - \bar p_b \rvert
+
+    with :math:`W_b` the weight, :math:`\bar y_b` the share of positives, and :math:`\bar p_b` the
+    mean probability of the samples in bin b [1]_. It is above 0 for a calibrated model too, by
+    about the sampling noise of the shares: compare groups of equal size, or look at
+    :func:`reliability_table`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        1 or True for samples of the positive class, else 0.
+    y_proba : array-like of shape (n_samples,)
+        Probability of the positive class.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights.
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width in [0, 1], or of equal weight.
+
+    Returns
+    -------
+    error : float
+        In [0, 1], 0 is best.
+
+    Raises
+    ------
+    ValueError
+        If probabilities are outside [0, 1], ``y_true`` holds other numbers than 0 and 1, lengths
+        differ, or the bins are not a positive number of a known strategy.
+
+    See Also
+    --------
+    reliability_table : The terms of the sum by group, with intervals.
+
+    References
+    ----------
+    .. [1] M. P. Naeini, G. F. Cooper and M. Hauskrecht, "Obtaining well calibrated probabilities
+       using Bayesian binning", AAAI 2015.
+
+    Examples
+    --------
+    >>> from skfair.metrics import expected_calibration_error
+    >>> round(expected_calibration_error([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]), 3)
+    0.2
+    """
+    is_true, probabilities = _check_probabilities(y_true, y_proba)
+    weights = np.ones(len(is_true)) if sample_weight is None else np.asarray(sample_weight, float)
+    check_consistent_length(is_true, weights)
+    edges = _bin_edges(probabilities, weights, n_bins, strategy)
+    codes = np.searchsorted(edges[1:-1], probabilities)
+    gaps = np.bincount(codes, weights * (is_true - probabilities), len(edges) - 1)
+    return float(np.abs(gaps).sum() / weights.sum())
+
+
+def _check_probabilities(y_true, y_proba):
+    """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
+    is_true, probabilities = (
+        column_or_1d(check_array(column, ensure_2d=False, dtype=np.float64, input_name=name))
+        for name, column in (("y_true", y_true), ("y_proba", y_proba))
+    )
+    check_consistent_length(is_true, probabilities)
+    if not np.isin(is_true, (0.0, 1.0)).all():
+        raise ValueError(
+            "y_true must hold 0 and 1, or booleans, of the positive class; got "
+            f"{is_true[~np.isin(is_true, (0.0, 1.0))][0]:g}. Pass y_true == label."
+        )
+    return is_true, check_unit_range(probabilities)
+
+
+def check_unit_range(probabilities):
+    """Probabilities; a ValueError if one is outside [0, 1]."""
+    if probabilities.min() < 0.0 or probabilities.max() > 1.0:
+        wrong = probabilities[(probabilities < 0.0) | (probabilities > 1.0)][0]
+        raise ValueError(
+            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
+            "on another scale as y_score."
+        )
+    return probabilities
+
+
+_STRATEGIES = ("uniform", "quantile")
+
+
+def _bin_edges(probabilities, weights, n_bins, strategy):
+    """Ascending ends of the bins; equal quantiles make one bin."""
+    if strategy not in _STRATEGIES:
+        raise ValueError(
+            f"strategy must be one of {list(_STRATEGIES)}; got {strategy!r}."
+            + spelling_hint(str(strategy), _STRATEGIES)
+        )
+    if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
+        raise ValueError(f"n_bins must be a positive whole number, such as 10; got {n_bins!r}.")
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    if strategy == "uniform":
+        return edges
+    inner = np.quantile(probabilities, edges[1:-1], weights=weights, method="inverted_cdf")
+    return np.concatenate(([0.0], np.unique(inner), [1.0]))
+
+
+@classification_docs
+def reliability_table(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Predicted and observed frequency of the positive class by group and bin of probabilities.
+
+    Parameters
+    ----------
+    {y_true}
+    y_proba : array-like of shape (n_samples,)
+        Probability of the positive class.
+    {sensitive_features}
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width in [0, 1], or of equal weight among all samples. Groups have the same
+        bins.
+    {sample_weight, pos_label}
+    confidence_level : float, default=0.95
+        Probability with which each interval contains the frequency of the population.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        One row for each group and bin (level ``bin`` of the index) that holds samples of it, and
+        bins of all samples under "overall". Columns are the ends ``bin_low`` and ``bin_high``, of
+        which the upper one belongs to the bin, the number ``n`` of samples, ``mean_probability``,
+        the ``observed`` share of positives, and the ends of its interval, ``low`` and ``high``, as
+        in :func:`group_report`.
+
+    Raises
+    ------
+    {ValueError}
+        Also if probabilities are outside [0, 1], or the bins or the level are invalid.
+
+    See Also
+    --------
+    skfair.plotting.GroupCalibrationDisplay : The same as a picture.
+    expected_calibration_error : The mean distance of both frequencies.
+
+    Examples
+    --------
+    >>> from skfair.metrics import reliability_table
+    >>> y_true = [0, 1, 1, 1, 0, 0, 1, 0]
+    >>> y_proba = [0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9]
+    >>> table = reliability_table(y_true, y_proba, sensitive_features=[*"aaaabbbb"], n_bins=2)
+    >>> table.loc[["a", "b"], ["n", "mean_probability", "observed"]]
+             n  mean_probability  observed
+      bin
+    a 0    2.0               0.2       0.5
+      1    2.0               0.9       1.0
+    b 0    2.0               0.2       0.0
+      1    2.0               0.9       0.5
+    """
+    import pandas as pd
+
+    level = (1.0 + check_level(confidence_level)) / 2.0
+    samples, (y_true, y_proba) = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_proba=y_proba
+    )
+    is_true = y_true == find_positive(y_true, pos_label=pos_label)
+    probabilities = check_unit_range(y_proba.astype(np.float64))
+    edges = _bin_edges(probabilities, samples.weights, n_bins, strategy)
+    bins = np.searchsorted(edges[1:-1], probabilities)
+    # The bins of each group, and those of all samples last.
+    rows, codes = samples.groups.memberships
+    n_groups, n_bins = len(samples.groups.labels), len(edges) - 1
+    rows = np.concatenate((rows, np.arange(len(bins))))
+    codes = np.concatenate((codes, np.full(len(bins), n_groups)))
+    cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)
+    events = Events.disjoint(places, len(cells), samples.weights[rows])
+    rates = Rates(events, is_true[rows].astype(np.float64))
+    low, high = rates.limits(level)
+    group, bin_ = np.divmod(cells, n_bins)
+    table = pd.DataFrame(
+        {
+            "bin_low": edges[bin_],
+            "bin_high": edges[bin_ + 1],
+            "n": rates.counts.astype(np.float64),
+            "mean_probability": events.means(probabilities[rows]),
+            "observed": rates.values,
+            "low": low,
+            "high": high,
+        }
+    )
+    # One row per group and bin, named as the columns of attributes are.
+    labels = samples.groups.labels
+    last = ["overall"] + [""] * (labels.shape[1] - 1)
+    table.index = to_pandas_index(np.vstack((labels, last))[group], sensitive_features)
+    return table.set_index(pd.Index(bin_, name="bin"), append=True)

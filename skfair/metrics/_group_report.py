@@ -1,0 +1,413 @@
+"""Tables of the measures of every group, with standard errors and confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import unique_labels
+
+from skfair.groups import (
+    Groups,
+    attribute_names,
+    check_alignment,
+    check_columns,
+    check_groups,
+    merge_duplicate_rows_with_sizes,
+    to_pandas_index,
+)
+from skfair.inference import Rates, check_level
+from skfair.metrics._docstrings import classification_docs
+from skfair.metrics._measures import (
+    Measure,
+    check_columns_of,
+    encode_columns,
+    find_measures,
+    takes_labels,
+)
+from skfair.metrics._rates import Rate, count_confusions, find_positive
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+Measures = Sequence[str | Rate | Measure | Callable] | Mapping[str, str | Rate | Measure | Callable]
+"""What users pass as measures."""
+
+_COLUMNS = (
+    "base_rate",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "false_omission_rate",
+    "accuracy",
+)
+
+
+@classification_docs
+def group_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    measures: Measures = _COLUMNS,
+    y_proba: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
+    control_features: MatrixLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    confidence_level: float | None = None,
+) -> pd.DataFrame:
+    r"""Rates of a classifier in every group, or any other measures, with intervals on request.
+
+    With a confidence level the table also has sample sizes, standard errors and intervals. The
+    standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
+    difference of two independent rates the root of the sum of their squares. Near 0 and 1, and for
+    few samples, it is too small (0 for 2 of 2). The intervals hold there too: they are Wilson's
+    ([1]_), or Clopper and Pearson's for up to three successes or failures.
+
+    Weights are sampling weights, as in a survey. A rate r of samples with weights w and outcomes x
+    then has the effective sample size
+
+    .. math:: n = \min \Bigl( \frac{(\sum_i w_i)^2}{\sum_i w_i^2},
+        \frac{r (1 - r) (\sum_i w_i)^2}{\sum_i w_i^2 (x_i - r)^2} \Bigr) ,
+
+    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals use
+    Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
+
+    Other measures have intervals of means (Student's, or Hall's if wider), of areas under curves
+    (DeLong's), or of the bootstrap within each group, as :class:`Measure` says. The dict
+    ``report.attrs["intervals"]`` names the method of each measure.
+
+    Parameters
+    ----------
+    {y_true, y_pred, sensitive_features, sample_weight}
+        A weight of two does not count as two samples: repeat the rows of samples that occurred
+        twice.
+    measures : list or dict, default=seven rates
+        What the table has: names or synonyms of rates, such as "recall", "precision" and
+        "f1_score"; "balanced_accuracy", "matthews_corrcoef", "roc_auc", "average_precision",
+        "brier_score", "expected_calibration_error", "mean_error", "mean_absolute_error" and
+        "mean_squared_error"; a :class:`Rate`, a :class:`Measure`, or a function such as those of
+        :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two classes take
+        the labels, as in ``functools.partial(f1_score, average="macro")``.
+    y_proba : array-like of shape (n_samples,), default=None
+        Probability of the positive class, for measures of probabilities or scores.
+    y_score : array-like of shape (n_samples,), default=None
+        Scores of any unit, for measures of scores; None takes the probabilities.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+        Stratum of each sample, such as an occupation: the table is made within each of them.
+    {pos_label}
+    confidence_level : float, default=None
+        Probability with which an interval contains the rate of the population. None leaves out
+        sizes, standard errors and intervals.
+
+    Returns
+    -------
+    report : pandas.DataFrame of shape (n_groups + 1, n_measures + 1)
+        One row per group, ascending, and a last row "overall". With control features these rows
+        are repeated for each stratum, the first level of the index. ``n`` is the number of samples
+        with a positive weight. The rates are by default ::
+
+            base_rate                  Pr(truly positive)
+            selection_rate             Pr(predicted positive)
+            true_positive_rate         Pr(predicted positive | truly positive)
+            false_positive_rate        Pr(predicted positive | truly negative)
+            positive_predictive_value  Pr(truly positive | predicted positive)
+            false_omission_rate        Pr(truly positive | predicted negative)
+            accuracy                   Pr(predicted class = true class)
+
+        A rate over no samples is nan. With a confidence level four columns follow for each
+        measure: the size of the sample that it is a share of, effective if weighted (``_n``), its
+        standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
+
+    Raises
+    ------
+    {ValueError}
+        Also if the confidence level is not between 0 and 1, a measure is unknown or takes what was
+        not passed, or samples have weights that a function does not take.
+
+    Warns
+    -----
+    UserWarning
+        If weights are so uneven that intervals are too short (a design effect above 4).
+
+    See Also
+    --------
+    skfair.inference.gap_interval : The interval of a difference of such rates.
+    demographic_parity_difference : The range of a column of this table.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+       Journal of the American Statistical Association 22, 1927.
+    .. [2] L. Kish, "Survey Sampling", Wiley, 1965.
+
+    Examples
+    --------
+    >>> from skfair.metrics import group_report
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> report = group_report(y_true, y_pred, sensitive_features=group)
+    >>> report[["n", "base_rate", "selection_rate", "accuracy"]]
+               n  base_rate  selection_rate  accuracy
+    a        4.0        0.5            0.75      0.75
+    b        4.0        0.5            0.25      0.75
+    overall  8.0        0.5            0.50      0.75
+    >>> report = group_report(y_true, y_pred, sensitive_features=group, confidence_level=0.95)
+    >>> report.filter(regex="true_positive_rate").round(2).T
+                                a     b  overall
+    true_positive_rate       1.00  0.50     0.75
+    true_positive_rate_n     2.00  2.00     4.00
+    true_positive_rate_se    0.00  0.35     0.22
+    true_positive_rate_low   0.16  0.01     0.19
+    true_positive_rate_high  1.00  0.99     0.99
+    """
+    import pandas as pd
+
+    columns = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    columns = {name: column for name, column in columns.items() if column is not None}
+    by_name = find_measures(measures)
+    if confidence_level is not None:
+        check_level(confidence_level)
+    if control_features is not None:
+        strata = check_strata(control_features, y_pred)
+        columns["stratum"] = strata.codes
+    # Rows with the same values are merged where counts of them suffice.
+    groups, weights = sensitive_features, sample_weight
+    if all(map(_is_counted, by_name.values())) and len(columns) == 2:
+        groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
+    samples, arrays = check_columns(groups, weights, **columns)
+    columns = dict(zip(columns, arrays, strict=True))
+    codes = columns.pop("stratum", None)
+    columns = encode_columns(columns, _positive_class(by_name, columns, pos_label))
+    check_columns_of(by_name, columns)
+    if codes is None:
+        return _tabulate(by_name, samples, columns, groups, confidence_level)
+    reports = {}
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        within = {key: column[rows] for key, column in columns.items()}
+        reports[strata.names[code]] = _tabulate(
+            by_name, samples.take(rows), within, groups, confidence_level
+        )
+    return pd.concat(reports, names=attribute_names(control_features))
+
+
+def check_strata(control_features, y_pred):
+    """Groups of the samples by control features, which are aligned with the predictions."""
+    check_alignment(control_features=control_features, y_pred=y_pred)
+    try:
+        return check_groups(control_features, len(y_pred))
+    except ValueError as error:
+        raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
+
+
+def _is_counted(measure):
+    """Whether sums over samples of the same outcome suffice for a measure and its interval."""
+    return isinstance(measure, Rate) and measure.is_share
+
+
+def _positive_class(by_name, columns, pos_label):
+    """The positive class of two; None if measures take labels of several classes, or numbers."""
+    takes_two = any(
+        isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
+    )
+    labels = [columns[name] for name in ("y_true", "y_pred")]
+    if not takes_two and takes_labels(labels, pos_label):
+        return None
+    return find_positive(*labels, pos_label=pos_label)
+
+
+def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
+    """Table of measures, from columns of `encode_columns` and sums of merged rows, if there are."""
+    import pandas as pd
+
+    groups, weights = samples.groups, samples.weights / samples.weights.max()
+    n_samples, described = np.append(groups.counts, len(weights)).astype(np.float64), {}
+    shares = {name: one for name, one in by_name.items() if _is_counted(one)}
+    if shares:
+        tables = _count_outcomes(samples, columns)
+        n_samples = tables[..., 0].sum(axis=(1, 2))
+        described = _describe_shares(shares, tables, confidence_level)
+    for name in by_name.keys() - shares.keys():
+        estimated = _all_estimates(by_name[name], columns, groups, weights)
+        described[name] = _describe(estimated, len(n_samples), confidence_level)
+    # The values come first, then the columns of the interval of each.
+    report = {"n": n_samples} | {name: described[name].pop("") for name in by_name}
+    intervals = {name: described[name].pop("interval", None) for name in by_name}
+    for name in by_name:
+        report |= {name + ending: numbers for ending, numbers in described[name].items()}
+    # One row per group and a last row of all samples.
+    labels = groups.labels
+    last = ["overall"] + [""] * (labels.shape[1] - 1)
+    index = to_pandas_index(np.vstack((labels, last)), sensitive_features)
+    table = pd.DataFrame(report, index=index)
+    if confidence_level is not None:
+        table.attrs["intervals"] = intervals
+    return table
+
+
+def _count_outcomes(samples, columns):
+    """Number, weight and squared weight by group, true and predicted class, (n_rows, 2, 2, 3).
+
+    The last row is that of all samples. Rows that were merged have their own numbers and squared
+    weights.
+    """
+    cells = 2 * columns["y_true"].astype(np.intp) + columns["decisions"]
+    # Only ratios of weights count, and the squares of ratios do not overflow.
+    weights = samples.weights / samples.weights.max()
+    summands = (np.ones(len(cells)), weights, weights**2)
+    if "n_samples" in columns:
+        summands = (columns["n_samples"], samples.weights, columns["squared_weight"])
+    tables = []
+    for summand in summands:
+        matrices = count_confusions(samples._replace(weights=summand), cells)
+        tables.append(np.concatenate((matrices.weights, matrices.overall)))
+    return np.stack(tables, axis=-1)
+
+
+def _describe_shares(shares, tables, confidence_level):
+    """Columns as `_describe` of all shares by name, from one set of estimates."""
+    # Sums of the samples that are and are not counted, of each rate and row.
+    sums = [rate.sums(tables) for rate in shares.values()]
+    hits, misses = (np.concatenate(one) for one in zip(*sums, strict=True))
+    known = np.flatnonzero((hits + misses)[:, 1] > 0)
+    estimated = [(Rates.from_sums(hits[known], misses[known]), known)] if len(known) else []
+    described = _describe(estimated, len(hits), confidence_level)
+    interval = {"interval": described.pop("interval")} if "interval" in described else {}
+    split = {ending: np.split(column, len(shares)) for ending, column in described.items()}
+    return {
+        name: {ending: columns[number] for ending, columns in split.items()} | interval
+        for number, name in enumerate(shares)
+    }
+
+
+def _all_estimates(measure, columns, groups, weights):
+    """Estimates of a measure in the groups, and in all samples, each with its rows."""
+    everyone = Groups.single(len(weights), "overall")
+    estimates = [measure.estimate(columns, one, weights) for one in (groups, everyone)]
+    (of_groups, present), (of_all, overall) = estimates
+    pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
+    return [pair for pair in pairs if pair[0] is not None]
+
+
+def _describe(estimated, n_rows, confidence_level):
+    """Columns of a measure by the endings of their names: values, and sizes and ends of intervals.
+
+    `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
+    limits are computed.
+    """
+    columns = {"": np.full(n_rows, np.nan)}
+    if confidence_level is not None:
+        columns |= {"interval": "none", "_n": np.zeros(n_rows)}
+        columns |= {ending: np.full(n_rows, np.nan) for ending in ("_se", "_low", "_high")}
+    for estimates, rows in estimated:
+        columns[""][rows] = estimates.values
+        if confidence_level is not None:
+            columns["interval"] = estimates.interval
+            columns["_n"][rows], columns["_se"][rows] = estimates.sizes, estimates.standard_errors
+            limits = estimates.limits((1.0 + confidence_level) / 2.0)
+            columns["_low"][rows], columns["_high"][rows] = limits
+    return columns
+
+
+# Report of more than two classes: each class against the rest.
+
+
+@classification_docs
+def class_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    measures: Measures = _COLUMNS,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float | None = None,
+) -> pd.DataFrame:
+    """Rates of every class against the rest in every group, with intervals on request.
+
+    Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==
+    label, sensitive_features=group)``. The largest value over the classes is the gap that
+    :class:`skfair.classification.ConstrainedClassifierCV` keeps below its tolerance.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted class of each sample, of any number of classes.
+    {sensitive_features}
+    measures : list or dict, default=seven rates
+        Rates, as in :func:`group_report`.
+    {sample_weight}
+    confidence_level : float, default=None
+        As in :func:`group_report`.
+
+    Returns
+    -------
+    report : pandas.DataFrame
+        One row per class and group, with the columns of :func:`group_report`: the selection rate is
+        the share of the group that is predicted to be of the class.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values, or a
+        measure is no rate.
+
+    Examples
+    --------
+    >>> from skfair.metrics import class_report
+    >>> y_true = ["low", "mid", "high", "low", "mid", "high"]
+    >>> y_pred = ["low", "mid", "high", "low", "low", "high"]
+    >>> group = ["a", "a", "a", "b", "b", "b"]
+    >>> report = class_report(y_true, y_pred, sensitive_features=group)
+    >>> report.loc["low", ["n", "base_rate", "selection_rate"]].round(2)
+               n  base_rate  selection_rate
+    a        3.0       0.33            0.33
+    b        3.0       0.33            0.67
+    overall  6.0       0.33            0.50
+    """
+    import pandas as pd
+
+    by_name = find_measures(measures)
+    if wrong := [name for name, one in by_name.items() if not isinstance(one, Rate)]:
+        raise ValueError(
+            f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "
+            "several classes to group_report, as in functools.partial(f1_score, average='macro')."
+        )
+    groups, weights, columns = (
+        sensitive_features,
+        sample_weight,
+        {"y_true": y_true, "y_pred": y_pred},
+    )
+    if all(map(_is_counted, by_name.values())):
+        groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
+    # One report per class, of masks of this class instead of labels.
+    labels, reports = (columns.pop("y_true"), columns.pop("y_pred")), {}
+    for label, (truth, predicted) in _against_rest(*labels):
+        masks = {"y_true": truth, "y_pred": predicted} | columns
+        samples, arrays = check_columns(groups, weights, **masks)
+        encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)
+        reports[label] = _tabulate(by_name, samples, encoded, groups, confidence_level)
+    return pd.concat(reports, names=["class"])
+
+
+def _against_rest(y_true, y_pred):
+    """Yield every class with masks of the samples that are truly, and predicted, of this class."""
+    truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
+    for label in unique_labels(truth, predicted):
+        yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
+
+
+def _copy_index(column, values):
+    """Values with the pandas index of the column that they were made of, if it has one."""
+    import pandas as pd
+
+    return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values

@@ -1,0 +1,495 @@
+"""Measures: numbers of a group, each with its interval, that reports and scorers take by name."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import average_precision_score
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target, unique_labels
+
+from skfair.groups import Groups, check_columns
+from skfair.inference import (
+    Estimates,
+    GroupFunction,
+    estimate_areas,
+    estimate_by_bootstrap,
+    estimate_means,
+)
+from skfair.metrics._calibration import check_unit_range, expected_calibration_error
+from skfair.metrics._rates import (
+    RATE_SYNONYMS,
+    RATES,
+    Rate,
+    find_positive,
+    gap,
+    ratio,
+    warn_of_unknown,
+)
+from skfair.utils._checks import join_names, spelling_hint
+
+RESPONSES = {
+    "decisions": "y_pred",
+    "scores": "y_score",
+    "probabilities": "y_proba",
+}
+"""What a measure takes of a model -> the argument that holds it."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of each group, computed by any function of true and predicted values.
+
+    The function is called with the samples of one group at a time. Its intervals are
+    bias-corrected bootstrap intervals within each group. Those of differences combine the intervals
+    of two groups, as for rates. Where the function warns that it is undefined
+    (:class:`sklearn.exceptions.UndefinedMetricWarning`), or divides by zero, its value is nan.
+
+    Parameters
+    ----------
+    function : callable
+        Called as ``function(y_true, response)``, and with ``sample_weight=`` where samples have
+        weights. It returns one number. Of two classes ``y_true`` and decisions are 0 and 1, and 1
+        is the positive class. Of more classes they are the labels.
+    name : str, default=None
+        What reports and messages call it; None takes the name of the function.
+    response : {"decisions", "scores", "probabilities"}, default="decisions"
+        What the function takes: predicted classes or values, scores of any unit, or probabilities
+        of the positive class.
+    n_draws : int, default=500
+        Resamples of each group, of which intervals are made.
+
+    Raises
+    ------
+    TypeError
+        If the function cannot be called, or has no name and none is passed.
+    ValueError
+        If there is no such response, or there are fewer than 100 draws.
+
+    See Also
+    --------
+    Rate : A quotient of two counts of decisions, with intervals from their distribution.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import fbeta_score
+    >>> from functools import partial
+    >>> from skfair.metrics import Measure, group_report
+    >>> f2_score = Measure(partial(fbeta_score, beta=2), name="f2_score")
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group_report(
+    ...     y_true, y_pred, sensitive_features=[*"aaaabbbb"], measures=[f2_score]
+    ... ).round(3)
+               n  f2_score
+    a        4.0     0.909
+    b        4.0     0.556
+    overall  8.0     0.750
+    """
+
+    function: Callable
+    name: Any = None
+    response: Literal["decisions", "scores", "probabilities"] = "decisions"
+    n_draws: int = 500
+
+    def __post_init__(self):
+        if not callable(self.function):
+            raise TypeError(
+                "The function of a measure must be callable, as function(y_true, y_pred); got "
+                f"{self.function!r}."
+            )
+        if self.response not in RESPONSES:
+            raise ValueError(
+                f"response must be one of {join_names(map(repr, RESPONSES))}; got "
+                f"{self.response!r}." + spelling_hint(str(self.response), RESPONSES)
+            )
+        if self.n_draws < 100:
+            raise ValueError(f"n_draws must be at least 100; got {self.n_draws}.")
+        if self.name is None:
+            object.__setattr__(self, "name", _function_name(self.function))
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether the measure compares predictions with outcomes."""
+        return True
+
+    def estimate(
+        self, columns: Mapping[str, np.ndarray], groups: Groups, weights: np.ndarray
+    ) -> tuple[Estimates | None, np.ndarray]:
+        """Estimates of the groups.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n_samples,)
+            ``"y_true"`` and the responses. Of two classes, classes are booleans.
+        groups : Groups
+            Groups of the samples.
+        weights : ndarray of shape (n_samples,)
+            Positive sample weights.
+
+        Returns
+        -------
+        estimates : Estimates or None
+            Estimates of the groups that have a value; None if no group has one.
+        present : ndarray of intp
+            Positions of these groups.
+        """
+        takes_weights = _takes_weights(self.function)
+        if not takes_weights and np.ptp(weights):
+            raise ValueError(
+                f"Samples have weights, but {self.name} takes none. Pass a function with a "
+                "parameter sample_weight, or leave sample_weight out."
+            )
+        arguments = [_as_numbers(columns["y_true"]), _as_numbers(columns[self.response])]
+        function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
+        return estimate_by_bootstrap(function, groups, self.n_draws)
+
+    def _evaluate(self, columns, weights):
+        """Value of the function as a float; nan where it is undefined."""
+        params = {} if weights is None else {"sample_weight": weights}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                value = self.function(*columns, **params)
+            except ZeroDivisionError:
+                return np.nan
+        if np.ndim(value) or not isinstance(value, Real | np.generic):
+            raise TypeError(
+                f"A measure must return one number of a group, but {self.name} returned "
+                f"{value!r}. Choose an average, as in functools.partial({self.name}, "
+                "average='macro')."
+            )
+        undefined = any(issubclass(one.category, UndefinedMetricWarning) for one in caught)
+        return np.nan if undefined else float(value)
+
+
+def _function_name(function):
+    """The name of a function; a TypeError if it has none."""
+    inner = function.func if isinstance(function, partial) else function
+    name = getattr(inner, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise TypeError(
+            "A function without a name needs one as a measure, as in Measure(function, "
+            "name='my measure')."
+        )
+    return name
+
+
+def _takes_weights(function):
+    """Whether a function has the parameter sample_weight."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # builtin functions may have no signature
+        return False
+    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def _as_numbers(column):
+    """Booleans as 0 and 1; other columns unchanged."""
+    return column.astype(np.int64) if column.dtype == bool else column
+
+
+@dataclass(frozen=True)
+class MeanMeasure(Measure):
+    """A mean over the samples of a group, of what the function returns for each sample.
+
+    Intervals are those of means. The function is called once, as ``function(y_true, response)``, on
+    all samples; ``needs_target=False`` passes None as ``y_true`` where there is no target.
+    """
+
+    needs_target: bool = True  # type: ignore[assignment]
+
+    def estimate(self, columns, groups, weights, units=None):
+        """As `Measure.estimate`; samples of equal code in `units` depend on one another."""
+        values = self.function(columns.get("y_true"), columns[self.response])
+        return estimate_means(values, None, groups, weights, units)
+
+
+@dataclass(frozen=True)
+class _AreaUnderCurve(Measure):
+    """The area under the ROC curve, with DeLong's limits."""
+
+    def estimate(self, columns, groups, weights):
+        """As `Measure.estimate`."""
+        return estimate_areas(columns["y_true"].astype(bool), columns["scores"], groups, weights)
+
+
+# Measures by name.
+
+
+def _balanced_accuracy(y_true, y_pred, *, sample_weight=None):
+    """Mean of the true positive and the true negative rate; nan without one of the classes."""
+    (tn, fp), (fn, tp) = _confusion_matrix(y_true, y_pred, sample_weight)
+    return 0.5 * (tp / (tp + fn) + tn / (tn + fp))
+
+
+def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
+    """Correlation of true and predicted class; nan if one of them is constant."""
+    (tn, fp), (fn, tp) = _confusion_matrix(y_true, y_pred, sample_weight)
+    # Roots before products, so that large weights do not overflow.
+    scale = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+    return (tp * tn - fp * fn) / scale
+
+
+def _confusion_matrix(y_true, y_pred, sample_weight):
+    """Weights by true and predicted class, (2, 2) floats of Python, which raise if divided by 0."""
+    counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
+    return counts.astype(np.float64).reshape(2, 2).tolist()
+
+
+def _squared_errors(y_true, response):
+    """Squared difference of each sample."""
+    return (np.asarray(response, dtype=np.float64) - y_true) ** 2
+
+
+def _errors(y_true, response):
+    """Prediction minus truth of each sample."""
+    return np.asarray(response, dtype=np.float64) - y_true
+
+
+def _absolute_errors(y_true, response):
+    """Distance of prediction and truth of each sample."""
+    return np.abs(_errors(y_true, response))
+
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure(_balanced_accuracy, "balanced_accuracy"),
+        Measure(_matthews_corrcoef, "matthews_corrcoef"),
+        _AreaUnderCurve(estimate_areas, "roc_auc", "scores"),
+        Measure(average_precision_score, "average_precision", "scores"),
+        MeanMeasure(_squared_errors, "brier_score", "probabilities"),
+        Measure(expected_calibration_error, "expected_calibration_error", "probabilities"),
+        MeanMeasure(_errors, "mean_error"),
+        MeanMeasure(_absolute_errors, "mean_absolute_error"),
+        MeanMeasure(_squared_errors, "mean_squared_error"),
+    )
+}
+"""Measures that are no rates, by name."""
+
+_SYNONYMS = {
+    "balanced_accuracy_score": "balanced_accuracy",
+    "mcc": "matthews_corrcoef",
+    "roc_auc_score": "roc_auc",
+    "auc": "roc_auc",
+    "average_precision_score": "average_precision",
+    "brier_score_loss": "brier_score",
+    "ece": "expected_calibration_error",
+}
+
+
+def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
+    """The measure of a name, a synonym or a function, or the measure passed."""
+    known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | MEASURES
+    known |= {synonym: MEASURES[name] for synonym, name in _SYNONYMS.items()}
+    if isinstance(measure, Rate | Measure):
+        return measure
+    if callable(measure):
+        return Measure(measure)
+    if not isinstance(measure, str) or measure not in known:
+        raise ValueError(
+            f"A measure must be one of {sorted(known)}, a Rate, a Measure or a function of y_true "
+            f"and y_pred; got {measure!r}." + spelling_hint(str(measure), known)
+        )
+    return known[measure]
+
+
+def _renamed(measure, name):
+    """A measure under another name, also of a function without one."""
+    if callable(measure) and not isinstance(measure, Rate | Measure):
+        return Measure(measure, name)
+    return replace(find_measure(measure), name=name)
+
+
+def find_measures(measures: Any) -> dict[str, Rate | Measure]:
+    """Measures by the names under which they were requested.
+
+    Parameters
+    ----------
+    measures : list or mapping
+        Names, rates, measures and functions; a mapping gives them names.
+
+    Returns
+    -------
+    measures : dict of str to Rate or Measure
+
+    Raises
+    ------
+    ValueError
+        If two measures have the same name, there is none, or one is unknown.
+    """
+    if isinstance(measures, Mapping):
+        return {str(name): _renamed(one, str(name)) for name, one in measures.items()}
+    if isinstance(measures, str | Rate | Measure) or callable(measures):
+        measures = [measures]
+    by_name: dict[str, Rate | Measure] = {}
+    for one in measures:
+        found = find_measure(one)
+        name = one if isinstance(one, str) else found.name
+        if name in by_name:
+            raise ValueError(
+                f"Measures must have different names, but two are called {name!r}. Pass a dict of "
+                "names to measures."
+            )
+        by_name[name] = found
+    if not by_name:
+        raise ValueError("measures must hold at least one measure, such as 'selection_rate'.")
+    return by_name
+
+
+def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str, np.ndarray]:
+    """Columns as measures take them, from those that users pass.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (n_samples,)
+        ``y_pred``, and perhaps ``y_true``, ``y_proba`` and ``y_score``; others stay as they are.
+    positive : label or None
+        The positive class of two; None leaves classes and values as they are.
+
+    Returns
+    -------
+    encoded : dict of str to ndarray of shape (n_samples,)
+        ``"y_true"`` and the responses that there are.
+    """
+    names = {name: response for response, name in RESPONSES.items()}
+    encoded = {names.get(name, name): column for name, column in columns.items()}
+    if positive is not None:
+        is_class = {"y_true", "decisions"} & set(encoded)
+        encoded |= {name: encoded[name] == positive for name in is_class}
+    if "probabilities" in encoded:
+        probabilities = check_unit_range(to_numbers(encoded["probabilities"], "y_proba"))
+        encoded = {"scores": probabilities} | encoded | {"probabilities": probabilities}
+    if "y_score" in columns:
+        encoded["scores"] = to_numbers(columns["y_score"], "y_score")
+    return encoded
+
+
+def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
+    """A column as finite float64 numbers; `name` is what users call it."""
+    try:
+        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+    except ValueError as error:
+        if np.asarray(column).dtype.kind in "biuf":
+            raise
+        raise ValueError(
+            f"{name} must be numbers, as for a regression or a score, but holds "
+            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+        ) from error
+
+
+def check_columns_of(measures: Mapping[str, Rate | Measure], columns: Mapping[str, Any]) -> None:
+    """Raise for a measure that takes a column which was not passed.
+
+    Parameters
+    ----------
+    measures : mapping of str to Rate or Measure
+        By name.
+    columns : mapping of str to ndarray
+        As in `Measure.estimate`.
+    """
+    for name, measure in measures.items():
+        if measure.response not in columns:
+            raise ValueError(
+                f"{name} takes {measure.response}, but {RESPONSES[measure.response]} was not "
+                f"passed. Pass {RESPONSES[measure.response]}=, or leave {name} out."
+            )
+        if measure.needs_target and "y_true" not in columns:
+            raise ValueError(
+                f"{name} compares predictions with outcomes, so y_true is needed. Pass y_true, or "
+                f"leave {name} out."
+            )
+
+
+# Comparisons of groups as one number, for scorers.
+
+
+@dataclass(frozen=True)
+class GroupComparison:
+    """One number of the values of a measure in all groups, called as the metrics are.
+
+    `how` is a key of `COMPARISONS`, or "group" for the value of one `group`. Groups without a value
+    are named in a warning, and the others are compared.
+    """
+
+    measure: Any
+    how: str
+    group: Any = None
+
+    def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
+        """The number, from outcomes and what the measure takes of a model."""
+        name = RESPONSES[self.measure.response]
+        samples, (y_true, response) = check_columns(
+            sensitive_features, sample_weight, y_true=y_true, **{name: response}
+        )
+        columns = {"y_true": y_true, name: response}
+        columns = encode_columns(columns, self._positive_class(columns, pos_label))
+        groups = samples.groups
+        estimates, present = self.measure.estimate(columns, groups, samples.weights)
+        values = np.full(len(groups.labels), np.nan)
+        if estimates is not None:
+            values[present] = estimates.values
+        if self.how == "group":
+            return self._value_of_group(values, groups.names)
+        if len(values) > 1:
+            message = f"{self.measure.name} is unknown for some groups"
+            warn_of_unknown(~np.isnan(values), groups.names, message)
+        return COMPARISONS[self.how](values)
+
+    @property
+    def __name__(self):
+        return self.measure.name
+
+    def _positive_class(self, columns, pos_label):
+        """The positive class of two; None of several classes whose labels a function takes."""
+        labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
+        if not isinstance(self.measure, Rate) and takes_labels(labels, pos_label):
+            return None
+        return find_positive(*labels, pos_label=pos_label)
+
+    def _value_of_group(self, values, names):
+        """The value of the group; a ValueError if it is none of the groups."""
+        if self.group not in names:
+            raise ValueError(
+                f"group must be one of the groups {join_names(map(repr, names))}; got "
+                f"{self.group!r}."
+            )
+        return values[names.index(self.group)]
+
+
+def takes_labels(columns, pos_label):
+    """Whether columns hold numbers or more than two classes, of which none is named as positive."""
+    if pos_label is not None:
+        return False
+    is_real = any(type_of_target(column) == "continuous" for column in columns)
+    return is_real or len(unique_labels(*columns)) > 2
+
+
+def _largest_difference(values):
+    """Largest minus smallest known value: 0 for one group, nan if fewer than two are known."""
+    return gap([(values, np.nan)])
+
+
+def _extreme(choose, values):
+    """The smallest or largest known value; nan if there is none."""
+    known = values[~np.isnan(values)]
+    return float(choose(known)) if len(known) else np.nan
+
+
+COMPARISONS = {
+    "difference": _largest_difference,
+    "ratio": ratio,
+    "minimum": partial(_extreme, np.min),
+    "maximum": partial(_extreme, np.max),
+}
+"""Functions of the values of the groups, by name."""

@@ -1,0 +1,191 @@
+"""Reports with measures of one's own, and within strata."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from skfair.__main__ import main
+from skfair.audit import FairnessReport
+from skfair.inference import gap_interval
+from skfair.metrics import Measure, Rate, group_report
+
+RNG = np.random.default_rng(0)
+N = 600
+DATA = pd.DataFrame(
+    {
+        "sex": RNG.choice(["f", "m"], size=N),
+        "region": RNG.choice(["north", "south"], size=N),
+        "y": RNG.integers(2, size=N),
+    }
+)
+DATA["p"] = np.where(RNG.random(N) < 0.7, DATA["y"], 1 - DATA["y"])
+COST = Rate("cost", {"fp": 1, "fn": 5})
+
+
+def make_report(data=DATA, **settings):
+    settings = {"sensitive_features": data[["sex"]]} | settings
+    return FairnessReport.from_predictions(data["y"], data["p"], **settings)
+
+
+def rows_of(report, attribute, measure):
+    frame = report.to_frame()
+    frame = frame[(frame["attribute"] == attribute) & (frame["measure"] == measure)]
+    return frame.set_index("group")
+
+
+@pytest.fixture(scope="module")
+def report():
+    mcc = Measure(matthews_corrcoef, name="phi", n_draws=200)
+    return make_report(measures=["f1", "recall", COST, mcc])
+
+
+@pytest.mark.parametrize("name", ["f1_score", "cost", "phi"])
+def test_values_and_intervals_are_those_of_the_group_report(report, name):
+    measure = {"f1_score": "f1_score", "cost": COST}.get(
+        name, Measure(matthews_corrcoef, name="phi", n_draws=200)
+    )
+    table = group_report(
+        DATA["y"],
+        DATA["p"],
+        sensitive_features=DATA["sex"],
+        measures=[measure],
+        confidence_level=0.95,
+    )
+    rows = rows_of(report, "sex", name)
+    for column, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
+        expected = table.loc[["f", "m"], name + ending]
+        np.testing.assert_allclose(rows.loc[["f", "m"], column], expected, rtol=1e-12)
+    assert set(rows["interval"]) == {table.attrs["intervals"][name]}
+
+
+def test_a_measure_of_every_report_is_not_repeated(report):
+    assert (report.gaps["measure"] == "true_positive_rate").sum() == 1
+    assert "recall" not in set(report.gaps["measure"])
+
+
+def test_the_gap_of_a_cost_is_that_of_a_mean(report):
+    cost = np.where(DATA["y"] == 1, 5.0 * (DATA["p"] == 0), DATA["p"] == 1)
+    expected = gap_interval(cost, sensitive_features=DATA["sex"])
+    gap = report.gaps.set_index("measure").loc["cost"]
+    assert gap[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(expected))
+
+
+def test_gaps_combine_the_limits_of_groups(report):
+    rows = rows_of(report, "sex", "phi")
+    gap = report.gaps.set_index("measure").loc["phi"]
+    low, high = rows.loc[gap["lowest"]], rows.loc[gap["highest"]]
+    margin = np.hypot(high["high"] - high["value"], low["value"] - low["low"])
+    assert gap["gap_high"] == pytest.approx(gap["gap"] + margin)
+
+
+def test_pages_name_bootstrap_intervals(report):
+    page = report.to_html()
+    assert "Intervals of phi are bias-corrected bootstrap intervals" in page
+    assert "F1 score" in page and "cost" in page
+
+
+def test_json_rebuilds_tables(report):
+    again = FairnessReport.from_json(report.to_json())
+    pd.testing.assert_frame_equal(again.to_frame(), report.to_frame())
+    assert again.to_html() == report.to_html()
+
+
+def test_strata_are_reports_of_their_samples():
+    report = make_report(control_features=DATA["region"])
+    assert report.attributes == ["sex", "sex | region = north", "sex | region = south"]
+    for region, rows in DATA.groupby("region"):
+        alone = make_report(rows).to_frame().query("attribute == 'sex'")
+        within = report.to_frame().query(f"attribute == 'sex | region = {region}'")
+        columns = ["group", "measure", "n", "value", "low", "high"]
+        pd.testing.assert_frame_equal(
+            within[columns].reset_index(drop=True), alone[columns].reset_index(drop=True)
+        )
+    assert "2 groups by sex were audited" in report.findings[0]
+
+
+def test_a_gap_that_strata_explain_is_none_within_them():
+    """Both sexes are selected at the rate of their region, and live in different ones."""
+    n, rng = 4000, np.random.default_rng(0)
+    north = rng.random(n) < np.repeat([0.2, 0.8], n // 2)
+    data = pd.DataFrame({"sex": np.repeat(["f", "m"], n // 2), "y": 1})
+    data["p"] = (rng.random(n) < np.where(north, 0.7, 0.3)).astype(int)
+    report = FairnessReport.from_predictions(
+        None, data["p"], sensitive_features=data[["sex"]], control_features=north
+    )
+    gaps = report.gaps.set_index("attribute")
+    assert gaps.loc["sex", "is_significant"]
+    assert not gaps.drop("sex")["is_significant"].any()
+
+
+def test_rates_of_several_classes_are_those_of_each():
+    y_true, y_pred = RNG.choice([*"xyz"], (2, N))
+    report = FairnessReport.from_predictions(
+        y_true, y_pred, sensitive_features=DATA[["sex"]], measures=["f1_score"]
+    )
+    female = (DATA["sex"] == "f").to_numpy()
+    row = rows_of(report, "sex", "f1_score of class x").loc["f"]
+    expected = f1_score(y_true[female] == "x", y_pred[female] == "x")
+    assert row["value"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"measures": ["recal"]}, "Did you mean 'recall'"),
+        ({"measures": ["brier_score"]}, "y_proba was not passed"),
+        ({"measures": {"accuracy": f1_score}}, "other names than those of the report"),
+        ({"control_features": DATA["region"][:9]}, "inconsistent|length|rows"),
+        ({"control_features": DATA["region"], "min_published": 5}, "control_features compares"),
+        (
+            {"control_features": DATA["region"].where(DATA["region"] == "north")},
+            "control_features",
+        ),
+    ],
+)
+def test_refused_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_report(**settings)
+
+
+def test_measures_that_need_outcomes_are_refused_without_them():
+    with pytest.raises(ValueError, match="recall compares predictions with outcomes"):
+        FairnessReport.from_predictions(
+            None, DATA["p"], sensitive_features=DATA[["sex"]], measures=["recall"]
+        )
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    DATA.to_csv(tmp_path / "predictions.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    text = "def hits(y_true, y_pred):\n    return float(y_true @ y_pred)\n\nlimit = 3\n"
+    (tmp_path / "own_measures.py").write_text(text, encoding="utf-8")
+    return tmp_path / "predictions.csv"
+
+
+COMMAND = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--out", "report.json"]
+
+
+def test_the_command_takes_names_functions_and_strata(path):
+    more = ["--measure", "f1", "own_measures:hits", "--control", "region"]
+    main(["report", str(path), *COMMAND, *more])
+    report = FairnessReport.from_json(path.parent / "report.json")
+    assert "sex | region = south" in report.attributes
+    hits = rows_of(report, "sex", "hits")["value"]
+    assert hits["f"] == DATA[DATA["sex"] == "f"].eval("y * p").sum()
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("own_measures:miss", "--measure must name a function"),
+        ("no_such_module:f", "cannot be imported"),
+        ("own_measures:limit", "but own_measures:limit is 3"),
+        ("recal", "Did you mean 'recall'"),
+    ],
+)
+def test_the_command_refuses_other_names(path, capsys, name, message):
+    with pytest.raises(SystemExit):
+        main(["report", str(path), *COMMAND, "--measure", name])
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,391 @@
+"""Measures of groups: names, rates, functions, weights, strata, intervals."""
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.metrics as sk
+from scipy import sparse
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import MEASURES, Measure, Rate, find_measure, group_report
+
+HAS_FAIRLEARN = find_spec("fairlearn") is not None
+
+COST = Rate("cost", {"fp": 1, "fn": 5})
+
+
+def selection_rate(y_true, y_pred, sample_weight=None):
+    return np.average(y_pred, weights=sample_weight)
+
+
+def true_negative_rate(y_true, y_pred, sample_weight=None):
+    return sk.recall_score(y_true, y_pred, pos_label=0, sample_weight=sample_weight)
+
+
+def false_positive_rate(y_true, y_pred, sample_weight=None):
+    return 1.0 - true_negative_rate(y_true, y_pred, sample_weight)
+
+
+def cost(y_true, y_pred, sample_weight=None):
+    return np.average(np.where(y_true, 5 * (1 - y_pred), y_pred), weights=sample_weight)
+
+
+def false_negatives_per_false_positive(y_true, y_pred, sample_weight=None):
+    (_, fp), (fn, _) = sk.confusion_matrix(y_true, y_pred, sample_weight=sample_weight)
+    return fn / fp
+
+
+ORACLES = {
+    "selection_rate": selection_rate,
+    "recall": sk.recall_score,
+    "false_positive_rate": false_positive_rate,
+    "specificity": true_negative_rate,
+    "precision": sk.precision_score,
+    "accuracy": sk.accuracy_score,
+    "f1_score": sk.f1_score,
+    "jaccard": sk.jaccard_score,
+    "treatment_equality": false_negatives_per_false_positive,
+    "balanced_accuracy": sk.balanced_accuracy_score,
+    "mcc": sk.matthews_corrcoef,
+    "cost": cost,
+}
+"""Twelve measures and their values by scikit-learn."""
+
+MEASURED = {name: COST if name == "cost" else name for name in ORACLES}
+
+
+def random_predictions(seed):
+    """Predictions of 60 to 300 samples in groups and strata; no outcome of a cell is missing."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(60, 300))
+    group, stratum = rng.integers(rng.integers(2, 4), size=n), rng.integers(2, size=n)
+    y_true, y_pred = rng.random((2, n)) < rng.uniform(0.3, 0.7, size=(2, 1))
+    cells = pd.crosstab([stratum, group], [y_true, y_pred])
+    if cells.shape[1] < 4 or (cells == 0).any(axis=None):
+        return random_predictions(seed + 100_000)
+    weights = rng.exponential(size=n) + 0.1 if seed % 2 else None
+    return y_true.astype(int), y_pred.astype(int), group, stratum, weights
+
+
+def oracle_table(y_true, y_pred, group, stratum, weights):
+    """Values by scikit-learn of each stratum and group, and of all samples of the stratum."""
+    rows = {}
+    for s in np.unique(stratum):
+        masks = {g: (stratum == s) & (group == g) for g in np.unique(group)}
+        for g, mask in (masks | {"overall": stratum == s}).items():
+            params = {} if weights is None else {"sample_weight": weights[mask]}
+            values = [f(y_true[mask], y_pred[mask], **params) for f in ORACLES.values()]
+            rows[s, g] = values
+    return pd.DataFrame(rows, index=list(ORACLES)).T
+
+
+def fairlearn_table(y_true, y_pred, group, stratum, weights):
+    """The same by fairlearn's MetricFrame."""
+    from fairlearn.metrics import MetricFrame
+
+    params = None
+    if weights is not None:
+        params = {name: {"sample_weight": weights} for name in ORACLES}
+    frame = MetricFrame(
+        metrics=ORACLES,
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=group,
+        control_features=stratum,
+        sample_params=params,
+    )
+    overall = {(s, "overall"): row for s, row in frame.overall.iterrows()}
+    return pd.concat([frame.by_group, pd.DataFrame(overall).T])
+
+
+def check_equal_tables(seeds, oracle):
+    for seed in seeds:
+        y_true, y_pred, group, stratum, weights = random_predictions(seed)
+        report = group_report(
+            y_true,
+            y_pred,
+            sensitive_features=group,
+            control_features=stratum,
+            sample_weight=weights,
+            measures=MEASURED,
+        )
+        expected = oracle(y_true, y_pred, group, stratum, weights)
+        found = report.loc[list(expected.index), list(expected.columns)]
+        np.testing.assert_allclose(
+            found.to_numpy(), expected.to_numpy(np.float64), rtol=0, atol=1e-12
+        )
+
+
+def test_values_are_those_of_scikit_learn():
+    check_equal_tables(range(20), oracle_table)
+
+
+@pytest.mark.skipif(not HAS_FAIRLEARN, reason="fairlearn is not installed")
+def test_values_are_those_of_fairlearn():
+    check_equal_tables(range(20), fairlearn_table)
+
+
+@pytest.mark.slow
+def test_values_are_those_of_scikit_learn_on_many_data_sets():
+    check_equal_tables(range(20, 200), oracle_table)
+
+
+# Twelve samples in two groups; group "b" has no positive decision.
+TRUE = np.array([1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0])
+PREDICTED = np.array([1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+GROUP = np.repeat(["a", "b"], 6)
+
+
+def report_of(*measures, **params):
+    return group_report(TRUE, PREDICTED, sensitive_features=GROUP, measures=measures, **params)
+
+
+def test_empty_denominators_are_nan():
+    report = report_of("precision", "mcc", sk.precision_score)
+    assert report.loc["b"].isna().tolist() == [False, True, True, True]
+    assert report.loc["a", "precision"] == pytest.approx(2 / 3)
+    one_class = group_report(
+        [1, 1, 0, 1], [1, 0, 0, 1], sensitive_features=[*"aabb"], measures=["balanced_accuracy"]
+    )
+    assert one_class["balanced_accuracy"].isna().tolist() == [True, False, False]
+
+
+def test_a_division_by_zero_is_undefined():
+    def odds(y_true, y_pred):
+        return float(y_pred.sum()) / int(y_true.sum() - 3)
+
+    assert np.isnan(report_of(odds).loc["a", "odds"])
+
+
+def test_shares_that_weigh_outcomes_have_the_limits_of_rates():
+    """F1 is a share of 2 TP + FP + FN; without true negatives that of accuracy is binomial."""
+    report = report_of("f1_score", confidence_level=0.95)
+    assert report.loc["a", "f1_score"] == pytest.approx(4 / 6)
+    assert report.loc["b", ["f1_score", "f1_score_low"]].tolist() == [0.0, 0.0]
+    assert 0 < report.loc["b", "f1_score_high"] < 1
+    assert report.attrs["intervals"] == {"f1_score": "Wilson or exact"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["f1_score", "jaccard", "treatment_equality", "precision"])
+def test_standard_errors_are_those_of_the_bootstrap(name):
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.random((2, 3000)) < 0.4
+    group = rng.integers(2, size=3000)
+    measures = [name, Measure(ORACLES[name], name="drawn")]
+    report = group_report(
+        y_true, y_pred, sensitive_features=group, measures=measures, confidence_level=0.9
+    )
+    assert report["drawn_se"].to_numpy() == pytest.approx(report[f"{name}_se"].to_numpy(), rel=0.1)
+    for end in ("low", "high"):
+        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report["drawn_se"]
+        assert distance.abs().max() < 0.4
+
+
+def test_the_quotient_of_overlapping_groups_is_that_of_each():
+    members = np.column_stack((GROUP == "a", np.arange(12) > 2))
+    overlapping = group_report(
+        TRUE,
+        1 - PREDICTED,
+        sensitive_features=sparse.csr_array(members),
+        measures=["treatment_equality", "mcc"],
+        confidence_level=0.9,
+    )
+    for column, member in enumerate(members.T):
+        alone = group_report(
+            TRUE[member],
+            1 - PREDICTED[member],
+            sensitive_features=np.zeros(member.sum()),
+            measures=["treatment_equality", "mcc"],
+            confidence_level=0.9,
+        )
+        names = ["treatment_equality", "treatment_equality_low", "treatment_equality_high", "mcc"]
+        assert overlapping.loc[column, names].tolist() == pytest.approx(alone.iloc[0][names])
+
+
+def test_functions_without_weights_are_refused_with_weights():
+    def flips(y_true, y_pred):
+        return np.mean(y_true != y_pred)
+
+    assert report_of(flips, sample_weight=np.full(12, 3.0)).loc["a", "flips"] == pytest.approx(
+        1 / 3
+    )
+    with pytest.raises(ValueError, match="flips takes none"):
+        report_of(flips, sample_weight=np.arange(1.0, 13.0))
+
+
+def test_functions_without_weights_have_the_draws_of_those_with_weights():
+    def without_weights(y_true, y_pred):
+        return sk.accuracy_score(y_true, y_pred)
+
+    measures = [Measure(f, n_draws=100) for f in (without_weights, sk.accuracy_score)]
+    report = report_of(*measures, confidence_level=0.9)
+    for ending in ("", "_se", "_low", "_high"):
+        same = report[f"accuracy_score{ending}"].to_numpy()
+        np.testing.assert_allclose(report[f"without_weights{ending}"], same)
+
+
+def test_constant_draws_have_no_limits():
+    report = group_report(
+        [1, 0] * 20,
+        [1, 0] * 20,
+        sensitive_features=[*"ab"] * 10 + [*"ba"] * 10,
+        measures=[sk.accuracy_score],
+        confidence_level=0.95,
+    )
+    assert report["accuracy_score"].tolist() == [1, 1, 1]
+    assert report["accuracy_score_low"].isna().all()
+
+
+def test_scores_and_probabilities():
+    rng = np.random.default_rng(0)
+    y_true, y_proba = rng.integers(2, size=200), rng.random(200)
+    groups, weights = rng.integers(2, size=200), rng.random(200)
+    measures = {
+        "auc": "roc_auc",
+        "precision": "average_precision",
+        "brier": "brier_score",
+        "logloss": Measure(sk.log_loss, response="probabilities"),
+    }
+    report = group_report(
+        y_true,
+        y_proba > 0.5,
+        y_proba=y_proba,
+        sensitive_features=groups,
+        sample_weight=weights,
+        measures=measures,
+    )
+    oracles = [sk.roc_auc_score, sk.average_precision_score, sk.brier_score_loss, sk.log_loss]
+    for group in (0, 1):
+        rows = groups == group
+        expected = [f(y_true[rows], y_proba[rows], sample_weight=weights[rows]) for f in oracles]
+        assert report.loc[group, list(measures)].tolist() == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match=r"roc_auc takes scores, but y_score was not passed"):
+        group_report(y_true, y_proba > 0.5, sensitive_features=groups, measures=["roc_auc"])
+
+
+def test_functions_of_several_classes_take_labels():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.choice([*"xyz"], (2, 300))
+    groups = rng.integers(2, size=300)
+    macro = partial(sk.f1_score, average="macro")
+    report = group_report(y_true, y_pred, sensitive_features=groups, measures=[macro])
+    rows = groups == 1
+    assert report.loc[1, "f1_score"] == macro(y_true[rows], y_pred[rows])
+    with pytest.raises(TypeError, match="must return one number.*average='macro'"):
+        per_class = partial(sk.f1_score, average=None)
+        group_report(y_true, y_pred, sensitive_features=groups, measures=[per_class])
+
+
+def test_numbers_of_a_regressor():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.normal(size=(2, 100))
+    groups = rng.integers(2, size=100)
+    measures = ["mean_absolute_error", "mean_squared_error", sk.r2_score]
+    report = group_report(y_true, y_pred, sensitive_features=groups, measures=measures)
+    rows = groups == 0
+    expected = [
+        f(y_true[rows], y_pred[rows])
+        for f in (sk.mean_absolute_error, sk.mean_squared_error, sk.r2_score)
+    ]
+    assert report.iloc[0, 1:].tolist() == pytest.approx(expected)
+
+
+def test_strata_are_reports_of_their_samples():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"region": rng.choice([*"ns"], 200), "sex": rng.choice([*"fm"], 200)})
+    y_true, y_pred = rng.integers(2, size=(2, 200))
+    measures = ["recall", "mcc"]
+    report = group_report(
+        y_true,
+        y_pred,
+        sensitive_features=data["sex"],
+        control_features=data[["region"]],
+        measures=measures,
+        confidence_level=0.9,
+    )
+    assert report.index.names == ["region", "sex"]
+    for region, rows in data.groupby("region").indices.items():
+        alone = group_report(
+            y_true[rows],
+            y_pred[rows],
+            sensitive_features=data["sex"].iloc[rows],
+            measures=measures,
+            confidence_level=0.9,
+        )
+        pd.testing.assert_frame_equal(report.loc[region], alone)
+
+
+@pytest.mark.parametrize(
+    "measures, message",
+    [
+        (["recal"], "Did you mean 'recall'"),
+        ([], "at least one measure"),
+        (["recall", "recall"], "two are called 'recall'"),
+        ([3], "a Measure or a function"),
+    ],
+)
+def test_unknown_measures_are_refused(measures, message):
+    with pytest.raises(ValueError, match=message):
+        report_of(*measures)
+
+
+def test_measures_without_a_name_or_a_response_are_refused():
+    with pytest.raises(TypeError, match="needs one as a measure"):
+        find_measure(lambda y_true, y_pred: 0.0)
+    with pytest.raises(ValueError, match="Did you mean 'scores'"):
+        Measure(sk.roc_auc_score, response="score")
+    with pytest.raises(TypeError, match="must be callable"):
+        Measure("recall")
+
+
+def test_warnings_of_a_function_that_is_defined_are_no_concern():
+    def noisy(y_true, y_pred):
+        warnings.warn("slow", UserWarning, stacklevel=1)
+        return 0.5
+
+    def undefined(y_true, y_pred):
+        warnings.warn("0 / 0", UndefinedMetricWarning, stacklevel=1)
+        return 0.0
+
+    report = report_of(noisy, undefined)
+    assert report.loc["a", "noisy"] == 0.5 and np.isnan(report.loc["a", "undefined"])
+
+
+def test_every_registered_measure_has_its_name():
+    assert all(measure.name == name for name, measure in MEASURES.items())
+
+
+def fast_f1(y_true, y_pred, sample_weight=None):
+    sample_weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
+    tp, positives = (sample_weight * y_true) @ y_pred, sample_weight @ (y_true + y_pred)
+    return 2 * tp / positives
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 300])
+def test_bootstrap_limits_hold(n):
+    """Intervals at .9 of F1, MCC and treatment equality of one group."""
+    rng, held = np.random.default_rng(0), []
+    names = {"f1": 2 * 0.35 / 1.0, "matthews_corrcoef": 0.4, "treatment_equality": 1.0}
+    measures = [
+        Measure(fast_f1, "f1", n_draws=200),
+        replace(MEASURES["matthews_corrcoef"], n_draws=200),
+    ]
+    for _ in range(200):
+        y_true = rng.random(n) < 0.5
+        y_pred = rng.random(n) < np.where(y_true, 0.7, 0.3)
+        report = group_report(
+            y_true,
+            y_pred,
+            sensitive_features=np.zeros(n),
+            measures=[*measures, "treatment_equality"],
+            confidence_level=0.9,
+        ).iloc[0]
+        held.append([report[f"{m}_low"] <= v <= report[f"{m}_high"] for m, v in names.items()])
+    assert np.mean(held, axis=0).min() > 0.84
