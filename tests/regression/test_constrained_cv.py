@@ -98,7 +98,9 @@ def test_losses_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     model = fit(data, "loss_parity", loss=loss, tolerance=0.8 * np.ptp(before))
     after = losses(data, model.oof_predictions_, loss)
     # The absolute loss is smoothed near 0.
-    assert np.ptp(after) == pytest.approx(0.8 * np.ptp(before), abs=1e-4 + 1e-2 * (loss != "squared"))
+    assert np.ptp(after) == pytest.approx(
+        0.8 * np.ptp(before), abs=1e-4 + 1e-2 * (loss != "squared")
+    )
     assert model.constraint_violation_ == 0.0
 
 
@@ -166,7 +168,7 @@ def minimize_by_hand(columns, y, constraint):
     """Predictions of least squared error whose `constraint` is not negative."""
     target = (y - y.mean()) / y.std()
     start = np.linalg.lstsq(columns, target, rcond=None)[0]
-    found = minimize(
+    result = minimize(
         lambda w: np.mean((columns @ w - target) ** 2) / 2,
         start,
         jac=lambda w: columns.T @ (columns @ w - target) / len(y),
@@ -174,8 +176,8 @@ def minimize_by_hand(columns, y, constraint):
         options={"maxiter": 500, "ftol": 1e-12},
         method="SLSQP",
     )
-    assert found.success
-    return y.mean() + y.std() * (columns @ found.x), found.fun
+    assert result.success
+    return y.mean() + y.std() * (columns @ result.x), result.fun
 
 
 @pytest.mark.parametrize("name", ["mean_parity", "bounded_loss"])
@@ -201,8 +203,8 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
         bound = losses(part, plain).max()
         worst = int(np.argmax(losses(part, plain)))
         alone, target_of = columns[inside[worst]], target[inside[worst]]
-        own = alone @ np.linalg.lstsq(alone, target_of, rcond=None)[0]
-        bound = (bound + np.mean((own - target_of) ** 2) / 2) / 2
+        best = alone @ np.linalg.lstsq(alone, target_of, rcond=None)[0]
+        bound = (bound + np.mean((best - target_of) ** 2) / 2) / 2
         model = fit(part, BoundedGroupLoss(bound), frozen, **known)
 
         def constraint(scores):
@@ -306,12 +308,12 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_predictions(data, forest):
 
 
 def test_out_of_bag_predictions_need_enough_trees(data):
-    few = RandomForestRegressor(n_estimators=3, random_state=0)
+    forest = RandomForestRegressor(n_estimators=3, random_state=0)
     with (
         pytest.warns(UserWarning, match="Some inputs do not have OOB scores"),
         pytest.raises(ValueError, match="are in the bag of every tree.*Grow more trees"),
     ):
-        fit(data, estimator=few, cv="oob")
+        fit(data, estimator=forest, cv="oob")
     with pytest.raises(ValueError, match="needs a forest or bagged estimator"):
         fit(data, cv="oob")
 
@@ -329,21 +331,21 @@ def test_one_regressor_per_fold_or_one_of_all(data, cv):
 
 def test_folds_have_equal_shares_of_the_groups_of_a_target_of_few_values(data):
     X, y, group = data
-    few = np.where(y > 1100, 2.0, np.where(y > 1000, 1.0, 0.0))
-    few[0] = 17.0  # a value of a single sample is no class
-    model = fit((X, few, group))
+    grades = np.where(y > 1100, 2.0, np.where(y > 1000, 1.0, 0.0))
+    grades[0] = 17.0  # a value of a single sample is no class
+    model = fit((X, grades, group))
     assert len(model.estimators_) == 3
-    assert mean_gap((X, few, group), model.oof_predictions_) <= 0.05
+    assert mean_gap((X, grades, group), model.oof_predictions_) <= 0.05
 
 
 def test_samples_without_weight_are_absent(data):
     X, y, group = data
     weights = (np.arange(len(y)) % 3 > 0).astype(float)
-    kept = weights > 0
+    present = weights > 0
     model = fit(data, weights=weights)
-    alone = fit((X[kept], y[kept], group[kept]))
-    np.testing.assert_allclose(model.oof_predictions_[kept], alone.oof_predictions_, rtol=1e-9)
-    assert np.isnan(model.oof_predictions_[~kept]).all()
+    alone = fit((X[present], y[present], group[present]))
+    np.testing.assert_allclose(model.oof_predictions_[present], alone.oof_predictions_, rtol=1e-9)
+    assert np.isnan(model.oof_predictions_[~present]).all()
 
 
 def test_a_weight_of_two_is_a_sample_twice(data):
