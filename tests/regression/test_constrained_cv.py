@@ -404,3 +404,25 @@ def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
     before = losses(data, fit(data, None).oof_predictions_)
     model = fit(data, LossParity(tolerance=0.7 * np.ptp(before)), tolerance=0.0)
     assert np.ptp(losses(data, model.oof_predictions_)) <= 0.7 * np.ptp(before)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 0.2), ("loss_parity", 0.25)])
+def test_guarantees_are_rarely_false(constraint, tolerance):
+    population, n_false, n_guaranteed = draw(40_000, 1000), 0, 0
+    for seed in range(40):
+        X, y, group = draw(800, seed)
+        model = ConstrainedRegressorCV(
+            BASE, constraint, tolerance=tolerance, confidence_level=0.9, group_estimator=GROUPS
+        ).fit(X, y, sensitive_features=group)
+        predictions, unit = model.predict(population[0]), model.target_scale_
+        gap = mean_score_difference(predictions / unit, sensitive_features=population[2])
+        if constraint == "loss_parity":
+            gap = np.ptp(losses(population, predictions)) * (population[1].std() / unit) ** 2
+        n_guaranteed += model.status_ != "uncertain"
+        n_false += gap > tolerance and model.status_ != "uncertain"
+    assert n_guaranteed >= 20
+    # 4 are expected if each is false with the probability .1; 10 of 40 have a probability of .5 %.
+    assert n_false < 10
