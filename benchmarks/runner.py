@@ -42,6 +42,7 @@ from benchmarks.peers.any_model import (
     any_model_small,
     any_model_tolerance,
 )
+from benchmarks.peers.any_regressor import regression
 from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
 from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.peers.embedding import embedding
@@ -129,6 +130,7 @@ BENCHMARKS = {
     "small-groups": small_groups,
     "fair-regression": fair_regression,
     "preprocessing": preprocessing_methods,
+    "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
     "rate-ratios": rate_ratios,

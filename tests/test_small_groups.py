@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skfair.classification import (
@@ -24,7 +24,11 @@ from skfair.datasets import make_ranking, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference
 from skfair.ranking import ConstrainedRanker
-from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.regression import (
+    ConstrainedERMRegressor,
+    ConstrainedRegressorCV,
+    PartialParityRegressor,
+)
 from skfair.solvers import AdamPrimalDual
 
 SIZES = {"a": 1990, "b": 1200, "tiny": 13}
@@ -61,6 +65,7 @@ ESTIMATORS = [
     ),
     ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05, cv=2),
     ConstrainedERMRegressor(tolerance=0.05),
+    ConstrainedRegressorCV(LinearRegression(), tolerance=0.05, cv=2),
     PartialParityRegressor(interval=(0.0, 0.5), tolerance=0.1),
 ]
 

@@ -202,8 +202,9 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
             warn(
                 f"The fit of {type(self._base).__name__} takes no sample_weight, so that weights "
-                "count in the rates alone. Turn on metadata routing to pass them through a "
-                "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
+                "count in the final linear model and its constraint alone. Turn on metadata "
+                "routing to pass them through a pipeline: "
+                "sklearn.set_config(enable_metadata_routing=True) and "
                 "set_fit_request(sample_weight=True) of its last step."
             )
         check_out_of_bag(self.cv, groups)

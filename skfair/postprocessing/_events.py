@@ -356,7 +356,7 @@ def warn_if_groups_predictable(events, probabilities):
 
 
 class EventFeatures(NamedTuple):
-    """Features of the final linear model, from log-odds and probabilities of events.
+    """Features of the final linear model, from scores and probabilities of events.
 
     New samples get the mean of the probabilities by ``models``; the other attributes are those of
     `ConstraintEvents`.

@@ -676,8 +676,8 @@ document = shared_docs(
     """,
     uncertified="""
     guarantee_probability_ : float
-        nan: unlike those of classifiers, tolerances of regressors and rankers are guaranteed on the
-        training data alone.
+        nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
+        on the training data alone.
     guaranteed_tolerances_ : ndarray of shape (n_constraints,)
         nan, likewise.
     tightened_tolerances_ : ndarray of shape (n_constraints,)

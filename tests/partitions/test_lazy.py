@@ -16,7 +16,7 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.partitions import row_by_row
-from skfair.regression import ConstrainedERMRegressor
+from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import AdamPrimalDual
 
 da = pytest.importorskip("dask.array")
@@ -44,6 +44,7 @@ BLIND = [
         ["predict", "decision_function", "predict_proba"],
     ),
     (ConstrainedERMRegressor(tolerance=0.5), ["predict"]),
+    (ConstrainedRegressorCV(tolerance=0.5, cv=2), ["predict"]),
     (FairKMeans(2, random_state=0), ["predict", "transform"]),
     (FairSpectralClustering(2, random_state=0), ["predict"]),
 ]
@@ -76,6 +77,7 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
     [
         ConstrainedMLPClassifier(),
         ConstrainedClassifierCV(LogisticRegression()),
+        ConstrainedRegressorCV(),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
