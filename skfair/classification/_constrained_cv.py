@@ -30,6 +30,7 @@ from skfair.postprocessing import (
     check_several_classes,
     check_training_positions,
     cross_fit,
+    expect_groups_by_class,
     feature_attributes,
     find_events,
     fit_event_models,
@@ -48,14 +49,17 @@ from skfair.postprocessing import (
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
+    MISSING_GROUPS,
     FitProgress,
     GroupScoreMixin,
     Storable,
     Subtask,
+    assumption_attributes,
     compares_nothing,
     document,
     guarantee_attributes,
     label_positive,
+    refuse_missing_groups,
     refuse_partitioned,
     resolve_constraints,
     status_of,
@@ -132,6 +136,8 @@ class ConstrainedClassifierCV(
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
+    {missing}
+        Here the models of `group_estimator`, fitted to each class, estimate it out of fold.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
@@ -196,7 +202,7 @@ class ConstrainedClassifierCV(
         are never certified to be optimal.
     n_iter_ : int
         Iterations of the solver, in all linear models that were tried.
-    {groups_}
+    {assumption_, groups_}
     n_features_in_ : int
         Number of features seen during fit, if the estimator knows it.
     feature_names_in_ : ndarray of str
@@ -261,6 +267,7 @@ class ConstrainedClassifierCV(
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
         "min_group_size": MIN_GROUP_SIZES,
+        "missing": [StrOptions(MISSING_GROUPS)],
         "group_estimator": [
             HasMethods(["fit", "predict_proba"]),
             StrOptions({"sensitive_features"}),
@@ -282,6 +289,7 @@ class ConstrainedClassifierCV(
         tolerance: float = 0.02,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
+        missing: Literal["error", "at_random"] = "error",
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         cv: Any = None,
@@ -295,6 +303,7 @@ class ConstrainedClassifierCV(
         self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
+        self.missing = missing
         self.group_estimator = group_estimator
         self.handle_unknown = handle_unknown
         self.cv = cv
@@ -385,6 +394,7 @@ class ConstrainedClassifierCV(
     def _check(self, X, y, metadata, constraints):
         """Training data of positive weight, with the rows of X as they were passed; positions."""
         refuse_partitioned(self, X)
+        refuse_missing_groups(self, constraints, self.group_estimator == "sensitive_features")
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         training, rows = check_training_positions(
             self, X, y, metadata, request if constraints else None
@@ -439,14 +449,20 @@ class ConstrainedClassifierCV(
 
     def _fit_features(self, training, constraints, estimators, scores, folds, fit_params, context):
         """Fitted attributes of the features, and the one-vs-rest problems that have them as X."""
+
+        def fit_models(training, events):
+            rows = [train for train, _ in folds]
+            return fit_event_models(
+                estimators, self.group_estimator, training, events, rows, self.n_jobs
+            )
+
+        training = expect_groups_by_class(training, fit_models, folds)
         problems, scores = training.one_vs_rest(), training.unit.to_unit(scores)
 
         # Out-of-fold probabilities of the events that the constraints compare.
         events = find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        models = fit_event_models(
-            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
-        )
+        models = fit_models(training, events)
         knows_groups = self.group_estimator == "sensitive_features"
         probabilities = out_of_fold_probabilities(
             models, events, training.samples.X, folds, knows_groups
@@ -484,6 +500,8 @@ class ConstrainedClassifierCV(
             "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": training.unit,
         }
+        if self.missing != "error":
+            rule |= assumption_attributes(training)
         return rule, problems
 
     def _outcome(self, problem, guarantee, problems, constraints):

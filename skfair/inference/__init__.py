@@ -41,6 +41,7 @@ from skfair.inference._hidden_groups import (
     hidden_gap_interval,
     hide_groups,
     interval_of_ends,
+    predict_groups,
     separate_ends,
     stack_features,
     state_odds_ratio,

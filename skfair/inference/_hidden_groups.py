@@ -87,8 +87,7 @@ class HiddenGroups:
                 "skfair.inference.hidden_gap_interval for bounds."
             )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
-        features = StandardScaler().fit_transform(features)
-        self.probabilities = _predict_groups(features, codes, len(names))
+        self.probabilities = predict_groups(features, codes, len(names))
         self.recording = _predict_recording(features, self.is_recorded)
 
     def rates(self, values, within, groups):
@@ -153,13 +152,16 @@ def _tilt(probabilities, factors):
     return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
 
 
-def _predict_groups(features, codes, n_groups):
-    """Probability of each group by models of the recorded samples of the other folds."""
-    is_recorded = codes >= 0
+def predict_groups(features, codes, n_groups):
+    """Probability of each group by models of the recorded samples of the other folds.
+
+    `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
+    """
+    features, is_recorded = _standardize(features), codes >= 0
     if is_recorded.all():
         return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
     probabilities = np.zeros((len(codes), n_groups))
-    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(features):
+    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(codes):
         train = train[is_recorded[train]]
         if len(np.unique(codes[train])) < 2:
             probabilities[np.ix_(test, np.unique(codes[train]))] = 1.0
@@ -169,10 +171,16 @@ def _predict_groups(features, codes, n_groups):
     return probabilities
 
 
+def _standardize(features):
+    """Features of mean 0, unless they are sparse, and of standard deviation 1."""
+    return StandardScaler(with_mean=not sparse.issparse(features)).fit_transform(features)
+
+
 def _predict_recording(features, is_recorded):
     """Probability that the group of each sample is recorded."""
     if is_recorded.all():
         return np.ones(len(is_recorded))
+    features = _standardize(features)
     model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features, is_recorded)
     least = _LEAST_RECORDED * is_recorded.mean()
     return np.clip(model.predict_proba(features)[:, 1], least, 1.0)

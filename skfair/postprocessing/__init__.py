@@ -5,6 +5,7 @@ from skfair.postprocessing._events import (
     EventModel,
     check_several_classes,
     check_training_positions,
+    expect_groups_by_class,
     feature_attributes,
     find_events,
     fit_event_models,
