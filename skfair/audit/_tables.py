@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from skfair.audit._predictions import to_numbers
 from skfair.groups import MISSING, Events, Groups, is_like_unknown
 from skfair.inference import (
+    ASSUMPTIONS,
     AUCs,
     Estimates,
     HiddenGroups,
@@ -20,6 +21,7 @@ from skfair.inference import (
     contrast_interval,
     estimates_of,
     stack_features,
+    to_log_odds,
 )
 from skfair.metrics import RATES, find_positive
 from skfair.utils._checks import join_names
@@ -751,8 +753,11 @@ def estimators_by_name(kind, columns, positive, metrics):
     return estimators
 
 
-def hidden_estimators(columns, positive, X):
-    """Estimators of rates by name, for groups that are missing at random for some samples."""
+def hidden_estimators(columns, positive, X, probabilities=None):
+    """Estimators of rates by name, for groups that are missing at random for some samples.
+
+    Probabilities of groups are further features of the models.
+    """
     is_true = columns["y_true"] == positive if "y_true" in columns else None
     is_selected, y_proba = (
         columns["y_pred"] == positive,
@@ -765,9 +770,35 @@ def hidden_estimators(columns, positive, X):
     known = [column.astype(np.float64) for column in known if column is not None]
     if is_true is not None:
         known.append(known[0] * known[1])
+    if probabilities is not None:
+        known.append(to_log_odds(probabilities))
     hide = cache(partial(_hide, stack_features(X, known)))
     measures = binary_measures(is_true, is_selected, None)
     return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
+
+
+def probable_estimators(columns, positive, assume):
+    """Estimators of rates by name, for groups that are known as probabilities."""
+    is_true = columns["y_true"] == positive if "y_true" in columns else None
+    measures = binary_measures(is_true, columns["y_pred"] == positive, None)
+    estimate, _ = ASSUMPTIONS[assume]
+    return {
+        name: partial(_estimate_probable_rates, measure, estimate)
+        for name, measure in measures.items()
+    }
+
+
+def _estimate_probable_rates(measure, estimate, groups, weights):
+    """As `estimate_means`, of groups that are probabilities; `estimate` makes their rates."""
+    if groups.is_disjoint:  # all samples
+        return estimate_means(measure, groups, weights)
+    values, counts = measure
+    within = np.ones(len(values)) if counts is None else counts.astype(np.float64)
+    probabilities = groups.matrix.toarray()
+    if not (within @ probabilities > 0.0).all():
+        return None, np.empty(0, dtype=np.intp)
+    rates = estimate(probabilities, within, values.astype(np.float64))
+    return rates, np.arange(len(groups.labels))
 
 
 def _check_metric_name(name, estimators):

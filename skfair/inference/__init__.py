@@ -34,9 +34,11 @@ from skfair.inference._gaps import (
     upper_limit,
 )
 from skfair.inference._hidden_groups import (
+    ASSUMPTIONS,
     MIN_RECORDED,
     HiddenGap,
     HiddenGroups,
+    check_group_probabilities,
     check_odds_ratio,
     hidden_gap_interval,
     hide_groups,
@@ -45,6 +47,7 @@ from skfair.inference._hidden_groups import (
     separate_ends,
     stack_features,
     state_odds_ratio,
+    to_log_odds,
 )
 
 __all__ = [

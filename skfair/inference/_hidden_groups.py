@@ -257,7 +257,7 @@ def _regression_rates(probabilities, within, values):
     return HiddenRates(rates, influence, (within @ probabilities).round())
 
 
-_ASSUMPTIONS = {
+ASSUMPTIONS = {
     "sufficient": (
         _weighted_rates,
         "if values and groups are uncorrelated among samples of equal probabilities",
@@ -440,7 +440,7 @@ def hidden_gap_interval(
     level = check_level(confidence_level)
     values, within = _check_values(values, within)
     if group_probabilities is not None:
-        group_probabilities = _check_probabilities(group_probabilities, values)
+        group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
         _check_proxies(group_probabilities, X, odds_ratio)
         return _bound_by_probabilities(group_probabilities, within, values, assume, level)
@@ -451,7 +451,7 @@ def hidden_gap_interval(
         )
     columns = [values]
     if group_probabilities is not None:
-        columns.append(special.logit(group_probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
+        columns.append(to_log_odds(group_probabilities))
     features = stack_features(X, columns)
     groups = hide_groups(sensitive_features, features, unknown)
     return _gap_of_missing(groups, within, values, check_odds_ratio(odds_ratio), level)
@@ -564,9 +564,9 @@ def _bound_by_probabilities(probabilities, within, values, assume, level):
             "however group and value are linked",
         )
     else:
-        if assume not in _ASSUMPTIONS:
-            raise ValueError(f"assume must be one of {[None, *_ASSUMPTIONS]}; got {assume!r}.")
-        estimate, assumption = _ASSUMPTIONS[assume]
+        if assume not in ASSUMPTIONS:
+            raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
+        estimate, assumption = ASSUMPTIONS[assume]
         rates, pairs = estimate(table, within, values), all_pairs(len(compared))
         entries = pairs.data, compared[pairs.indices], pairs.indptr
         contrasts = sparse.csr_array(entries, shape=(pairs.shape[0], len(rates.values)))
@@ -598,8 +598,8 @@ def _check_values(values, within):
     return values, within
 
 
-def _check_probabilities(probabilities, values):
-    """Probabilities of groups as a DataFrame with a column for each group."""
+def check_group_probabilities(probabilities, values):
+    """Probabilities of groups, with a value of each sample, as a DataFrame with named columns."""
     table = pd.DataFrame(probabilities)
     check_consistent_length(values, table)
     numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
@@ -612,6 +612,11 @@ def _check_probabilities(probabilities, values):
             f"{totals.max():g}."
         )
     return pd.DataFrame(numbers, columns=table.columns)
+
+
+def to_log_odds(probabilities):
+    """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
+    return special.logit(probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4))
 
 
 def _check_proxies(probabilities, X, odds_ratio):
