@@ -7,7 +7,7 @@ from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
-from benchmarks.guarantees.hidden_groups import hidden_groups
+from benchmarks.guarantees.hidden_groups import hidden_fits, hidden_groups
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -94,6 +94,7 @@ BENCHMARKS = {
     "tails": tails,
     "subgroups": subgroups,
     "hidden-groups": hidden_groups,
+    "hidden-fits": hidden_fits,
     "report": report,
     "reports": reports,
     "selection": selection,

@@ -22,13 +22,16 @@ from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
 from skfair.postprocessing import ConstrainedCV, first_column_parameters
 from skfair.training import (
+    MISSING_GROUPS,
     ConstrainedLinearModel,
     GroupScoreMixin,
     PartialParityModel,
     check_real_training,
     document,
+    expect_groups,
     fit_collected,
     make_criterion,
+    refuse_missing_groups,
     resolve_constraints,
     standardize_target,
     status_of,
@@ -82,7 +85,8 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
         if is_partitioned(X, y, *metadata.values()):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
-        training = check_real_training(self, X, y, metadata, request)
+        refuse_missing_groups(self, constraints, self.group_interactions)
+        training = expect_groups(check_real_training(self, X, y, metadata, request))
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
@@ -136,6 +140,7 @@ class ConstrainedERMRegressor(LinearRegressor):
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
+    {missing}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         is smoothed as by Huber.
@@ -169,7 +174,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
         "max_iter": the solver stopped before its own test. Else "optimal". ("feasible", a certified
         model that was moved afterwards, does not occur here.)
-    {n_iter_, groups_, n_features_in_, feature_names_in_}
+    {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -196,6 +201,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         **LinearRegressor._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
+        "missing": [StrOptions(MISSING_GROUPS)],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
         "n_jobs": [Integral, None],
@@ -207,6 +213,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         *,
         tolerance: float = 0.05,
         min_group_size: int | Literal["auto"] = "auto",
+        missing: Literal["error", "at_random"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: float = 1e-4,
         fit_intercept: bool = True,
@@ -222,6 +229,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.constraint = constraint
         self.tolerance = tolerance
         self.min_group_size = min_group_size
+        self.missing = missing
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept

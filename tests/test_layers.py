@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},
     "enforcement": {"_kernels", "constraints", "problems", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
-    | {"groups", "problems", "solvers", "surrogates", "utils"},
+    | {"groups", "inference", "problems", "solvers", "surrogates", "utils"},
     "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "surrogates", "training", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone, is_regressor
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import type_of_target
@@ -17,7 +18,7 @@ from skfair.constraints import (
     refuse_inapplicable,
 )
 from skfair.groups import MISSING, Groups, Samples, check_alignment, check_columns, fill_missing
-from skfair.inference import MIN_RECORDED, HiddenGroups, separate_ends, stack_features
+from skfair.inference import ASSUMPTIONS, MIN_RECORDED, HiddenGroups, separate_ends, stack_features
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -463,3 +464,38 @@ def bind_hidden(
     positions = {name: position for position, name in enumerate(groups.names)}
     cells = constraint.cells(samples)
     return HiddenConstraint(bound, cells, positions, hidden, float(odds_ratio)), scores
+
+
+# Groups that are known as probabilities.
+
+
+def check_probabilities(sensitive_features, probabilities, assume, missing):
+    """Raise for probabilities of groups that go with no other argument."""
+    if sensitive_features is None and probabilities is None:
+        raise ValueError(
+            "A report compares groups: pass sensitive_features, or group_probabilities; got "
+            "neither."
+        )
+    if sensitive_features is None and (assume not in ASSUMPTIONS or missing != "error"):
+        raise ValueError(
+            "Rates of groups that are known as probabilities alone need an assumption: pass "
+            f"assume='sufficient' or 'independent', and missing='error'; got {assume!r} and "
+            f"{missing!r}. skfair.inference.hidden_gap_interval has bounds without an assumption."
+        )
+    if sensitive_features is not None and assume is not None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities alone, but sensitive_features was passed; "
+            "leave one of the two out."
+        )
+    is_used = sensitive_features is None or missing == "at_random"
+    if probabilities is not None and not is_used:
+        raise ValueError(
+            "group_probabilities model groups that are missing from sensitive_features: pass "
+            f"missing='at_random', got {missing!r}; or leave one of the two out."
+        )
+
+
+def probable_groups(probabilities):
+    """Groups whose memberships are the probabilities of a DataFrame."""
+    labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
+    return Groups.overlapping(sparse.csr_array(probabilities.to_numpy()), labels)

@@ -25,7 +25,12 @@ from skfair.audit._formats import (
     report_to_json,
     sections_to_json,
 )
-from skfair.audit._predictions import check_fitted_model, warn_of_dependent_samples
+from skfair.audit._predictions import (
+    check_fitted_model,
+    check_probabilities,
+    probable_groups,
+    warn_of_dependent_samples,
+)
 from skfair.audit._sections import (
     adverse_impact,
     findings,
@@ -49,12 +54,20 @@ from skfair.audit._tables import (
     hidden_estimators,
     infer_kind,
     name_as_text,
+    probable_estimators,
     publish_groups,
     stratify,
     tabulate,
 )
 from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import MIN_RECORDED, balance_limit, check_level, estimate_means
+from skfair.inference import (
+    ASSUMPTIONS,
+    MIN_RECORDED,
+    balance_limit,
+    check_group_probabilities,
+    check_level,
+    estimate_means,
+)
 from skfair.metrics import PREDICTIONS, Measures, check_strata
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
@@ -261,7 +274,7 @@ class FairnessReport:
         y_true: ArrayLike | None,
         y_pred: ArrayLike,
         *,
-        sensitive_features: MatrixLike,
+        sensitive_features: MatrixLike | None = None,
         y_proba: ArrayLike | None = None,
         y_score: ArrayLike | None = None,
         kind: str | None = None,
@@ -276,6 +289,8 @@ class FairnessReport:
         missing: str = "error",
         unknown: Sequence[Label] | None = None,
         X: MatrixLike | None = None,
+        group_probabilities: MatrixLike | None = None,
+        assume: Literal["sufficient", "independent"] | None = None,
         subgroups: bool = False,
         provenance: dict[str, str] | None = None,
         title: str = "Fairness report",
@@ -294,9 +309,10 @@ class FairnessReport:
         y_pred : array-like of shape (n_samples,)
             Predicted classes or values, or clusters. Without a target numbers with decimals are
             scores.
-        sensitive_features : array-like or sparse matrix
+        sensitive_features : array-like or sparse matrix, default=None
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
-            of booleans is one of overlapping groups.
+            of booleans is one of overlapping groups. None if there are only probabilities of
+            groups.
         y_proba : array-like of shape (n_samples,), default=None
             Probability of the positive class, for calibration and areas under curves.
         y_score : array-like of shape (n_samples,), default=None
@@ -347,6 +363,15 @@ class FairnessReport:
             surrounding spaces. None warns of labels that look like one, and the page names them.
         X : array-like of shape (n_samples, n_features), default=None
             Features that model the groups that are missing, with ``missing="at_random"`` alone.
+        group_probabilities : array-like of shape (n_samples, n_groups), default=None
+            Probability of each group, such as that by names and places; a DataFrame names the
+            groups. With ``missing="at_random"`` they are further features. Without
+            `sensitive_features`, rates of decisions are estimated from them alone, under what
+            `assume` names. Bounds without an assumption are those of
+            :func:`skfair.inference.hidden_gap_interval`.
+        assume : {"sufficient", "independent"}, default=None
+            What is assumed of probabilities alone, as in
+            :func:`skfair.inference.hidden_gap_interval`. The findings state it.
         subgroups : bool, default=False
             Whether the subgroups of the attributes whose selection rates depart most are searched,
             as by :func:`find_subgroups`; they have a section of their own.
@@ -391,6 +416,11 @@ class FairnessReport:
             strata = check_strata(control_features, y_pred)
             columns["stratum"] = strata.codes
         unknown = _check_unknown(unknown)
+        check_probabilities(sensitive_features, group_probabilities, assume, missing)
+        if group_probabilities is not None:
+            group_probabilities = check_group_probabilities(group_probabilities, y_pred)
+            if sensitive_features is None:  # groups follow from probabilities, see below
+                sensitive_features = np.zeros(len(group_probabilities), dtype=int)
         samples, columns = _check_input(
             columns, sensitive_features, sample_weight, missing, unknown
         )
@@ -401,9 +431,18 @@ class FairnessReport:
         positive = find_positive_label(kind, columns, pos_label)
         _check_min_published(min_published, kind)
         assumption = ""
+        if missing == "at_random" or assume:
+            setting = "group_probabilities" if assume else 'missing="at_random"'
+            limits = min_group_size, min_published
+            _check_modelled(setting, positive, samples, y_pred, measures, *limits)
         if missing == "at_random":
-            _check_modelled(positive, samples, y_pred, measures, min_group_size, min_published)
-            estimators, assumption = hidden_estimators(columns, positive, X), _AT_RANDOM
+            estimators = hidden_estimators(columns, positive, X, group_probabilities)
+            assumption = _AT_RANDOM
+        elif assume:
+            _refuse_features(X)
+            estimators = probable_estimators(columns, positive, assume)
+            _, assumption = ASSUMPTIONS[assume]
+            samples = samples._replace(groups=probable_groups(group_probabilities))
         else:
             _refuse_features(X)
             estimators = estimators_by_name(kind, columns, positive, measures)
@@ -771,23 +810,22 @@ def _check_min_published(min_published, kind):
 _AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
 
 
-def _check_modelled(positive, samples, y_pred, measures, min_group_size, min_published):
+def _check_modelled(setting, positive, samples, y_pred, measures, min_group_size, min_published):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
     if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:
         raise ValueError(
-            'missing="at_random" estimates rates of decisions between two classes, for samples of '
-            "equal weight and columns of attributes. Leave out measures and sample_weight, or pass "
+            f"{setting} estimates rates of decisions between two classes, for samples of equal "
+            "weight and columns of attributes. Leave out measures and sample_weight, or pass "
             'missing="exclude".'
         )
     if min_published is not None:
         raise ValueError(
-            'min_published suppresses counts, and missing="at_random" estimates them; leave one of '
-            "them out."
+            f"min_published suppresses counts, and {setting} estimates them; leave one of them out."
         )
     if min_group_size < MIN_RECORDED:
         raise ValueError(
-            f'missing="at_random" needs {MIN_RECORDED} recorded samples of each group, but '
+            f"{setting} needs {MIN_RECORDED} recorded samples of each group, but "
             f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
         )
 

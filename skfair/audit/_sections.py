@@ -107,10 +107,12 @@ def findings(report):
     sentences = [_describe_sample(report)]
     if report.assumption:
         listed = join_names(f"{n:,} by {name}" for name, n in report.n_missing.items() if n)
-        sentences.append(
-            f"The group is missing for {listed or 'no samples'}: numbers of groups are right "
-            f"{report.assumption}."
+        known = (
+            f"The group is missing for {listed or 'no samples'}"
+            if report.n_missing
+            else "Groups are known as probabilities alone"
         )
+        sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
@@ -261,9 +263,12 @@ def open_questions(report):
     """What these data cannot decide, one sentence each."""
     questions = [*_describe_small_groups(report)]
     if report.assumption:
+        assumed = (
+            "groups are missing at random" if report.n_missing else "the assumption on groups holds"
+        )
         questions.append(
-            "Whether groups are missing at random, which these data cannot confirm. "
-            "hidden_gap_interval states by how much it may fail, and bounds for any missing groups."
+            f"Whether {assumed}, which these data cannot confirm. hidden_gap_interval states by "
+            "how much it may fail, and bounds for any groups."
         )
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
@@ -572,6 +577,11 @@ def _method(report):
         "(augmented inverse probability weighting). Rates of groups are right if one of the two "
         f"models is, {report.assumption}. Numbers of samples in groups are those of recorded ones."
     )
+    if not report.n_missing:
+        modelled = (
+            "Each sample counts in every group by its probability. Rates of groups are right "
+            f"{report.assumption}. Numbers of samples in groups are sums of probabilities."
+        )
     return [modelled] * bool(report.assumption) + [
         f"Every interval contains the value of the population in {level} of samples. Intervals are "
         "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair.groups import MISSING, Groups, is_like_unknown
 from skfair.inference import (
+    ASSUMPTIONS,
     HiddenGroups,
     Interval,
     LogRates,
@@ -17,6 +18,7 @@ from skfair.inference import (
     contrast_interval,
     estimate_means,
     stack_features,
+    to_log_odds,
 )
 from skfair.metrics import (
     MEASURES,
@@ -784,8 +786,11 @@ def _estimators_of_classes(name, rate, columns):
     return by_class
 
 
-def hidden_estimators(columns, positive, X):
-    """Estimators of rates by name, for groups that are missing at random for some samples."""
+def hidden_estimators(columns, positive, X, probabilities=None):
+    """Estimators of rates by name, for groups that are missing at random for some samples.
+
+    Probabilities of groups are further features of the models.
+    """
     encoded = encode_columns(columns, positive)
     is_true, is_selected = encoded.get("y_true"), encoded["decisions"]
     # A record may depend on predictions and outcomes.
@@ -793,9 +798,35 @@ def hidden_estimators(columns, positive, X):
     known = [column.astype(np.float64) for column in known if column is not None]
     if is_true is not None:
         known.append(known[0] * known[1])
+    if probabilities is not None:
+        known.append(to_log_odds(probabilities))
     hide = cache(partial(_hide, stack_features(X, known)))
     measures = binary_measures(is_true, is_selected, None)
     return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
+
+
+def probable_estimators(columns, positive, assume):
+    """Estimators of rates by name, for groups that are known as probabilities."""
+    encoded = encode_columns(columns, positive)
+    measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
+    estimate, _ = ASSUMPTIONS[assume]
+    return {
+        name: partial(_estimate_probable_rates, measure, estimate)
+        for name, measure in measures.items()
+    }
+
+
+def _estimate_probable_rates(measure, estimate, groups, weights):
+    """As `estimate_means`, of groups that are probabilities; `estimate` makes their rates."""
+    values, counts = measure
+    if groups.is_disjoint:  # all samples
+        return estimate_means(values, counts, groups, weights)
+    within = np.ones(len(values)) if counts is None else counts.astype(np.float64)
+    probabilities = groups.matrix.toarray()
+    if not (within @ probabilities > 0.0).all():
+        return None, np.empty(0, dtype=np.intp)
+    rates = estimate(probabilities, within, values.astype(np.float64))
+    return rates, np.arange(len(groups.labels))
 
 
 def _classification(columns, positive):

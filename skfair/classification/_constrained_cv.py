@@ -24,10 +24,13 @@ from skfair.postprocessing import (
     match_decisions,
 )
 from skfair.training import (
+    MISSING_GROUPS,
     GroupScoreMixin,
+    assumption_attributes,
     document,
     label_positive,
     loss_weights,
+    refuse_missing_groups,
     status_of,
     warn_of_cost,
     warn_of_outcome,
@@ -80,6 +83,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
+    {missing}
+        Here the models of `group_estimator`, fitted to each class, estimate it out of fold.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
@@ -151,7 +156,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         are never certified to be optimal.
     n_iter_ : int
         Iterations of the solver, in all linear models that were tried.
-    {groups_}
+    {assumption_, groups_}
     n_features_in_ : int
         Number of features seen during fit, if the estimator knows it.
     feature_names_in_ : ndarray of str
@@ -209,6 +214,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             HasMethods(["fit", "decision_function"]),
             None,
         ],
+        "missing": [StrOptions(MISSING_GROUPS)],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "pos_label": [Real, str, "boolean", None],
     }
@@ -223,6 +229,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         tolerance: float = 0.02,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
+        missing: Literal["error", "at_random"] = "error",
         group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         cv: Any = None,
@@ -237,6 +244,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
+        self.missing = missing
         self.group_estimator = group_estimator
         self.handle_unknown = handle_unknown
         self.cv = cv
@@ -296,6 +304,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         return self._fit(X, y, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):
+        refuse_missing_groups(self, constraints, self.group_estimator == "sensitive_features")
         problems = training.one_vs_rest()
         check_several_classes(problems, constraints, self.confidence_level)
         return problems
@@ -339,6 +348,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
         fitted = {"coef_": np.array(coef), "intercept_": intercept, "oof_scores_": scores}
+        if self.missing != "error":
+            fitted |= assumption_attributes(problems[0])
         return fitted | self._describe(problem, guarantee, problems, report, status)
 
     def _warn(self, problem, guarantee, training):

@@ -22,15 +22,18 @@ from skfair.solvers import IDCA
 from skfair.surrogates import SURROGATES
 from skfair.training import (
     CONFIDENCE_LEVELS,
+    MISSING_GROUPS,
     ConstrainedLinearModel,
     GroupScoreMixin,
     PartialParityModel,
     check_training,
     document,
+    expect_groups,
     fit_collected,
     label_positive,
     loss_weights,
     make_criterion,
+    refuse_missing_groups,
     resolve_constraints,
 )
 from skfair.utils._api import Label, MatrixLike, RandomState
@@ -142,7 +145,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         if is_partitioned(X, y, *metadata.values()):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
+        refuse_missing_groups(self, constraints, self.group_interactions)
         training = check_training(self, X, y, metadata | {"groups": groups}, request)
+        training = expect_groups(training)
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, weights)
@@ -222,6 +227,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     {tolerance, confidence_level, min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
+    {missing}
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the public metric on the training data is made to keep its bound, see
         :mod:`skfair.enforcement`. None: the smooth problem as the papers write it.
@@ -250,7 +256,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         "feasible": the bound is kept, as by most good fits, by a model that exact searches have
         moved away from the point that the solver certified, to one with fewer errors. Else
         "optimal".
-    {n_iter_, groups_, n_features_in_, feature_names_in_}
+    {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -276,6 +282,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
+        "missing": [StrOptions(MISSING_GROUPS)],
         "loss": [StrOptions(LOSSES), callable],
         "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -289,6 +296,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         tolerance: float = 0.02,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
+        missing: Literal["error", "at_random"] = "error",
         enforcement: str | None = "auto",
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
@@ -308,6 +316,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
+        self.missing = missing
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

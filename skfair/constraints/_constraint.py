@@ -217,10 +217,12 @@ def cell_events(cells, samples, groups, with_overall=False):
     n_samples, n_groups = len(samples.weights), len(groups.names)
     rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
     n_sets = n_groups + with_overall
+    shares = groups.shares if groups.is_partly_recorded else None
     if with_overall:
         all_rows = np.arange(n_samples)
         rows = np.concatenate((all_rows[rows], all_rows))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
+        shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     order = []
     for names, numbers in _enumerate_cells(cells, n_samples):
@@ -229,6 +231,8 @@ def cell_events(cells, samples, groups, with_overall=False):
         n_rows = n_members = _count_pairs(pairs, shape)
         if samples.multiplicity is not None:
             n_members = _count_pairs(pairs, shape, samples.multiplicity[rows])
+        elif shares is not None:
+            n_members = _count_pairs(pairs, shape, shares)
         event_of_pair = np.full(shape, -1)  # outside the cells
         for number, cell in enumerate(names, start=1):
             # Groups without members in the cell are no events.
@@ -248,7 +252,7 @@ def cell_events(cells, samples, groups, with_overall=False):
                 overall.append(len(labels))
                 labels.append((cell, "overall"))
         memberships.append(_take_from(pairs, event_of_pair))
-    events = _make_events(memberships, rows, len(labels), samples.weights)
+    events = _make_events(memberships, rows, len(labels), samples.weights, shares)
     counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
     return CellEvents(events, counts, labels, order, blocks, overall, empty)
 
@@ -276,7 +280,7 @@ def _count_pairs(pairs, shape, weights=None):
     counts = np.zeros(shape[0] * shape[1])
     for rows, keys in _keys(pairs, shape[1]):
         counts += np.bincount(keys, None if weights is None else weights[rows], len(counts))
-    return counts.astype(int).reshape(shape)
+    return np.rint(counts).astype(int).reshape(shape)
 
 
 def _take_from(pairs, table):
@@ -289,8 +293,11 @@ def _take_from(pairs, table):
     return entries
 
 
-def _make_events(memberships, rows, n_events, weights):
-    """Events from those of each membership within lists of cells; `rows` are the samples."""
+def _make_events(memberships, rows, n_events, weights, shares=None):
+    """Events from those of each membership within lists of cells; `rows` are the samples.
+
+    `shares` are the probabilities of the memberships, None if all are 1.
+    """
     if len(memberships) == 1 and isinstance(rows, slice):
         return Events.disjoint(memberships[0], n_events, weights)
     inside = [np.flatnonzero(events >= 0) for events in memberships]
@@ -300,14 +307,18 @@ def _make_events(memberships, rows, n_events, weights):
     # Disjoint events need one code per sample, which a second membership would overwrite.
     is_member = np.zeros(len(weights), dtype=bool)
     is_member[samples] = True
-    if np.count_nonzero(is_member) == len(samples):
+    if shares is None and np.count_nonzero(is_member) == len(samples):
         codes = np.full(len(weights), -1)
         codes[samples] = events
         return Events.disjoint(codes, n_events, weights)
     # Order memberships by event; the stable sort of short integers is a radix sort.
     order = np.argsort(events.astype(np.min_scalar_type(n_events)), kind="stable")
     ends = np.cumsum(np.append(0, np.bincount(events, minlength=n_events)))
-    present = np.ones(len(samples), dtype=bool), samples[order], ends
+    if shares is None:
+        members = np.ones(len(samples), dtype=bool)
+    else:
+        members = np.concatenate([shares[one] for one in inside])[order]
+    present = members, samples[order], ends
     return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
 
 

@@ -69,14 +69,18 @@ class Events:
 
     @staticmethod
     def overlapping(membership, weights=None):
-        """Events that may share samples, from booleans of shape (n_samples, n_events)."""
+        """Events that may share samples, from booleans of shape (n_samples, n_events).
+
+        The membership may also be a probability.
+        """
         # Entries of the averaging matrix.
         members = sparse.csr_array(membership.T, dtype=np.float64)
-        if not np.isin(members.data, (0, 1)).all():
+        is_share = (members.data >= 0.0) & (members.data <= 1.0)
+        if not is_share.all():
             raise ValueError(
-                "membership must be boolean (0 or 1), one row per sample and one column per "
-                f"event, but it holds {members.data[~np.isin(members.data, (0, 1))][0]:g}; use "
-                "weights for the weight of a sample."
+                "membership must be boolean (0 or 1) or a probability, one row per sample and one "
+                f"column per event, but it holds {members.data[~is_share][0]:g}; use weights for "
+                "the weight of a sample."
             )
         weighted = members.data * _check_weights(weights, members.shape[1])[members.indices]
         event = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))

@@ -178,7 +178,8 @@ def _encode_objects(column, attribute):
         raise ValueError(
             f"Every sample needs a group, but {name} has {len(rows)} missing value(s), the first "
             f'in row {rows[0]}. Give these samples a group of their own, as in fillna("unknown"), '
-            "or leave their rows out of all inputs."
+            "or leave their rows out of all inputs. Reports, certify and estimators that have the "
+            "argument missing= can estimate it: pass missing='at_random'."
         )
     check_one_label_type(column, name)
     try:
@@ -274,8 +275,9 @@ class Groups:
         Labels of each group, in ascending order; in fits the largest group comes first.
     codes : ndarray of intp, shape (n_samples,), default=None
         Group of each sample, in [0, n_groups), if groups are disjoint.
-    matrix : csr_array of bool, shape (n_samples, n_groups), default=None
-        Whether a sample belongs to a group, if they may overlap.
+    matrix : csr_array of bool or float, shape (n_samples, n_groups), default=None
+        Whether a sample belongs to a group, if they may overlap, or the probability of it, if
+        groups are partly recorded.
     attributes : list of length n_attributes, default=None
         Names of the attributes of disjoint groups.
     ranks : ndarray of int, shape (n_groups,), default=None
@@ -285,6 +287,8 @@ class Groups:
     ----------
     is_disjoint : bool
         Whether each sample is in exactly one group, by the way in which groups were passed.
+    is_partly_recorded : bool
+        Whether groups are probabilities, 1 where a group is recorded.
 
     Examples
     --------
@@ -335,20 +339,26 @@ class Groups:
 
     @staticmethod
     def overlapping(
-        matrix: sparse.csr_array, labels: np.ndarray, ranks: np.ndarray | None = None
+        matrix: sparse.csr_array,
+        labels: np.ndarray,
+        ranks: np.ndarray | None = None,
+        attributes: list | None = None,
     ) -> Groups:
-        """Groups that may share samples.
+        """Groups that may share samples, or that are partly recorded.
 
         Parameters
         ----------
-        matrix : csr_array of bool, shape (n_samples, n_groups)
-            Whether a sample belongs to a group; without stored zeros or duplicates.
+        matrix : csr_array of bool or float, shape (n_samples, n_groups)
+            Whether a sample belongs to a group, or the probability of it; without stored zeros or
+            duplicates.
         labels : ndarray of object, shape (n_groups, n_attributes)
             Labels of each group.
         ranks : ndarray of int, shape (n_groups,), default=None
             Numbers that sort the groups by label; None if they are sorted.
+        attributes : list of length n_attributes, default=None
+            Names of the attributes, of groups that are partly recorded.
         """
-        return Groups(labels, matrix=matrix, ranks=ranks)
+        return Groups(labels, matrix=matrix, ranks=ranks, attributes=attributes)
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -388,6 +398,42 @@ class Groups:
         samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         return samples, self.matrix.indices.astype(np.intp)
 
+    @property
+    def shares(self) -> np.ndarray:
+        """Probability of every membership, 1 unless groups are partly recorded, (n_entries,)."""
+        if self.is_partly_recorded:
+            return self.matrix.data
+        return np.ones(len(self.memberships[0]))
+
+    @property
+    def is_partly_recorded(self) -> bool:
+        """Whether groups are probabilities, estimated where a group is missing."""
+        return not self.is_disjoint and self.matrix.dtype != bool
+
+    @property
+    def recorded_codes(self) -> np.ndarray:
+        """Group of each sample, (n_samples,); -1 where it is missing, of partly recorded groups."""
+        if self.is_disjoint:
+            return self.codes
+        codes, is_recorded = np.full(self.matrix.shape[0], -1), self.shares == 1.0
+        samples, groups = self.memberships
+        codes[samples[is_recorded]] = groups[is_recorded]
+        return codes
+
+    def fill_missing(self, probabilities: np.ndarray) -> Groups:
+        """Partly recorded groups with probabilities where a group is missing.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_samples, n_groups)
+            Probability of each group; those of samples whose group is recorded are not used.
+        """
+        codes = self.recorded_codes
+        is_recorded = (codes >= 0)[:, np.newaxis]
+        members = codes[:, np.newaxis] == np.arange(len(self.labels))
+        matrix = sparse.csr_array(np.where(is_recorded, members, probabilities))
+        return Groups.overlapping(matrix, self.labels, self.ranks, self.attributes)
+
     def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
 
@@ -413,7 +459,7 @@ class Groups:
         """
         if self.is_disjoint:
             return Groups.disjoint(self.codes[rows], self.labels, self.attributes, self.ranks)
-        return Groups.overlapping(self.matrix[rows], self.labels, self.ranks)
+        return Groups.overlapping(self.matrix[rows], self.labels, self.ranks, self.attributes)
 
     def reorder(self, order: np.ndarray) -> Groups:
         """The same groups in another order.
@@ -432,9 +478,10 @@ class Groups:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Number of samples of each group, (n_groups,)."""
+        """Number of samples of each group, (n_groups,), rounded where it is an expectation."""
         codes = self.codes if self.is_disjoint else self.memberships[1]
-        return np.bincount(codes, minlength=len(self.labels))
+        shares = self.shares if self.is_partly_recorded else None
+        return np.rint(np.bincount(codes, shares, len(self.labels))).astype(np.intp)
 
     @property
     def names(self) -> list:
@@ -497,7 +544,7 @@ class Groups:
             Positions of the groups.
         """
         matrix, labels = self.matrix[:, positions], self.labels[positions]
-        return Groups.overlapping(matrix, labels, self.ranks[positions])
+        return Groups.overlapping(matrix, labels, self.ranks[positions], self.attributes)
 
 
 def check_groups(

@@ -17,6 +17,7 @@ from skfair.groups._groups import (
     check_groups,
     check_one_label_type,
     group_names,
+    refuse_continuous_attributes,
 )
 from skfair.partitions import load_columns
 from skfair.utils._checks import join_names, warn
@@ -108,6 +109,30 @@ def _fill_column(column, name):
     return texts.to_numpy()
 
 
+def check_recorded_groups(sensitive_features, n_samples):
+    """`Groups` of samples, partly recorded if some are missing: these samples are in no group."""
+    if sparse.issparse(sensitive_features):
+        raise TypeError(
+            "missing='at_random' needs one label per sample, or a missing value, but "
+            "sensitive_features is a sparse matrix; pass missing='error'."
+        )
+    is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
+    if is_recorded.all():
+        return groups
+    refuse_continuous_attributes(groups)
+    if len(groups.labels) < 2:
+        raise ValueError(
+            "missing='at_random' needs recorded samples of two groups or more, but "
+            f"sensitive_features has {len(groups.labels)}. Record the group of some hundred random "
+            "samples."
+        )
+    ends = np.concatenate(([0], np.cumsum(is_recorded)))
+    matrix = sparse.csr_array(
+        (np.ones(len(groups.codes)), groups.codes, ends), shape=(n_samples, len(groups.labels))
+    )
+    return Groups.overlapping(matrix, groups.labels, attributes=groups.attributes)
+
+
 # Groups that were known at fit: new data are encoded by them.
 
 
@@ -197,7 +222,8 @@ def _encode_recorded(sensitive_features, n_samples):
     is_recorded = ~np.any([pd.isna(column) for column in columns], axis=0)
     if is_recorded.all() or len(is_recorded) != n_samples:
         return is_recorded, check_groups(sensitive_features, n_samples)
-    recorded = {number: column[is_recorded] for number, column in enumerate(columns)}
+    names = attribute_names(sensitive_features) or range(len(columns))
+    recorded = {name: column[is_recorded] for name, column in zip(names, columns, strict=True)}
     if not is_recorded.any():
         labels = np.empty((0, len(columns)), dtype=object)
         return is_recorded, Groups.disjoint(np.empty(0, dtype=np.intp), labels)

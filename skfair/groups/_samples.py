@@ -22,6 +22,7 @@ from skfair.groups._groups import (
     unique_inverse,
     warn_of_continuous_attributes,
 )
+from skfair.groups._known import check_recorded_groups
 from skfair.partitions import (
     BLOCK,
     blocks,
@@ -165,7 +166,7 @@ class Samples(NamedTuple):
         n_groups = len(groups.labels)
         first = np.zeros(n_groups, dtype=np.intp)
         first[codes[::-1]] = samples[::-1]  # of equal codes the last one counts
-        weights = np.bincount(codes, self.weights[samples], n_groups)
+        weights = np.bincount(codes, self.weights[samples] * groups.shares, n_groups)
         return groups.reorder(np.lexsort((first, -weights)))
 
     def merge_small_groups(self) -> tuple[Groups, np.ndarray]:
@@ -225,15 +226,23 @@ class Samples(NamedTuple):
 
 
 def check_samples(
-    sensitive_features, sample_weight, groups=None, *, missing=None, overlapping=False, **data
+    sensitive_features,
+    sample_weight,
+    groups=None,
+    *,
+    missing=None,
+    overlapping=False,
+    may_be_missing=False,
+    **data,
 ):
     """Check the samples of a fit: (Samples without target, positions of those of positive weight).
 
     Samples of zero weight are left out. Without `sensitive_features` all samples are one group,
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
     happens without them. `groups` are ids of samples that depend on one another, as in
-    `GroupKFold`. `data` are X, y and so on by name; the first one has as many rows as there are
-    samples. Warns of groups without any weight, and if most of many groups are tiny.
+    `GroupKFold`. Samples whose group `may_be_missing` are then in none. `data` are X, y and so on
+    by name; the first one has as many rows as there are samples. Warns of groups without any
+    weight, and if most of many groups are tiny.
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
@@ -243,7 +252,10 @@ def check_samples(
             warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
         one_group = Groups.single(len(rows))
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
-    all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
+    if may_be_missing:
+        all_groups = check_recorded_groups(sensitive_features, len(weights))
+    else:
+        all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
     _check_number_of_groups(all_groups, len(weights))
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):

@@ -42,16 +42,20 @@ from skfair.inference._group_estimates import (
     estimate_quotients,
 )
 from skfair.inference._hidden_groups import (
+    ASSUMPTIONS,
     MIN_RECORDED,
     HiddenGap,
     HiddenGroups,
+    check_group_probabilities,
     check_odds_ratio,
     hidden_gap_interval,
     hide_groups,
     interval_of_ends,
+    predict_groups,
     separate_ends,
     stack_features,
     state_odds_ratio,
+    to_log_odds,
 )
 
 __all__ = [

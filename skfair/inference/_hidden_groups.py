@@ -87,8 +87,7 @@ class HiddenGroups:
                 "skfair.inference.hidden_gap_interval for bounds."
             )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
-        features = StandardScaler().fit_transform(features)
-        self.probabilities = _predict_groups(features, codes, len(names))
+        self.probabilities = predict_groups(features, codes, len(names))
         self.recording = _predict_recording(features, self.is_recorded)
 
     def rates(self, values, within, groups):
@@ -153,13 +152,16 @@ def _tilt(probabilities, factors):
     return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
 
 
-def _predict_groups(features, codes, n_groups):
-    """Probability of each group by models of the recorded samples of the other folds."""
-    is_recorded = codes >= 0
+def predict_groups(features, codes, n_groups):
+    """Probability of each group by models of the recorded samples of the other folds.
+
+    `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
+    """
+    features, is_recorded = _standardize(features), codes >= 0
     if is_recorded.all():
         return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
     probabilities = np.zeros((len(codes), n_groups))
-    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(features):
+    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(codes):
         train = train[is_recorded[train]]
         if len(np.unique(codes[train])) < 2:
             probabilities[np.ix_(test, np.unique(codes[train]))] = 1.0
@@ -169,10 +171,16 @@ def _predict_groups(features, codes, n_groups):
     return probabilities
 
 
+def _standardize(features):
+    """Features of mean 0, unless they are sparse, and of standard deviation 1."""
+    return StandardScaler(with_mean=not sparse.issparse(features)).fit_transform(features)
+
+
 def _predict_recording(features, is_recorded):
     """Probability that the group of each sample is recorded."""
     if is_recorded.all():
         return np.ones(len(is_recorded))
+    features = _standardize(features)
     model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features, is_recorded)
     least = _LEAST_RECORDED * is_recorded.mean()
     return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
@@ -249,7 +257,7 @@ def _regression_rates(probabilities, within, values):
     return HiddenRates(rates, influence, (within @ probabilities).round())
 
 
-_ASSUMPTIONS = {
+ASSUMPTIONS = {
     "sufficient": (
         _weighted_rates,
         "if values and groups are uncorrelated among samples of equal probabilities",
@@ -432,7 +440,7 @@ def hidden_gap_interval(
     level = check_level(confidence_level)
     values, within = _check_values(values, within)
     if group_probabilities is not None:
-        group_probabilities = _check_probabilities(group_probabilities, values)
+        group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
         _check_proxies(group_probabilities, X, odds_ratio)
         return _bound_by_probabilities(group_probabilities, within, values, assume, level)
@@ -443,7 +451,7 @@ def hidden_gap_interval(
         )
     columns = [values]
     if group_probabilities is not None:
-        columns.append(special.logit(group_probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4)))
+        columns.append(to_log_odds(group_probabilities))
     features = stack_features(X, columns)
     groups = hide_groups(sensitive_features, features, unknown)
     return _gap_of_missing(groups, within, values, check_odds_ratio(odds_ratio), level)
@@ -556,9 +564,9 @@ def _bound_by_probabilities(probabilities, within, values, assume, level):
             "however group and value are linked",
         )
     else:
-        if assume not in _ASSUMPTIONS:
-            raise ValueError(f"assume must be one of {[None, *_ASSUMPTIONS]}; got {assume!r}.")
-        estimate, assumption = _ASSUMPTIONS[assume]
+        if assume not in ASSUMPTIONS:
+            raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
+        estimate, assumption = ASSUMPTIONS[assume]
         rates, pairs = estimate(table, within, values), all_pairs(len(compared))
         entries = pairs.data, compared[pairs.indices], pairs.indptr
         contrasts = sparse.csr_array(entries, shape=(pairs.shape[0], len(rates.values)))
@@ -590,8 +598,8 @@ def _check_values(values, within):
     return values, within
 
 
-def _check_probabilities(probabilities, values):
-    """Probabilities of groups as a DataFrame with a column for each group."""
+def check_group_probabilities(probabilities, values):
+    """Probabilities of groups, with a value of each sample, as a DataFrame with named columns."""
     table = pd.DataFrame(probabilities)
     check_consistent_length(values, table)
     numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
@@ -604,6 +612,11 @@ def _check_probabilities(probabilities, values):
             f"{totals.max():g}."
         )
     return pd.DataFrame(numbers, columns=table.columns)
+
+
+def to_log_odds(probabilities):
+    """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
+    return special.logit(probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4))
 
 
 def _check_proxies(probabilities, X, odds_ratio):

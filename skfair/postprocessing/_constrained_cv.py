@@ -19,6 +19,7 @@ from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
     check_training_positions,
+    expect_groups_by_class,
     feature_attributes,
     find_events,
     fit_event_models,
@@ -235,14 +236,22 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         self, training, problems, constraints, estimators, scores, folds, fit_params, context
     ):
         """Fitted attributes of the features, and the problems that have the features as X."""
-        unit = problems[0].unit
+
+        def fit_models(training, events):
+            rows = [train for train, _ in folds]
+            return fit_event_models(
+                estimators, self.group_estimator, training, events, rows, self.n_jobs
+            )
+
+        # Samples whose group is missing count by their probability of each group.
+        if training.samples.groups.is_partly_recorded:
+            training = expect_groups_by_class(training, fit_models, folds)
+            problems = self._make_problems(training, constraints)
 
         # Out-of-fold probabilities of the events that the constraints compare.
-        events = find_events(problems, constraints)
+        unit, events = problems[0].unit, find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        models = fit_event_models(
-            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
-        )
+        models = fit_models(training, events)
         knows_groups = self.group_estimator == "sensitive_features"
         probabilities = out_of_fold_probabilities(
             models, events, training.samples.X, folds, knows_groups

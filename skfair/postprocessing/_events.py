@@ -30,7 +30,12 @@ from skfair.postprocessing._oof import final_step_features, predict_probabilitie
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid, StepFunction
-from skfair.training import check_real_training, check_training, warn_of_group_in_features
+from skfair.training import (
+    check_real_training,
+    check_training,
+    fill_groups,
+    warn_of_group_in_features,
+)
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
 
@@ -87,8 +92,10 @@ class ConstraintEvents:
 def find_events(problems, constraints):
     """The events that constraints compare in one-vs-rest problems of the same samples."""
     codes = group_codes(problems[0].samples.groups)
-    # One sample of each disjoint group shows of which compared groups it is a member.
-    first = np.unique(codes, return_index=True)[1]
+    # One sample of each disjoint group shows of which compared groups it is a member; -1 is of a
+    # sample whose group is missing.
+    numbers, first = np.unique(codes, return_index=True)
+    first = first[numbers >= 0]
     subsets, sources, columns = [], [], []
     for number, problem in enumerate(problems):
         columns.append([])
@@ -97,8 +104,8 @@ def find_events(problems, constraints):
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
                 for effects in _decision_effects(constraint, cell, problem):
-                    weights = problem.samples.weights
-                    columns[-1] += _contrasts(effects, members, codes, weights, subsets)
+                    sums = _sum_weights(effects, groups, problem.samples.weights)
+                    columns[-1] += _contrasts(effects, members, sums, subsets)
         sources += [(number, _source(one, problem)) for one in subsets[len(sources) :]]
     tables = [_distinct(_tabulate(one, len(subsets), len(first))) for one in columns]
     # Classes with fewer features get columns of zeros.
@@ -109,9 +116,12 @@ def find_events(problems, constraints):
 
 
 def group_codes(groups):
-    """Codes of disjoint groups of which the groups, that may overlap, are unions, (n_samples,)."""
-    if groups.is_disjoint:
-        return groups.codes
+    """Codes of disjoint groups of which the groups, that may overlap, are unions, (n_samples,).
+
+    They are -1 where a group is missing, of partly recorded groups.
+    """
+    if groups.is_disjoint or groups.is_partly_recorded:
+        return groups.recorded_codes
     return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
 
 
@@ -142,13 +152,18 @@ def _term_effects(rate, cell, target):
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
 
 
-def _contrasts(effects, members, codes, weights, subsets):
+def _sum_weights(effects, groups, weights):
+    """Share of each group within the subsets of a cell in the weight of all samples."""
+    inside = sum((one for one, _ in effects), np.zeros(len(weights), dtype=bool))
+    return groups.matrix.T @ (weights * inside) / weights.sum()
+
+
+def _contrasts(effects, members, share, subsets):
     """Features of a cell: each group's event less that of the largest, as weights by subset.
 
-    Subsets that are new are appended to ``subsets``.
+    ``share`` has the groups' shares in all samples. Subsets that are new are appended to
+    ``subsets``.
     """
-    mass = sum(np.bincount(codes[one], weights[one], len(members)) for one, _ in effects)
-    share = mass @ members / weights.sum() if effects else np.zeros(members.shape[1])
     occupied = np.flatnonzero(share > 0)
     if len(occupied) < 2:
         return []
@@ -263,7 +278,8 @@ class EventModel(NamedTuple):
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
-            group_models.append(fit(group_classifier, target=codes, rows=np.flatnonzero(inside)))
+            recorded = np.flatnonzero(inside & (codes >= 0))
+            group_models.append(fit(group_classifier, target=codes, rows=recorded))
             is_learned, all_rows = source == "learned", np.arange(len(rows))
             subset_models.append(
                 fit(classifier, target=inside, rows=all_rows) if is_learned else None
@@ -341,11 +357,30 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
+def expect_groups_by_class(training, fit_models, folds):
+    """The training data, with probabilities of missing groups given X and the class.
+
+    ``fit_models`` makes an `EventModel` for each fold, from training data and events.
+    """
+    groups, classes = training.samples.groups, range(len(training.classes))
+    subsets = [training.labels == label for label in training.classes]
+    sources = [(0, "all") for _ in classes]
+    table = np.ones((1, len(classes), len(groups.labels), 1))
+    events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
+    events.check_folds(folds, groups)
+    probabilities = out_of_fold_probabilities(
+        fit_models(training, events), events, training.samples.X, folds, knows_groups=False
+    )
+    of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
+    return fill_groups(training, of_class)
+
+
 def warn_if_groups_predictable(events, probabilities):
     """Warn if nearly all members of every compared group are recognised from X."""
     if not events.subsets:
         return
-    inside, codes = events.subsets[0], events.codes[events.subsets[0]]
+    inside = events.subsets[0] & (events.codes >= 0)
+    codes = events.codes[inside]
     # Share of each group that is recognised out of fold.
     is_right = probabilities[inside, 0].argmax(axis=1) == codes
     counts = np.bincount(codes, minlength=events.table.shape[2])
@@ -573,6 +608,8 @@ def stratify(training, rows, n_samples):
     if training.classes is not None:
         labels = np.searchsorted(training.classes, training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
+    # Samples whose group is missing are a stratum of their own.
+    codes = np.where(codes < 0, codes.max() + 1, codes)
     strata = np.full(n_samples, -1)
     strata[rows] = (codes.max() + 1) * labels + codes
     return strata

@@ -1,12 +1,17 @@
 """What estimators that are trained under constraints share: their input, their fit, its outcome."""
 
 from skfair.training._input import (
+    MISSING_GROUPS,
     Training,
     Unit,
+    assumption_attributes,
     check_real_training,
     check_training,
+    expect_groups,
+    fill_groups,
     label_positive,
     loss_weights,
+    refuse_missing_groups,
     refuse_partitioned,
     resolve_constraints,
     standardize_target,

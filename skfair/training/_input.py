@@ -15,11 +15,13 @@ from skfair.groups import (
     check_samples,
     unique_values,
 )
-from skfair.losses import over_pairs
+from skfair.inference import predict_groups, state_odds_ratio
+from skfair.losses import LogisticLoss, over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, is_large
 from skfair.solvers import SQP
+from skfair.surrogates import StepFunction
 from skfair.utils._checks import (
     check_finite_squares,
     explain_conversion,
@@ -132,6 +134,72 @@ def check_training(estimator, X, y, columns, request):
     return Training(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
 
 
+# Groups that are recorded for some samples only.
+
+
+MISSING_GROUPS = {"error", "at_random"}
+"""Values of the parameter `missing` of estimators that model groups which are not recorded."""
+
+_MIN_RECORDED = 500
+"""Recorded samples below which the model of the groups is a warning."""
+
+
+def refuse_missing_groups(estimator, constraints, uses_groups):
+    """Raise for settings with ``missing="at_random"`` that need the group of every sample."""
+    if estimator.missing != "at_random":
+        return
+    ranked = [one for one in constraints if one.rate(StepFunction(), LogisticLoss()) is None]
+    reasons = {
+        "predictions that depend on the group": uses_groups,
+        f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
+        f"{type(ranked[0]).__name__ if ranked else ''}, which compares ranks": bool(ranked),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise ValueError(
+                f"missing='at_random' estimates the groups that are not recorded, but {reason} "
+                "needs the group of every sample. Leave that out, or fit the samples that have a "
+                "recorded group."
+            )
+
+
+def expect_groups(training):
+    """The training data, with probabilities of groups in place of those that are missing.
+
+    A decision that depends on X alone is independent of the group given X and y, so that rates of
+    groups in which samples count by P(group | X, y) are those of the groups.
+    """
+    groups, target = training.samples.groups, training.samples.target[:, np.newaxis]
+    if not groups.is_partly_recorded:
+        return training
+    stack = sparse.hstack if sparse.issparse(training.X) else np.hstack
+    probabilities = predict_groups(
+        stack((training.X, target)), groups.recorded_codes, len(groups.labels)
+    )
+    return fill_groups(training, probabilities)
+
+
+def fill_groups(training, probabilities):
+    """The training data, with these probabilities of the groups that are missing."""
+    groups = training.samples.groups
+    n_recorded = int((groups.recorded_codes >= 0).sum())
+    if n_recorded < _MIN_RECORDED:
+        warn(
+            f"Only {n_recorded} samples have a recorded group, from which those of "
+            f"{len(training.samples.target) - n_recorded} others are estimated. The gap of the "
+            f"decisions may then differ from the tolerance by far: record {_MIN_RECORDED} or more, "
+            "drawn at random, and certify on held-out samples whose group is recorded."
+        )
+    samples = training.samples._replace(groups=groups.fill_missing(probabilities))
+    return training._replace(samples=samples.largest_first())
+
+
+def assumption_attributes(training):
+    """What the fit assumes of samples whose group is missing; empty if there are none."""
+    is_partly_recorded = training.samples.groups.is_partly_recorded
+    return {"assumption_": state_odds_ratio(1.0, "X and y") if is_partly_recorded else ""}
+
+
 def _find_classes(y):
     """Sorted class labels; raises scikit-learn's errors for invalid ones."""
     if y.dtype.kind == "O":  # labels of several types cannot be sorted
@@ -209,7 +277,9 @@ def _check_rows(estimator, X, y, columns, request):
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
     # Samples of zero weight are left out of all that follows.
-    samples, rows = check_samples(**columns, missing=missing, overlapping=True, X=X, y=y)
+    may_be_missing = getattr(estimator, "missing", "error") == "at_random"
+    options = {"overlapping": True, "may_be_missing": may_be_missing}
+    samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)
     features = X if hasattr(X, "columns") else checked  # constraints can name columns

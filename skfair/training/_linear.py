@@ -34,6 +34,7 @@ from skfair.surrogates import StepFunction
 from skfair.training._input import (
     Training,
     Unit,
+    assumption_attributes,
     divide,
     find_positive,
     loss_weights,
@@ -60,6 +61,9 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     class_weight: Any = None
     """Weights of classes; a parameter of some classifiers."""
+
+    missing: Any = "error"
+    """What happens to samples without a group; a parameter of some estimators."""
 
     _has_rows = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
@@ -173,6 +177,8 @@ class ConstrainedLinearModel(ConstrainedModel):
             coef, intercept = self._expand_groups((coef, intercept), training)
         coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
         fitted = {"groups_": training.samples.groups.summary}
+        if self.missing != "error":
+            fitted |= assumption_attributes(training)
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
         # In the shapes of scikit-learn's classifiers or regressors.
@@ -429,6 +435,10 @@ def _check_is_sum(estimator, constraints, solver, columns):
         raise ValueError(
             "Partitioned samples need confidence_level=None and group_interactions=False, got "
             f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
+        )
+    if estimator.missing != "error":
+        raise ValueError(
+            f"Partitioned samples need missing='error', got {estimator.missing!r}{remedy}"
         )
     compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
     if any(compare_ranks) and not all(compare_ranks):

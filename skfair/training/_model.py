@@ -543,6 +543,12 @@ min_group_size : int or "auto", default="auto"
     Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
     rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer
     than 30 samples that are also less than 1 % of all; 1 compares all groups.
+missing : {"error", "at_random"}, default="error"
+    What happens to samples whose group is missing (None or nan). "at_random" assumes that groups
+    are missing at random: of samples of equal X and y, those with a group are as the others. Each
+    sample without a group then counts in every group by the probability of it given X and y, which
+    is estimated from the others. Some hundred recorded samples are needed, and audits of the
+    decisions on recorded ones.
 loss : str or callable, default="logistic"
     Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
     :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
@@ -625,6 +631,9 @@ guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
     ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
     is 1 minus the ratio.
+assumption_ : str
+    With ``missing="at_random"``: what gaps assume of samples whose group is missing; empty if there
+    are none.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary

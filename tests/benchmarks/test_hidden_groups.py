@@ -22,3 +22,9 @@ def test_limits_of_a_block_of_redraws():
     }
     hits, widths = np.array(record["all, 1.0"]).T
     assert hits.mean() >= 0.8 and widths.max() < np.array(record["all, inf"])[:, 1].min()
+
+
+def test_a_model_of_missing_groups_narrows_the_gap():
+    record = hidden_groups.fit_parts("generated", 0.2, hidden_groups.MECHANISMS[1], 0)
+    gaps = {fit: gap for fit, (gap, _) in record.items()}
+    assert gaps["at random"] < gaps["no constraint"] / 2

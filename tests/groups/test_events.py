@@ -81,7 +81,7 @@ def test_events_of_columns():
         (lambda: Events.disjoint([0, 1, 1], 2, [0, 1, 1]), "event 0 has a total weight of 0"),
         (lambda: Events.disjoint([0, 1, 1], 2, [1, np.nan, 1]), "event 1 has a total weight"),
         (lambda: Events.disjoint([0, 1, 1], 2, [1, 2, -1]), "negative, but one is -1"),
-        (lambda: Events.overlapping(sparse.csr_array([[0.5, 1.0]])), "boolean.* holds 0.5"),
+        (lambda: Events.overlapping(sparse.csr_array([[1.5, 1.0]])), "boolean.* holds 1.5"),
     ],
 )
 def test_events_refuse(make, match):
