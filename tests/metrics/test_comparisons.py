@@ -50,7 +50,9 @@ COMPARED = {
 
 @pytest.mark.parametrize("scoring", COMPARED)
 @pytest.mark.parametrize(
-    "measure", ["recall", COST, "mcc", "brier_score", "roc_auc", sk.f1_score], ids=str
+    "measure",
+    ["recall", COST, "mcc", "brier_score", "roc_auc", sk.f1_score],
+    ids=["recall", "cost", "mcc", "brier_score", "roc_auc", "f1_score"],
 )
 def test_scores_compare_the_group_report(scoring, measure):
     scorer = get_scorer(scoring, measure=measure, pos_label="yes")
