@@ -35,6 +35,7 @@ from skfair.metrics._rates import (
     ratio,
     warn_of_unknown,
 )
+from skfair.metrics._top_k import TopRate, select_top
 from skfair.utils._checks import join_names, spelling_hint
 
 RESPONSES = {
@@ -375,6 +376,49 @@ def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str
     return encoded
 
 
+def select_decisions(
+    columns: dict[str, np.ndarray], measures: Mapping[str, Any], weights: np.ndarray, k: float
+) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
+    """Decisions for the k highest scores, and measures of them.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray of shape (n_samples,)
+        As in `Measure.estimate`, with scores.
+    measures : mapping of str to Rate or Measure
+        By name.
+    weights : ndarray of shape (n_samples,)
+        Positive sample weights.
+    k : int or float
+        Number of places, or their share of all samples.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (n_samples,)
+        With the decisions.
+    measures : dict of str to Rate, Measure or TopRate
+        Rates have become those of the k highest scores.
+    ties : str
+        How many samples tie at the cut; empty without ties.
+    """
+    if "scores" not in columns:
+        raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
+    selection = select_top(columns["scores"], weights, k)
+    takes_whole = [
+        name
+        for name, one in measures.items()
+        if not isinstance(one, Rate) and one.response == "decisions"
+    ]
+    if selection.n_tied and takes_whole:
+        raise ValueError(
+            f"{selection.describe()}, but {join_names(takes_whole)} takes whole decisions. Pass "
+            "rates, another k, or scores without ties."
+        )
+    decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
+    top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}
+    return columns | {"decisions": decisions}, top, selection.describe()
+
+
 def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
@@ -425,17 +469,21 @@ class GroupComparison:
     measure: Any
     how: str
     group: Any = None
+    k: Any = None
 
     def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
         """The number, from outcomes and what the measure takes of a model."""
-        name = RESPONSES[self.measure.response]
+        name = "y_score" if self.k is not None else RESPONSES[self.measure.response]
         samples, (y_true, response) = check_columns(
             sensitive_features, sample_weight, y_true=y_true, **{name: response}
         )
         columns = {"y_true": y_true, name: response}
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
-        groups = samples.groups
-        estimates, present = self.measure.estimate(columns, groups, samples.weights)
+        groups, by_name = samples.groups, {self.__name__: self.measure}
+        if self.k is not None:
+            columns, by_name, _ = select_decisions(columns, by_name, samples.weights, self.k)
+        (measure,) = by_name.values()
+        estimates, present = measure.estimate(columns, groups, samples.weights)
         values = np.full(len(groups.labels), np.nan)
         if estimates is not None:
             values[present] = estimates.values
@@ -453,7 +501,11 @@ class GroupComparison:
     def _positive_class(self, columns, pos_label):
         """The positive class of two; None of several classes whose labels a function takes."""
         labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
-        if not isinstance(self.measure, Rate) and takes_labels(labels, pos_label):
+        if (
+            not isinstance(self.measure, Rate)
+            and self.k is None
+            and takes_labels(labels, pos_label)
+        ):
             return None
         return find_positive(*labels, pos_label=pos_label)
 
