@@ -760,9 +760,9 @@ def estimators_by_name(kind, columns, positive, measures=()):
     estimators = _ESTIMATORS[kind](columns, positive)
     if not len(measures):
         return estimators
-    encoded, found = encode_columns(columns, positive), find_measures(measures)
-    check_columns_of(found, encoded)
-    for name, measure in found.items():
+    encoded, further = encode_columns(columns, positive), find_measures(measures)
+    check_columns_of(further, encoded)
+    for name, measure in further.items():
         is_known = measure in KNOWN
         if is_known and measure.name in estimators:
             continue  # every report has it

@@ -212,7 +212,7 @@ class GroupFunction:
         weights = self.weights[rows] if self.is_weighted else None
         return self.function([column[rows] for column in self.columns], weights)
 
-    def resampled(self, rows):
+    def resample(self, rows):
         """Function of the number of times that each of the rows was drawn."""
         if not self.takes_weights:
             return lambda counts: self.function(
@@ -283,7 +283,7 @@ class BootstrapEstimates(Estimates):
         """Values of the resampled groups, (n_draws, n_groups)."""
         rng, n_samples = np.random.default_rng(0), len(self._function.weights)
         blocks = self._members if self._is_disjoint else [np.arange(n_samples)]
-        evaluate = [self._function.resampled(rows) for rows in self._members]
+        evaluate = [self._function.resample(rows) for rows in self._members]
         draws = np.empty((self._n_draws, len(self._members)))
         counts = np.zeros(n_samples, dtype=np.intp)
         for draw in draws:

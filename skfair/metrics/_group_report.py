@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,8 +181,8 @@ def group_report(
     """
     import pandas as pd
 
-    columns = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    columns = {name: column for name, column in columns.items() if column is not None}
+    passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
     by_name = find_measures(measures)
     if confidence_level is not None:
         check_level(confidence_level)

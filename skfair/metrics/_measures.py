@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
@@ -207,7 +206,7 @@ class MeanMeasure(Measure):
     all samples; ``needs_target=False`` passes None as ``y_true`` where there is no target.
     """
 
-    needs_target: bool = True  # type: ignore[assignment]
+    needs_target: bool = True
 
     def estimate(self, columns, groups, weights, units=None):
         """As `Measure.estimate`; samples of equal code in `units` depend on one another."""
@@ -289,7 +288,7 @@ _SYNONYMS = {
 }
 
 
-def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
+def find_measure(measure):
     """The measure of a name, a synonym or a function, or the measure passed."""
     known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | MEASURES
     known |= {synonym: MEASURES[name] for synonym, name in _SYNONYMS.items()}
@@ -305,63 +304,38 @@ def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
     return known[measure]
 
 
-def _renamed(measure, name):
+def _rename(measure, name):
     """A measure under another name, also of a function without one."""
     if callable(measure) and not isinstance(measure, Rate | Measure):
         return Measure(measure, name)
     return replace(find_measure(measure), name=name)
 
 
-def find_measures(measures: Any) -> dict[str, Rate | Measure]:
-    """Measures by the names under which they were requested.
-
-    Parameters
-    ----------
-    measures : list or mapping
-        Names, rates, measures and functions; a mapping gives them names.
-
-    Returns
-    -------
-    measures : dict of str to Rate or Measure
-
-    Raises
-    ------
-    ValueError
-        If two measures have the same name, there is none, or one is unknown.
-    """
+def find_measures(measures):
+    """Measures by the names under which they were requested; a mapping gives them names."""
     if isinstance(measures, Mapping):
-        return {str(name): _renamed(one, str(name)) for name, one in measures.items()}
+        return {str(name): _rename(one, str(name)) for name, one in measures.items()}
     if isinstance(measures, str | Rate | Measure) or callable(measures):
         measures = [measures]
-    by_name: dict[str, Rate | Measure] = {}
+    by_name = {}
     for one in measures:
-        found = find_measure(one)
-        name = one if isinstance(one, str) else found.name
+        measure = find_measure(one)
+        name = one if isinstance(one, str) else measure.name
         if name in by_name:
             raise ValueError(
                 f"Measures must have different names, but two are called {name!r}. Pass a dict of "
                 "names to measures."
             )
-        by_name[name] = found
+        by_name[name] = measure
     if not by_name:
         raise ValueError("measures must hold at least one measure, such as 'selection_rate'.")
     return by_name
 
 
-def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str, np.ndarray]:
-    """Columns as measures take them, from those that users pass.
+def encode_columns(columns, positive):
+    """Columns as measures take them: ``"y_true"`` and the responses, from those that users pass.
 
-    Parameters
-    ----------
-    columns : mapping of str to ndarray of shape (n_samples,)
-        ``y_pred``, and perhaps ``y_true``, ``y_proba`` and ``y_score``; others stay as they are.
-    positive : label or None
-        The positive class of two; None leaves classes and values as they are.
-
-    Returns
-    -------
-    encoded : dict of str to ndarray of shape (n_samples,)
-        ``"y_true"`` and the responses that there are.
+    Classes become booleans, whether they are the positive class; None leaves them as they are.
     """
     names = {name: response for response, name in RESPONSES.items()}
     encoded = {names.get(name, name): column for name, column in columns.items()}
@@ -376,42 +350,19 @@ def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str
     return encoded
 
 
-def select_decisions(
-    columns: dict[str, np.ndarray], measures: Mapping[str, Any], weights: np.ndarray, k: float
-) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
-    """Decisions for the k highest scores, and measures of them.
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray of shape (n_samples,)
-        As in `Measure.estimate`, with scores.
-    measures : mapping of str to Rate or Measure
-        By name.
-    weights : ndarray of shape (n_samples,)
-        Positive sample weights.
-    k : int or float
-        Number of places, or their share of all samples.
-
-    Returns
-    -------
-    columns : dict of str to ndarray of shape (n_samples,)
-        With the decisions.
-    measures : dict of str to Rate, Measure or TopRate
-        Rates have become those of the k highest scores.
-    ties : str
-        How many samples tie at the cut; empty without ties.
-    """
+def select_decisions(columns, measures, weights, k):
+    """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
     if "scores" not in columns:
         raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
     selection = select_top(columns["scores"], weights, k)
-    takes_whole = [
+    of_decisions = [
         name
         for name, one in measures.items()
         if not isinstance(one, Rate) and one.response == "decisions"
     ]
-    if selection.n_tied and takes_whole:
+    if selection.n_tied and of_decisions:
         raise ValueError(
-            f"{selection.describe()}, but {join_names(takes_whole)} takes whole decisions. Pass "
+            f"{selection.describe()}, but {join_names(of_decisions)} takes whole decisions. Pass "
             "rates, another k, or scores without ties."
         )
     decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
@@ -419,7 +370,7 @@ def select_decisions(
     return columns | {"decisions": decisions}, top, selection.describe()
 
 
-def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
+def to_numbers(column, name):
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
         return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
@@ -432,16 +383,8 @@ def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
         ) from error
 
 
-def check_columns_of(measures: Mapping[str, Rate | Measure], columns: Mapping[str, Any]) -> None:
-    """Raise for a measure that takes a column which was not passed.
-
-    Parameters
-    ----------
-    measures : mapping of str to Rate or Measure
-        By name.
-    columns : mapping of str to ndarray
-        As in `Measure.estimate`.
-    """
+def check_columns_of(measures, columns):
+    """Raise for a measure that takes a column which was not passed."""
     for name, measure in measures.items():
         if measure.response not in columns:
             raise ValueError(

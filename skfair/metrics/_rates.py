@@ -185,7 +185,7 @@ class Rate:
     def needs_target(self) -> bool:
         """Whether the rate depends on outcomes, and not on decisions alone."""
         tables = map(as_matrix, (self.numerator, self.denominator))
-        return any((table[0] != table[1]).any() for table in tables)
+        return any(bool(np.any(table[0] != table[1])) for table in tables)
 
     @property
     def outcome_values(self) -> np.ndarray | None:
@@ -222,7 +222,7 @@ class Rate:
         """
         share = as_matrix(self.denominator) / max(self.denominator)
         factors = np.stack((share > 0, share, share**2), axis=-1)
-        is_hit = (self.outcome_values == 1.0)[..., np.newaxis]
+        is_hit = np.asarray(self.outcome_values == 1.0)[..., np.newaxis]
         counted = tables * factors
         return (counted * is_hit).sum(axis=(1, 2)), (counted * ~is_hit).sum(axis=(1, 2))
 

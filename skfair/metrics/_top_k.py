@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -38,26 +37,10 @@ class TopSelection(NamedTuple):
         return f"{self.n_tied:,} samples tie at the cut and share {self.n_shared:,.6g} places"
 
 
-def select_top(scores: np.ndarray, weights: np.ndarray, k: float) -> TopSelection:
-    """Select the k highest scores.
+def select_top(scores, weights, k):
+    """Select the k highest scores: a number of places, or their share of all samples.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,)
-        Scores; the higher, the sooner selected.
-    weights : ndarray of shape (n_samples,)
-        Positive sample weights. Places are counted in weight: all samples of average weight 1.
-    k : int or float
-        Number of places, or their share of all samples, in (0, 1).
-
-    Returns
-    -------
-    selection : TopSelection
-
-    Raises
-    ------
-    ValueError
-        If k is neither a number from 1 to the number of samples nor a share.
+    Places are counted in weight, of which samples have 1 on average.
     """
     n_samples = len(scores)
     is_number = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_samples
@@ -106,7 +89,7 @@ class TopRate:
 
     def estimate(
         self,
-        columns: Mapping[str, np.ndarray],
+        columns: dict[str, np.ndarray],
         groups: Groups,
         weights: np.ndarray,
         units: Any = None,
@@ -118,18 +101,19 @@ class TopRate:
         if counted is not None and groups.is_disjoint:
             is_set, counts_selected = counted
             hits = selected if counts_selected else 1.0 - selected
-            return _estimate_given_total(hits, is_set[truth], groups, weights)
+            return _estimate_fixed_total(hits, is_set[truth], groups, weights)
         if np.isin(selected, (0.0, 1.0)).all():
             decided = columns | {"decisions": selected > 0.5}
             return self.rate.estimate(decided, groups, weights, units)
         if self.rate.is_share and groups.is_disjoint:
             return _estimate_shares(self.rate, truth, selected, groups, weights)
         # What each sample counts: its part that is selected, and its part that is not.
-        counts = []
-        for table in (self.rate.numerator, self.rate.denominator):
-            if_rejected, if_selected = as_matrix(table)[truth].T
-            counts.append(selected * if_selected + (1.0 - selected) * if_rejected)
-        return estimate_quotients(*counts, groups, weights, units)
+        parts = np.column_stack((1.0 - selected, selected))
+        numerators, denominators = (
+            (parts * as_matrix(table)[truth]).sum(axis=1)
+            for table in (self.rate.numerator, self.rate.denominator)
+        )
+        return estimate_quotients(numerators, denominators, groups, weights, units)
 
     def _count_sides(self):
         """Which true classes are counted, and whether hits are the selected ones of their samples.
@@ -141,9 +125,9 @@ class TopRate:
             as_matrix(table) / unit for table in (self.rate.numerator, self.rate.denominator)
         )
         is_set = denominator[:, 0] > 0
-        whole_classes = (denominator == is_set[:, np.newaxis]).all()
+        are_classes = (denominator == is_set[:, np.newaxis]).all()
         for side, counts_selected in (([0.0, 1.0], True), ([1.0, 0.0], False)):
-            if whole_classes and (numerator == np.outer(is_set, side)).all():
+            if are_classes and (numerator == np.outer(is_set, side)).all():
                 return is_set, counts_selected
         return None
 
@@ -162,7 +146,7 @@ def _estimate_shares(rate, truth, selected, groups, weights):
     return estimates, present
 
 
-def _estimate_given_total(hits, mask, groups, weights):
+def _estimate_fixed_total(hits, mask, groups, weights):
     """Estimates of shares of hits among the samples of a mask, given the hits of all samples."""
     n_groups, n_samples = len(groups.labels), len(weights)
     unit = n_samples / weights.sum()
