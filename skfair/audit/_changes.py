@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skfair.audit._formats import changes_to_json, render_fragment, render_markdown, render_page
-from skfair.audit._report import check_group_size
+from skfair.audit._report_input import check_group_size
 from skfair.audit._sections import (
     describe_size,
     difference_text,

@@ -244,21 +244,46 @@ def read_predictions(options):
     columns |= {} if y_proba is None else {"y_proba": y_proba}
     columns |= {"control_features": table[control]} if control else {}
     # Turn scores into decisions, if the predictions are scores.
-    threshold = _threshold(options, y_true, y_pred)
+    k = _number_of_places(options)
+    threshold = _threshold(options, y_true, y_pred) if k is None else None
+    if k is not None:
+        name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
+        columns |= {name: y_pred, "k": k}
+        y_pred = None
     if threshold is not None:
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
         columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
-    check_same_notation(y_true, y_pred)
+    if y_pred is not None:
+        check_same_notation(y_true, y_pred)
     groups = table[options.sensitive].astype(object)
     groups = groups.map(str).where(groups.notna(), None)
     return columns | {"y_true": y_true, "y_pred": y_pred, "sensitive_features": groups}, threshold
+
+
+def _number_of_places(options):
+    """The number of places, or their share, of --top; None without it."""
+    text = getattr(options, "top", None)
+    if text is None:
+        return None
+    unused = [name for name in ("threshold", "probability") if getattr(options, name) is not None]
+    if unused:
+        raise ValueError(
+            f"--top makes decisions of the scores in --prediction; leave out --{unused[0]}."
+        )
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise ValueError(
+            f"--top must be a number of places, such as 100, or a share, such as 0.1; got {text!r}."
+        ) from None
 
 
 def _check_numbers(options, y_true, y_pred, y_proba, weights):
     """Raise for text where numbers are needed, and numbers with decimals where classes are."""
     is_regression = options.kind == "regression"
     numeric = [y_proba, weights]
-    numeric += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
+    are_scores = options.threshold is not None or getattr(options, "top", None) is not None
+    numeric += [y_true, y_pred] if is_regression else [y_pred] * are_scores
     for column in numeric:
         if column is not None and not holds_numbers(column):
             numbers = pd.to_numeric(column, errors="coerce")
@@ -345,6 +370,7 @@ def add_report_command(commands):
         metavar="NAME",
         help="further measures: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
     )
+    add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
     add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
@@ -413,7 +439,7 @@ def _build_report(options):
             title=options.title,
             min_published=options.min_published,
             measures=[_import_measure(name) for name in options.measure],
-            provenance=_provenance(options, len(columns["y_pred"]), threshold),
+            provenance=_provenance(options, len(columns["sensitive_features"]), threshold),
             **columns,
         )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import warnings
-from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,7 +15,6 @@ from sklearn.base import is_classifier, is_regressor
 from skfair.audit._formats import (
     FIELDS,
     collect_facts,
-    describe_suppression,
     render_fragment,
     render_markdown,
     render_page,
@@ -30,6 +27,25 @@ from skfair.audit._predictions import (
     check_probabilities,
     probable_groups,
     warn_of_dependent_samples,
+)
+from skfair.audit._report_input import (
+    AT_RANDOM,
+    attribute_table,
+    check_cut,
+    check_group_size,
+    check_input,
+    check_min_published,
+    check_modelled,
+    check_searchable,
+    check_share,
+    check_stratifiable,
+    check_unknown,
+    describe_cut,
+    estimate_balance,
+    make_groupings,
+    make_tables,
+    refuse_features,
+    warn_of_unknown,
 )
 from skfair.audit._sections import (
     adverse_impact,
@@ -44,33 +60,19 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import (
     OVERALL,
-    count_missing,
     estimators_by_name,
-    exclude_missing,
     find_positive_label,
-    groupings,
     groups_like_unknown,
-    has_missing,
     hidden_estimators,
     infer_kind,
-    name_as_text,
     probable_estimators,
-    publish_groups,
     stratify,
-    tabulate,
+    top_estimators,
 )
-from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import (
-    ASSUMPTIONS,
-    MIN_RECORDED,
-    balance_limit,
-    check_group_probabilities,
-    check_level,
-    estimate_means,
-)
-from skfair.metrics import PREDICTIONS, Measures, check_strata
+from skfair.inference import ASSUMPTIONS, check_group_probabilities, check_level
+from skfair.metrics import PREDICTIONS, Measures, check_places, check_strata
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
@@ -272,11 +274,12 @@ class FairnessReport:
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
-        y_pred: ArrayLike,
+        y_pred: ArrayLike | None,
         *,
         sensitive_features: MatrixLike | None = None,
         y_proba: ArrayLike | None = None,
         y_score: ArrayLike | None = None,
+        k: float | None = None,
         kind: str | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
@@ -316,7 +319,11 @@ class FairnessReport:
         y_proba : array-like of shape (n_samples,), default=None
             Probability of the positive class, for calibration and areas under curves.
         y_score : array-like of shape (n_samples,), default=None
-            Scores on any scale, for areas under curves alone.
+            Scores on any scale, for areas under curves alone, and for `k`.
+        k : int or float, default=None
+            Number of places, or their share of all samples: decisions are positive for the k
+            highest scores, as in :func:`skfair.metrics.group_report`, and ``y_pred`` must be None.
+            The page states how many samples tie at the cut.
         kind : {"classification", "regression", "clustering"}, default=None
             Task of the predictions; None infers it: a target of real numbers means regression,
             anything else classification. Clusterings are never inferred. Without a target more than
@@ -411,56 +418,58 @@ class FairnessReport:
             group, or `unknown` names a label that does not occur.
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
+        check_places(k, {name for name, column in columns.items() if column is not None})
         strata = None
         if control_features is not None:
-            strata = check_strata(control_features, y_pred)
+            strata = check_strata(control_features, sensitive_features)
             columns["stratum"] = strata.codes
-        unknown = _check_unknown(unknown)
+        unknown = check_unknown(unknown)
         check_probabilities(sensitive_features, group_probabilities, assume, missing)
         if group_probabilities is not None:
             group_probabilities = check_group_probabilities(group_probabilities, y_pred)
             if sensitive_features is None:  # groups follow from probabilities, see below
                 sensitive_features = np.zeros(len(group_probabilities), dtype=int)
-        samples, columns = _check_input(
-            columns, sensitive_features, sample_weight, missing, unknown
-        )
+        samples, columns = check_input(columns, sensitive_features, sample_weight, missing, unknown)
         stratum = columns.pop("stratum", None)
         missing = "exclude" if unknown and missing == "error" else missing
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
         check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
-        _check_min_published(min_published, kind)
-        assumption = ""
-        if missing == "at_random" or assume:
+        check_min_published(min_published, kind)
+        assumption, ties = "", None
+        if missing != "at_random":
+            refuse_features(X)
+        if k is not None:
+            check_cut(missing, subgroups, assume)
+            estimators, ties = top_estimators(columns, positive, measures, samples.weights, k)
+        elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published
-            _check_modelled(setting, positive, samples, y_pred, measures, *limits)
+            check_modelled(setting, positive, samples, y_pred, measures, *limits)
         if missing == "at_random":
             estimators = hidden_estimators(columns, positive, X, group_probabilities)
-            assumption = _AT_RANDOM
+            assumption = AT_RANDOM
         elif assume:
-            _refuse_features(X)
             estimators = probable_estimators(columns, positive, assume)
             _, assumption = ASSUMPTIONS[assume]
             samples = samples._replace(groups=probable_groups(group_probabilities))
-        else:
-            _refuse_features(X)
+        elif k is None:
             estimators = estimators_by_name(kind, columns, positive, measures)
-        by, n_missing, suppressed = _groupings(samples, missing, estimators, min_published)
+        by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)
         if strata is not None:
-            _check_stratifiable(min_published, assumption)
+            check_stratifiable(min_published, assumption)
             by = by | stratify(by, stratum, strata)
-        frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
-        _warn_of_unknown(groups_like_unknown(frame))
+        frame, gaps = make_tables(estimators, by, samples.weights, reference, level, min_group_size)
+        warn_of_unknown(groups_like_unknown(frame))
         counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
-        counts_samples &= not assumption
+        counts_samples &= not assumption and not ties
         worst = None
         if subgroups:
-            _check_searchable(positive, counts_samples, min_published)
+            check_searchable(positive, counts_samples, min_published)
             worst = find_subgroups(
                 None,
                 columns["y_pred"] == positive,
-                sensitive_features=_attribute_table(samples.groups, list(by)),
+                sensitive_features=attribute_table(samples.groups, list(by)),
                 confidence_level=level,
                 min_group_size=min_group_size,
                 missing="group" if missing == "group" else "exclude",
@@ -472,12 +481,17 @@ class FairnessReport:
             n_samples=len(samples.weights),
             confidence_level=level,
             min_group_size=min_group_size,
-            min_share=_check_share(min_share),
+            min_share=check_share(min_share),
             title=title,
             n_missing=n_missing,
             counts_samples=counts_samples,
-            provenance=collect_facts(provenance, positive_label=positive, suppressed=suppressed),
-            balance=_balance(kind, columns, samples, level, missing),
+            provenance=collect_facts(
+                provenance,
+                positive_label=positive,
+                suppressed=suppressed,
+                threshold=None if k is None else describe_cut(k, ties),
+            ),
+            balance=estimate_balance(kind, columns, samples, level, missing),
             subgroups=worst,
             assumption=assumption,
         )
@@ -715,200 +729,3 @@ def _check_summary(summary, *others):
     """Raise for an unknown summary."""
     if summary not in ("ll144", *others):
         raise ValueError(f'summary must be "ll144"; got {summary!r}.')
-
-
-def _check_share(min_share):
-    """A share in [0, 1)."""
-    if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
-        raise ValueError(
-            f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
-        )
-    return float(min_share)
-
-
-def check_group_size(min_group_size):
-    """Raise unless it is a positive whole number."""
-    is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
-    if not is_number or min_group_size < 1:
-        raise ValueError(
-            "min_group_size must be a positive whole number of samples, such as 30; got "
-            f"{min_group_size!r}."
-        )
-
-
-def _check_unknown(unknown):
-    """Labels of unknown groups as a list; empty for None."""
-    if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
-        raise TypeError(f"unknown must be a list of labels, such as ['Unknown']; got {unknown!r}.")
-    return [] if unknown is None else list(unknown)
-
-
-def _warn_of_unknown(groups):
-    """Warn of labels that look like the mark of an unknown group."""
-    named = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
-    if named:
-        warn(
-            f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
-            "Pass unknown=[...] with these labels, so that their samples count as samples of "
-            "unknown group, or rename them."
-        )
-
-
-def _check_input(columns, sensitive_features, sample_weight, missing, unknown):
-    """Samples of positive weight, and the columns that were passed."""
-    if missing not in (known := ("error", "group", "exclude", "at_random")):
-        raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
-    if missing == "error" and unknown:
-        check_columns(sensitive_features, sample_weight, y_pred=columns["y_pred"])
-    if missing != "error" or unknown:
-        sensitive_features = fill_missing(sensitive_features, unknown)
-    if columns["y_pred"] is None:
-        raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
-    columns = {name: column for name, column in columns.items() if column is not None}
-    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
-    return samples, dict(zip(columns, arrays, strict=True))
-
-
-def _groupings(samples, missing, estimators, min_published):
-    """Groups by attribute and by all together, numbers of missing values, and what is suppressed.
-
-    The last is a sentence, or None.
-    """
-    by, suppressed = groupings(samples.groups), None
-    n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
-    if missing != "error" and n_missing:
-        n_missing = count_missing(by)
-    if min_published is not None:
-        by, n_suppressed = publish_groups(estimators, by, samples.weights, min_published)
-        # A number of missing values is a count too.
-        n_missing = {
-            name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
-        }
-        suppressed = describe_suppression(n_suppressed, min_published)
-    if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
-        by = exclude_missing(by)
-    return by, n_missing, suppressed
-
-
-def _check_min_published(min_published, kind):
-    """Raise unless it is None, or a whole number from 2 on; not for clusterings."""
-    if min_published is None:
-        return
-    is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
-    if not is_number or min_published < 2:
-        raise ValueError(
-            "min_published must be a whole number of samples from 2 on, such as 10; got "
-            f"{min_published!r}."
-        )
-    if kind == "clustering":
-        raise ValueError(
-            "min_published protects counts of groups, but a report of a clustering has a balance "
-            "of groups in clusters, which is not protected; leave it out."
-        )
-
-
-_AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
-
-
-def _check_modelled(setting, positive, samples, y_pred, measures, min_group_size, min_published):
-    """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
-    is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
-    if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:
-        raise ValueError(
-            f"{setting} estimates rates of decisions between two classes, for samples of equal "
-            "weight and columns of attributes. Leave out measures and sample_weight, or pass "
-            'missing="exclude".'
-        )
-    if min_published is not None:
-        raise ValueError(
-            f"min_published suppresses counts, and {setting} estimates them; leave one of them out."
-        )
-    if min_group_size < MIN_RECORDED:
-        raise ValueError(
-            f"{setting} needs {MIN_RECORDED} recorded samples of each group, but "
-            f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
-        )
-
-
-def _check_stratifiable(min_published, assumption):
-    """Raise for settings that do not apply within strata."""
-    if min_published is not None or assumption:
-        raise ValueError(
-            "control_features compares groups within strata, whose counts min_published does not "
-            'protect and missing="at_random" does not estimate; leave one of them out.'
-        )
-
-
-def _refuse_features(X):
-    """Raise for features that are not used."""
-    if X is not None:
-        raise ValueError(
-            'X is used with missing="at_random" only, to model groups that are not recorded; leave '
-            "it out."
-        )
-
-
-def _check_searchable(positive, counts_samples, min_published):
-    """Raise unless predictions are decisions of samples of equal weight in disjoint groups."""
-    if positive is None:
-        raise ValueError(
-            "subgroups=True searches selection rates, so y_pred must hold decisions between two "
-            "classes. Name one of several classes by pos_label, or leave subgroups out."
-        )
-    if min_published is not None:
-        raise ValueError(
-            "subgroups=True lists counts of small groups, which min_published keeps back; leave "
-            "one of them out."
-        )
-    if not counts_samples:
-        raise ValueError(
-            "subgroups=True counts samples of equal weight by columns of attributes. Leave out "
-            "sample_weight, and pass sensitive_features as columns, or leave subgroups out."
-        )
-
-
-def _attribute_table(groups, names):
-    """Attributes of each sample, a column each, under the first of the names."""
-    return pd.DataFrame(dict(zip(names, groups.labels[groups.codes].T, strict=False)))
-
-
-def _tables(estimators, by, weights, reference, level, min_group_size):
-    """Rows and gaps of all groupings, and rows of all samples."""
-    chosen = _check_reference(reference, list(by))
-    overall = Groups.single(len(weights), OVERALL)
-    # Warn of uneven weights once, and not for each measure.
-    estimate_means(np.ones(len(weights)), None, overall, weights)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        groups = {OVERALL: overall} | by
-        return tabulate(estimators, groups, weights, level, min_group_size, chosen)
-
-
-def _balance(kind, columns, samples, level, missing):
-    """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
-    if kind != "clustering" or not samples.groups.is_disjoint:
-        return None
-    codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
-    if missing == "exclude":
-        rows = ~has_missing(samples.groups)[codes]
-        codes, labels, weights = codes[rows], labels[rows], weights[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
-        return balance_limit(
-            labels,
-            sensitive_features=codes,
-            sample_weight=weights,
-            confidence_level=level,
-        )
-
-
-def _check_reference(reference, attributes):
-    """Reference groups by attribute, as text."""
-    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
-    unknown = [name for name in chosen if name not in attributes]
-    if unknown:
-        raise ValueError(
-            f"reference must map attributes to groups, but {unknown} are not attributes; the "
-            f"attributes are {attributes}."
-        )
-    return chosen

@@ -13,7 +13,6 @@ from skfair.inference import (
     HiddenGroups,
     Interval,
     LogRates,
-    Rates,
     all_pairs,
     contrast_interval,
     estimate_means,
@@ -28,6 +27,7 @@ from skfair.metrics import (
     encode_columns,
     find_measures,
     find_positive,
+    select_decisions,
     to_numbers,
 )
 from skfair.utils._checks import join_names
@@ -125,7 +125,7 @@ def _has_small_counts(estimators, groups, weights, min_published):
         if estimates is None:
             continue
         mask[present] |= is_small(estimates.counts)
-        if isinstance(estimates, Rates):
+        if estimates.are_rates:
             hits = np.rint(estimates.values * estimates.counts)
             mask[present] |= is_small(hits) | is_small(estimates.counts - hits)
     return mask
@@ -342,7 +342,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     # Differences and ratios of the other groups to the reference.
     others, against = _difference_rows(n, reference)
     comparisons = differences(estimates, against, end)
-    if isinstance(estimates, Rates):
+    if estimates.are_rates:
         comparisons += _ratios(estimates, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
@@ -367,7 +367,7 @@ def impact_ratios(estimates, level, is_left_out):
     """
     n, names = len(estimates.values), ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
     columns = {name: np.full(n, np.nan) for name in names}
-    if not isinstance(estimates, Rates):
+    if not estimates.are_rates:
         return columns
     # The denominator: the largest rate among groups that are known and not small.
     eligible = np.where(is_left_out & ~is_left_out.all(), -np.inf, estimates.values)
@@ -413,7 +413,7 @@ def gap_row(estimates, level, compared, names):
         if not values.min() == values.max():
             lowest, highest = names[compared[[values.argmin(), values.argmax()]]]
             row = {"lowest": lowest, "highest": highest}
-        if isinstance(estimates, Rates):
+        if estimates.are_rates:
             shortfall = contrast_interval(LogRates(estimates), pairs, level)  # 1 minus the ratio
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
@@ -693,6 +693,10 @@ def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
     if kind not in (None, *_ESTIMATORS):
         raise ValueError(f"kind must be one of {list(_ESTIMATORS)} or None; got {kind!r}.")
+    if "y_pred" not in columns:
+        if kind not in (None, "classification"):
+            raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
+        return "classification"
     if "y_true" not in columns:
         if kind is None:
             _refuse_ambiguous_integers(columns["y_pred"])
@@ -731,6 +735,10 @@ def find_positive_label(kind, columns, pos_label):
     """The positive class of two; None for several classes, and where there are no classes."""
     if kind != "classification":
         return None
+    if "y_pred" not in columns:  # decisions are made of scores
+        return (
+            find_positive(columns["y_true"], pos_label=pos_label) if "y_true" in columns else True
+        )
     if "y_true" not in columns and _has_scores(columns["y_pred"]):
         if pos_label is not None:
             raise ValueError(
@@ -754,9 +762,9 @@ def estimators_by_name(kind, columns, positive, measures=()):
     estimators = _ESTIMATORS[kind](columns, positive)
     if not len(measures):
         return estimators
-    encoded, found = encode_columns(columns, positive), find_measures(measures)
-    check_columns_of(found, encoded)
-    for name, measure in found.items():
+    encoded, further = encode_columns(columns, positive), find_measures(measures)
+    check_columns_of(further, encoded)
+    for name, measure in further.items():
         is_known = measure in KNOWN
         if is_known and measure.name in estimators:
             continue  # every report has it
@@ -771,6 +779,19 @@ def estimators_by_name(kind, columns, positive, measures=()):
         else:
             estimators[name] = partial(measure.estimate, encoded)
     return estimators
+
+
+def top_estimators(columns, positive, measures, weights, k):
+    """Estimators by name of decisions for the k highest scores, and how many samples tie."""
+    encoded = encode_columns(columns, positive)
+    standard = [*SHARES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
+    further = find_measures(measures) if len(measures) else {}
+    by_name = find_measures(standard) | {
+        measure.name if measure in KNOWN else name: measure for name, measure in further.items()
+    }
+    encoded, by_name, ties = select_decisions(encoded, by_name, weights, k)
+    check_columns_of(by_name, encoded)
+    return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
 
 
 KNOWN = (*RATES.values(), *MEASURES.values())

@@ -34,7 +34,7 @@ from skfair.inference._gaps import (
     upper_limit,
 )
 from skfair.inference._group_estimates import (
-    BootstrapEstimates,
+    FixedTotalRates,
     GroupFunction,
     estimate_areas,
     estimate_by_bootstrap,

@@ -101,6 +101,8 @@ class Estimates(ABC):
     correlation = None
     interval = ""
     """How the limits are computed, for tables and reports."""
+    are_rates = False
+    """Whether values are shares, whose ratios `LogRates` compares."""
 
     @abstractmethod
     def limits(self, level):
@@ -230,7 +232,7 @@ class Rates(_EventMeans):
     The size of weighted samples is the smaller of Kish's and the linearised effective one.
     """
 
-    interval = "Wilson or exact"
+    interval, are_rates = "Wilson or exact", True
 
     def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)

@@ -83,6 +83,114 @@ def estimate_areas(is_true, scores, groups, weights):
     return AUCs(is_true, scores, [members[g] for g in complete], weights), np.array(complete)
 
 
+# Shares of selected samples, of which a fixed number is selected in all.
+
+
+class FixedTotalRates(Estimates):
+    r"""Shares of selected samples in sets, given the number selected among all samples.
+
+    The number X of selected samples in a set of n of all N samples, K of which are selected, has
+    Fisher's noncentral hypergeometric distribution with the odds ratio :math:`\omega` of the set
+    to all others; 1 means equal rates. Limits of :math:`\omega` are exact ones of this
+    distribution ([1]_), and limits of the rate are the means of X / n at these. Two sets have the
+    correlation :math:`-\sqrt{n_1 n_2 / ((N - n_1) (N - n_2))}` of the hypergeometric distribution:
+    if they are all samples it is -1, and limits of a difference are exact too.
+
+    `hits` and `sizes` are the weights of selected and of all samples in the sets, `n_selected` and
+    `n_samples` those of all samples, in units in which a sample of average weight is 1.
+    `efficiency`, at most 1, is the effective size of all samples over their number. Hits that are
+    no whole numbers, because of ties or weights, are rounded outwards.
+
+    References
+    ----------
+    .. [1] J. Cornfield, "A statistical problem arising from retrospective studies", Proceedings of
+       the Third Berkeley Symposium 4, 1956.
+    """
+
+    interval, are_rates = "exact, given k", True
+
+    def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
+        self.values, self.counts, self._efficiency = hits / sizes, counts, efficiency
+        self._hits, self._n, self._n_selected = hits, sizes, n_selected
+        self._n_samples, self.sizes = n_samples, sizes * efficiency
+
+    @property
+    def standard_errors(self):
+        """Root of the variance of the hypergeometric distribution at each rate."""
+        rest = np.maximum(self._n_samples - self._n, 0.0) / max(self._n_samples - 1.0, 1.0)
+        return np.sqrt(self.values * (1.0 - self.values) * rest / self.sizes)
+
+    @property
+    def correlation(self):
+        """Correlation of the shares of sets without common samples."""
+        ratios = self._n / np.maximum(self._n_samples - self._n, 1e-300)
+        correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
+    def limits(self, level):
+        """Exact conditional limits, as in `Estimates.limits`."""
+        n_samples, n_selected = (
+            round(self._efficiency * x) for x in (self._n_samples, self._n_selected)
+        )
+        pairs = zip(self._efficiency * self._hits, self._efficiency * self._n, strict=True)
+        ends = [_fixed_total_limits(x, n, n_selected, n_samples, level) for x, n in pairs]
+        low, high = np.array(ends).reshape(-1, 2).T
+        return np.minimum(low, self.values), np.maximum(high, self.values)
+
+
+def _fixed_total_limits(hits, size, n_selected, n_samples, level):
+    """Limits of the share of selected samples in a set."""
+    size = max(1, round(size))
+    least, most = max(0, n_selected + size - n_samples), min(size, n_selected)
+    support = np.arange(least, most + 1)
+    # Logarithms of the probabilities of equal odds, up to a constant.
+    log_masses = -sum(
+        special.gammaln(count + 1.0)
+        for count in (
+            *(support, size - support, n_selected - support),
+            n_samples - size - n_selected + support,
+        )
+    )
+    low, high = (int(np.clip(round_(hits), least, most)) for round_ in (_floor, _ceil))
+
+    def tilt(log_odds):
+        masses = log_masses + log_odds * support
+        masses = np.exp(masses - masses.max())
+        return masses / masses.sum()
+
+    def share_at(excess):
+        # Bisection: the excess of a tail over the error increases with the odds.
+        ends = [-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS]
+        for _ in range(_N_BISECTIONS):
+            middle = sum(ends) / 2.0
+            ends[int(excess(tilt(middle)) > 0.0)] = middle
+        return tilt(sum(ends) / 2.0) @ support / size
+
+    error, lower, upper = 1.0 - level, least / size, most / size
+    if low > least:
+        lower = share_at(lambda masses: masses[support >= low].sum() - error)
+    if high < most:
+        upper = share_at(lambda masses: error - masses[support <= high].sum())
+    return lower, upper
+
+
+_LARGEST_LOG_ODDS = 60.0
+"""Logarithm of the largest odds ratio that limits may have."""
+
+_N_BISECTIONS = 60
+
+
+def _floor(hits):
+    """Largest whole number of hits; those that are whole up to rounding stay."""
+    return np.floor(hits + 1e-9)
+
+
+def _ceil(hits):
+    """Smallest whole number that is no less; those that are whole up to rounding stay."""
+    return np.ceil(hits - 1e-9)
+
+
 # Any function of the samples of a group, with limits by the bootstrap.
 
 
@@ -104,7 +212,7 @@ class GroupFunction:
         weights = self.weights[rows] if self.is_weighted else None
         return self.function([column[rows] for column in self.columns], weights)
 
-    def resampled(self, rows):
+    def resample(self, rows):
         """Function of the number of times that each of the rows was drawn."""
         if not self.takes_weights:
             return lambda counts: self.function(
@@ -175,7 +283,7 @@ class BootstrapEstimates(Estimates):
         """Values of the resampled groups, (n_draws, n_groups)."""
         rng, n_samples = np.random.default_rng(0), len(self._function.weights)
         blocks = self._members if self._is_disjoint else [np.arange(n_samples)]
-        evaluate = [self._function.resampled(rows) for rows in self._members]
+        evaluate = [self._function.resample(rows) for rows in self._members]
         draws = np.empty((self._n_draws, len(self._members)))
         counts = np.zeros(n_samples, dtype=np.intp)
         for draw in draws:

@@ -29,11 +29,13 @@ from skfair.metrics._clustering import (
     spectral_objective,
 )
 from skfair.metrics._group_report import Measures as Measures
+from skfair.metrics._group_report import check_places as check_places
 from skfair.metrics._group_report import check_strata as check_strata
 from skfair.metrics._group_report import class_report, group_report
 from skfair.metrics._measures import MEASURES, Measure, encode_columns, find_measure
 from skfair.metrics._measures import check_columns_of as check_columns_of
 from skfair.metrics._measures import find_measures as find_measures
+from skfair.metrics._measures import select_decisions as select_decisions
 from skfair.metrics._measures import to_numbers as to_numbers
 from skfair.metrics._partial import Scored as Scored
 from skfair.metrics._partial import (

@@ -195,11 +195,11 @@ def reliability_table(
     import pandas as pd
 
     level = (1.0 + check_level(confidence_level)) / 2.0
-    samples, (y_true, y_proba) = check_columns(
+    samples, (truth, probabilities) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_proba=y_proba
     )
-    is_true = y_true == find_positive(y_true, pos_label=pos_label)
-    probabilities = check_unit_range(y_proba.astype(np.float64))
+    is_true = truth == find_positive(truth, pos_label=pos_label)
+    probabilities = check_unit_range(probabilities.astype(np.float64))
     edges = _bin_edges(probabilities, samples.weights, n_bins, strategy)
     bins = np.searchsorted(edges[1:-1], probabilities)
     # The bins of each group, and those of all samples last.

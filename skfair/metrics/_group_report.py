@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from skfair.metrics._measures import (
     check_columns_of,
     encode_columns,
     find_measures,
+    select_decisions,
     takes_labels,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive
@@ -53,12 +54,13 @@ _COLUMNS = (
 @classification_docs
 def group_report(
     y_true: ArrayLike,
-    y_pred: ArrayLike,
+    y_pred: ArrayLike | None,
     *,
     sensitive_features: MatrixLike,
     measures: Measures = _COLUMNS,
     y_proba: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
+    k: float | None = None,
     control_features: MatrixLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -101,6 +103,12 @@ def group_report(
         Probability of the positive class, for measures of probabilities or scores.
     y_score : array-like of shape (n_samples,), default=None
         Scores of any unit, for measures of scores; None takes the probabilities.
+    k : int or float, default=None
+        Number of places, or their share of all samples. Decisions are then positive for the k
+        highest scores, and ``y_pred`` must be None. Samples with the score at the cut share the
+        places that are left, and ``report.attrs["ties"]`` says how many they are. Intervals of
+        selection, true and false positive rates are exact given k, and hold for the places of these
+        samples. With control features the places are those of all strata together.
     control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Stratum of each sample, such as an occupation: the table is made within each of them.
     {pos_label}
@@ -131,7 +139,8 @@ def group_report(
     ------
     {ValueError}
         Also if the confidence level is not between 0 and 1, a measure is unknown or takes what was
-        not passed, or samples have weights that a function does not take.
+        not passed, samples have weights that a function does not take, or ``k`` is no number of
+        places and no share.
 
     Warns
     -----
@@ -172,25 +181,31 @@ def group_report(
     """
     import pandas as pd
 
-    columns = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    columns = {name: column for name, column in columns.items() if column is not None}
+    passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
     by_name = find_measures(measures)
     if confidence_level is not None:
         check_level(confidence_level)
+    check_places(k, columns)
     if control_features is not None:
-        strata = check_strata(control_features, y_pred)
+        strata = check_strata(control_features, y_true)
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
     groups, weights = sensitive_features, sample_weight
-    if all(map(_is_counted, by_name.values())) and len(columns) == 2:
+    if all(map(_is_counted, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     samples, arrays = check_columns(groups, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))
     codes = columns.pop("stratum", None)
     columns = encode_columns(columns, _positive_class(by_name, columns, pos_label))
+    ties = None
+    if k is not None:
+        columns, by_name, ties = select_decisions(columns, by_name, samples.weights, k)
     check_columns_of(by_name, columns)
     if codes is None:
-        return _tabulate(by_name, samples, columns, groups, confidence_level)
+        report = _tabulate(by_name, samples, columns, groups, confidence_level)
+        report.attrs |= {} if ties is None else {"ties": ties}
+        return report
     reports = {}
     for code in np.unique(codes):
         rows = np.flatnonzero(codes == code)
@@ -198,14 +213,27 @@ def group_report(
         reports[strata.names[code]] = _tabulate(
             by_name, samples.take(rows), within, groups, confidence_level
         )
-    return pd.concat(reports, names=attribute_names(control_features))
+    report = pd.concat(reports, names=attribute_names(control_features))
+    report.attrs |= {} if ties is None else {"ties": ties}
+    return report
 
 
-def check_strata(control_features, y_pred):
-    """Groups of the samples by control features, which are aligned with the predictions."""
-    check_alignment(control_features=control_features, y_pred=y_pred)
+def check_places(k, columns):
+    """Raise unless there are decisions, or a number of places and scores instead."""
+    if k is None and "y_pred" not in columns:
+        raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
+    if k is not None and "y_pred" in columns:
+        raise ValueError(
+            "k makes decisions of scores, so y_pred must be None. Pass the scores as y_score, or "
+            "leave k out."
+        )
+
+
+def check_strata(control_features, y_true):
+    """Groups of the samples by control features, which are aligned with the samples of a column."""
+    check_alignment(control_features=control_features, y_true=y_true)
     try:
-        return check_groups(control_features, len(y_pred))
+        return check_groups(control_features, len(y_true))
     except ValueError as error:
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
@@ -220,7 +248,7 @@ def _positive_class(by_name, columns, pos_label):
     takes_two = any(
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
     )
-    labels = [columns[name] for name in ("y_true", "y_pred")]
+    labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     if not takes_two and takes_labels(labels, pos_label):
         return None
     return find_positive(*labels, pos_label=pos_label)

@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
@@ -35,6 +34,7 @@ from skfair.metrics._rates import (
     ratio,
     warn_of_unknown,
 )
+from skfair.metrics._top_k import TopRate, select_top
 from skfair.utils._checks import join_names, spelling_hint
 
 RESPONSES = {
@@ -206,7 +206,7 @@ class MeanMeasure(Measure):
     all samples; ``needs_target=False`` passes None as ``y_true`` where there is no target.
     """
 
-    needs_target: bool = True  # type: ignore[assignment]
+    needs_target: bool = True
 
     def estimate(self, columns, groups, weights, units=None):
         """As `Measure.estimate`; samples of equal code in `units` depend on one another."""
@@ -288,7 +288,7 @@ _SYNONYMS = {
 }
 
 
-def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
+def find_measure(measure):
     """The measure of a name, a synonym or a function, or the measure passed."""
     known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | MEASURES
     known |= {synonym: MEASURES[name] for synonym, name in _SYNONYMS.items()}
@@ -304,63 +304,38 @@ def find_measure(measure: str | Rate | Measure | Callable) -> Rate | Measure:
     return known[measure]
 
 
-def _renamed(measure, name):
+def _rename(measure, name):
     """A measure under another name, also of a function without one."""
     if callable(measure) and not isinstance(measure, Rate | Measure):
         return Measure(measure, name)
     return replace(find_measure(measure), name=name)
 
 
-def find_measures(measures: Any) -> dict[str, Rate | Measure]:
-    """Measures by the names under which they were requested.
-
-    Parameters
-    ----------
-    measures : list or mapping
-        Names, rates, measures and functions; a mapping gives them names.
-
-    Returns
-    -------
-    measures : dict of str to Rate or Measure
-
-    Raises
-    ------
-    ValueError
-        If two measures have the same name, there is none, or one is unknown.
-    """
+def find_measures(measures):
+    """Measures by the names under which they were requested; a mapping gives them names."""
     if isinstance(measures, Mapping):
-        return {str(name): _renamed(one, str(name)) for name, one in measures.items()}
+        return {str(name): _rename(one, str(name)) for name, one in measures.items()}
     if isinstance(measures, str | Rate | Measure) or callable(measures):
         measures = [measures]
-    by_name: dict[str, Rate | Measure] = {}
+    by_name = {}
     for one in measures:
-        found = find_measure(one)
-        name = one if isinstance(one, str) else found.name
+        measure = find_measure(one)
+        name = one if isinstance(one, str) else measure.name
         if name in by_name:
             raise ValueError(
                 f"Measures must have different names, but two are called {name!r}. Pass a dict of "
                 "names to measures."
             )
-        by_name[name] = found
+        by_name[name] = measure
     if not by_name:
         raise ValueError("measures must hold at least one measure, such as 'selection_rate'.")
     return by_name
 
 
-def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str, np.ndarray]:
-    """Columns as measures take them, from those that users pass.
+def encode_columns(columns, positive):
+    """Columns as measures take them: ``"y_true"`` and the responses, from those that users pass.
 
-    Parameters
-    ----------
-    columns : mapping of str to ndarray of shape (n_samples,)
-        ``y_pred``, and perhaps ``y_true``, ``y_proba`` and ``y_score``; others stay as they are.
-    positive : label or None
-        The positive class of two; None leaves classes and values as they are.
-
-    Returns
-    -------
-    encoded : dict of str to ndarray of shape (n_samples,)
-        ``"y_true"`` and the responses that there are.
+    Classes become booleans, whether they are the positive class; None leaves them as they are.
     """
     names = {name: response for response, name in RESPONSES.items()}
     encoded = {names.get(name, name): column for name, column in columns.items()}
@@ -375,7 +350,27 @@ def encode_columns(columns: Mapping[str, np.ndarray], positive: Any) -> dict[str
     return encoded
 
 
-def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
+def select_decisions(columns, measures, weights, k):
+    """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
+    if "scores" not in columns:
+        raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
+    selection = select_top(columns["scores"], weights, k)
+    of_decisions = [
+        name
+        for name, one in measures.items()
+        if not isinstance(one, Rate) and one.response == "decisions"
+    ]
+    if selection.n_tied and of_decisions:
+        raise ValueError(
+            f"{selection.describe()}, but {join_names(of_decisions)} takes whole decisions. Pass "
+            "rates, another k, or scores without ties."
+        )
+    decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
+    top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}
+    return columns | {"decisions": decisions}, top, selection.describe()
+
+
+def to_numbers(column, name):
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
         return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
@@ -388,16 +383,8 @@ def to_numbers(column: ArrayLike, name: str) -> np.ndarray:
         ) from error
 
 
-def check_columns_of(measures: Mapping[str, Rate | Measure], columns: Mapping[str, Any]) -> None:
-    """Raise for a measure that takes a column which was not passed.
-
-    Parameters
-    ----------
-    measures : mapping of str to Rate or Measure
-        By name.
-    columns : mapping of str to ndarray
-        As in `Measure.estimate`.
-    """
+def check_columns_of(measures, columns):
+    """Raise for a measure that takes a column which was not passed."""
     for name, measure in measures.items():
         if measure.response not in columns:
             raise ValueError(
@@ -425,17 +412,21 @@ class GroupComparison:
     measure: Any
     how: str
     group: Any = None
+    k: Any = None
 
     def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
         """The number, from outcomes and what the measure takes of a model."""
-        name = RESPONSES[self.measure.response]
+        name = "y_score" if self.k is not None else RESPONSES[self.measure.response]
         samples, (y_true, response) = check_columns(
             sensitive_features, sample_weight, y_true=y_true, **{name: response}
         )
         columns = {"y_true": y_true, name: response}
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
-        groups = samples.groups
-        estimates, present = self.measure.estimate(columns, groups, samples.weights)
+        groups, by_name = samples.groups, {self.__name__: self.measure}
+        if self.k is not None:
+            columns, by_name, _ = select_decisions(columns, by_name, samples.weights, self.k)
+        (measure,) = by_name.values()
+        estimates, present = measure.estimate(columns, groups, samples.weights)
         values = np.full(len(groups.labels), np.nan)
         if estimates is not None:
             values[present] = estimates.values
@@ -453,7 +444,11 @@ class GroupComparison:
     def _positive_class(self, columns, pos_label):
         """The positive class of two; None of several classes whose labels a function takes."""
         labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
-        if not isinstance(self.measure, Rate) and takes_labels(labels, pos_label):
+        if (
+            not isinstance(self.measure, Rate)
+            and self.k is None
+            and takes_labels(labels, pos_label)
+        ):
             return None
         return find_positive(*labels, pos_label=pos_label)
 

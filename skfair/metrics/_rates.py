@@ -155,7 +155,7 @@ class Rate:
         -------
         base : ndarray of shape (n_groups,)
         """
-        return (weights * _as_matrix(self.denominator)).sum(axis=(1, 2))
+        return (weights * as_matrix(self.denominator)).sum(axis=(1, 2))
 
     def hits(self, weights: np.ndarray) -> np.ndarray:
         """Numerator of each group.
@@ -169,7 +169,7 @@ class Rate:
         -------
         hits : ndarray of shape (n_groups,)
         """
-        return (weights * _as_matrix(self.numerator)).sum(axis=(1, 2))
+        return (weights * as_matrix(self.numerator)).sum(axis=(1, 2))
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
@@ -184,8 +184,8 @@ class Rate:
     @property
     def needs_target(self) -> bool:
         """Whether the rate depends on outcomes, and not on decisions alone."""
-        tables = map(_as_matrix, (self.numerator, self.denominator))
-        return any((table[0] != table[1]).any() for table in tables)
+        tables = map(as_matrix, (self.numerator, self.denominator))
+        return any(bool(np.any(table[0] != table[1])) for table in tables)
 
     @property
     def outcome_values(self) -> np.ndarray | None:
@@ -194,7 +194,7 @@ class Rate:
         The mean is weighted by the denominator. None where an outcome counts in the numerator
         alone, as in a ratio of false negatives to false positives.
         """
-        numerator, denominator = map(_as_matrix, (self.numerator, self.denominator))
+        numerator, denominator = map(as_matrix, (self.numerator, self.denominator))
         if numerator[denominator == 0].any():
             return None
         return np.divide(
@@ -220,9 +220,9 @@ class Rate:
         hits, misses : ndarray of shape (n_groups, 3)
             For :meth:`skfair.inference.Rates.from_sums`.
         """
-        share = _as_matrix(self.denominator) / max(self.denominator)
+        share = as_matrix(self.denominator) / max(self.denominator)
         factors = np.stack((share > 0, share, share**2), axis=-1)
-        is_hit = (self.outcome_values == 1.0)[..., np.newaxis]
+        is_hit = np.asarray(self.outcome_values == 1.0)[..., np.newaxis]
         counted = tables * factors
         return (counted * is_hit).sum(axis=(1, 2)), (counted * ~is_hit).sum(axis=(1, 2))
 
@@ -256,9 +256,9 @@ class Rate:
         decisions = columns["decisions"]
         is_true = columns["y_true"] if self.needs_target else np.zeros(len(decisions), dtype=bool)
         outcomes = 2 * is_true.astype(np.intp) + decisions
-        counts, values = _as_matrix(self.denominator).ravel()[outcomes], self.outcome_values
+        counts, values = as_matrix(self.denominator).ravel()[outcomes], self.outcome_values
         if values is None:
-            numerators = _as_matrix(self.numerator).ravel()[outcomes]
+            numerators = as_matrix(self.numerator).ravel()[outcomes]
             return estimate_quotients(numerators, counts, groups, weights, units)
         mask = None if min(self.denominator) > 0 else counts > 0
         weights = weights * (np.where(counts > 0, counts, 1.0) / max(self.denominator))
@@ -294,9 +294,9 @@ class Rate:
             Samples that the denominator counts; None if it counts all.
         """
         outcomes = 2 * is_true.astype(np.intp) + is_selected
-        is_counted = _as_matrix(self.denominator).ravel()[outcomes] > 0
+        is_counted = as_matrix(self.denominator).ravel()[outcomes] > 0
         mask = None if min(self.denominator) > 0 else is_counted
-        counts = _as_matrix(self.numerator).ravel()
+        counts = as_matrix(self.numerator).ravel()
         if {*self.numerator} <= {0.0, 1.0}:
             counts = counts.astype(bool)
         return counts[outcomes], mask
@@ -324,7 +324,7 @@ def _check_table(table, side, name):
     return values
 
 
-def _as_matrix(table):
+def as_matrix(table):
     """A table by true and predicted class, (2, 2); 1 is the positive class."""
     true_positive, false_positive, false_negative, true_negative = table
     return np.array([[true_negative, false_positive], [false_negative, true_positive]])

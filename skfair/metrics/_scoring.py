@@ -381,6 +381,7 @@ def get_scorer(
     *,
     measure: str | Rate | Measure | Callable | None = None,
     group: Any = None,
+    k: float | None = None,
     pos_label: Label | None = None,
 ) -> Callable:
     """Make a scorer for scikit-learn's searches and cross-validation; greater is always better.
@@ -430,6 +431,9 @@ def get_scorer(
         function of :mod:`sklearn.metrics`. None: `scoring` says it.
     group : label or tuple of labels, default=None
         The group whose value is the score, with ``scoring="group"``.
+    k : int or float, default=None
+        Decisions are positive for the k highest scores of the samples scored, as in
+        :func:`group_report`, for a measure of decisions.
     pos_label : int, float, bool or str, default=None
         The positive class. None takes the classifier's parameter of this name, and 1 if it has none
         and the classes are 0 and 1, -1 and 1 or booleans.
@@ -468,9 +472,9 @@ def get_scorer(
     array([1., 1., 1., 1., 1.])
     """
     if measure is not None:
-        return FairnessScorer(_comparison(scoring, find_measure(measure), group), pos_label)
-    if group is not None:
-        raise ValueError("group is for the value of a measure; pass measure= too.")
+        return FairnessScorer(_comparison(scoring, find_measure(measure), group, k), pos_label)
+    if group is not None or k is not None:
+        raise ValueError("group and k are for the value of a measure; pass measure= too.")
     # A metric, the name of one, or the name of a scorer of scikit-learn.
     if isinstance(scoring, Metric):
         if scoring.kind not in PREDICTIONS:
@@ -503,7 +507,7 @@ _KINDS = {
 """Responses of measures -> kinds of metrics."""
 
 
-def _comparison(scoring, measure, group):
+def _comparison(scoring, measure, group, k):
     """The metric that compares a measure between groups."""
     names = {"neg_difference": "difference", "ratio": "ratio"}
     names |= {sign + how: how for how in ("minimum", "maximum", "group") for sign in ("", "neg_")}
@@ -519,9 +523,16 @@ def _comparison(scoring, measure, group):
             f"scoring={scoring!r} and group={group!r}."
         )
     kind = "classification" if isinstance(measure, Rate) else _KINDS[measure.response]
+    if k is not None:
+        if measure.response != "decisions":
+            raise ValueError(
+                f"k makes decisions of scores, but {measure.name} takes {measure.response}; leave "
+                "k out."
+            )
+        kind = "labelled_score"
     greater_is_better = not scoring.startswith("neg_")
     best = 1.0 if greater_is_better else 0.0
-    return Metric(GroupComparison(measure, how, group), kind, greater_is_better, best)
+    return Metric(GroupComparison(measure, how, group, k), kind, greater_is_better, best)
 
 
 def _scorer_hint(scoring, scorers):

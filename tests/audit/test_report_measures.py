@@ -189,3 +189,69 @@ def test_the_command_refuses_other_names(path, capsys, name, message):
     with pytest.raises(SystemExit):
         main(["report", str(path), *COMMAND, "--measure", name])
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+SCORES = np.round(RNG.random(N) + 0.2 * (DATA["sex"] == "m"), 1).to_numpy()
+
+
+def test_reports_of_the_highest_scores():
+    settings = {"sensitive_features": DATA[["sex"]], "y_score": SCORES, "k": 100}
+    report = FairnessReport.from_predictions(DATA["y"], None, **settings, measures=["f1"])
+    table = group_report(
+        DATA["y"],
+        None,
+        y_score=SCORES,
+        k=100,
+        sensitive_features=DATA["sex"],
+        measures=["selection_rate", "f1_score"],
+        confidence_level=0.95,
+    )
+    for name in ("selection_rate", "f1_score"):
+        rows = rows_of(report, "sex", name)
+        np.testing.assert_allclose(rows.loc[["f", "m"], "value"], table.loc[["f", "m"], name])
+        np.testing.assert_allclose(
+            rows.loc[["f", "m"], "low"], table.loc[["f", "m"], f"{name}_low"]
+        )
+    assert table.attrs["ties"] and table.attrs["ties"] in report.to_html()
+    assert not report.counts_samples  # ties share places
+    again = FairnessReport.from_json(report.to_json())
+    assert again.to_html() == report.to_html()
+
+
+def test_the_highest_scores_need_no_outcomes():
+    scores = np.arange(N, dtype=float)
+    report = FairnessReport.from_predictions(
+        None, None, y_score=scores, k=0.25, sensitive_features=DATA[["sex"]]
+    )
+    assert report.to_frame()["measure"].unique().tolist() == ["selection_rate"]
+    selected = scores >= 450
+    rows = rows_of(report, "sex", "selection_rate")
+    assert rows.loc["f", "value"] == pytest.approx(selected[DATA["sex"] == "f"].mean())
+    assert report.counts_samples and len(report.adverse_impact()) == 2
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"subgroups": True}, "k makes decisions of scores"),
+        ({"kind": "regression"}, "k makes decisions of scores"),
+        ({"k": 0}, "k must be a number of places"),
+        ({"y_pred": DATA["p"]}, "y_pred must be None"),
+    ],
+)
+def test_the_highest_scores_are_refused_with(settings, message):
+    arguments = {"y_true": DATA["y"], "y_pred": None, "y_score": SCORES, "k": 10} | settings
+    with pytest.raises(ValueError, match=message):
+        FairnessReport.from_predictions(**arguments, sensitive_features=DATA[["sex"]])
+
+
+def test_the_command_selects_the_highest_scores(path, capsys):
+    DATA.assign(p=SCORES).to_csv(path, index=False)
+    main(["report", str(path), *COMMAND, "--top", "100"])
+    report = FairnessReport.from_json(path.parent / "report.json")
+    overall = rows_of(report, "overall", "selection_rate")
+    assert overall["value"].item() == pytest.approx(100 / N)
+    assert report.provenance["threshold"].startswith("the 100 highest scores; ")
+    with pytest.raises(SystemExit):
+        main(["report", str(path), *COMMAND, "--top", "ten"])
+    assert "--top must be a number of places" in " ".join(capsys.readouterr().err.split())

@@ -115,9 +115,9 @@ def check_equal_tables(seeds, oracle):
             measures=MEASURED,
         )
         expected = oracle(y_true, y_pred, group, stratum, weights)
-        found = report.loc[list(expected.index), list(expected.columns)]
+        values = report.loc[list(expected.index), list(expected.columns)]
         np.testing.assert_allclose(
-            found.to_numpy(), expected.to_numpy(np.float64), rtol=0, atol=1e-12
+            values.to_numpy(), expected.to_numpy(np.float64), rtol=0, atol=1e-12
         )
 
 

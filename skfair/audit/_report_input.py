@@ -1,0 +1,234 @@
+"""Input of a fairness report: checks, groupings, and what does not go together."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+
+from skfair.audit._formats import describe_suppression
+from skfair.audit._tables import (
+    OVERALL,
+    count_missing,
+    exclude_missing,
+    groupings,
+    has_missing,
+    name_as_text,
+    publish_groups,
+    tabulate,
+)
+from skfair.groups import Groups, check_columns, fill_missing
+from skfair.inference import MIN_RECORDED, balance_limit, estimate_means
+from skfair.utils._checks import join_names, warn
+
+
+def check_share(min_share):
+    """A share in [0, 1)."""
+    if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
+        raise ValueError(
+            f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
+        )
+    return float(min_share)
+
+
+def check_group_size(min_group_size):
+    """Raise unless it is a positive whole number."""
+    is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
+    if not is_number or min_group_size < 1:
+        raise ValueError(
+            "min_group_size must be a positive whole number of samples, such as 30; got "
+            f"{min_group_size!r}."
+        )
+
+
+def check_unknown(unknown):
+    """Labels of unknown groups as a list; empty for None."""
+    if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
+        raise TypeError(f"unknown must be a list of labels, such as ['Unknown']; got {unknown!r}.")
+    return [] if unknown is None else list(unknown)
+
+
+def warn_of_unknown(groups):
+    """Warn of labels that look like the mark of an unknown group."""
+    named = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
+    if named:
+        warn(
+            f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
+            "Pass unknown=[...] with these labels, so that their samples count as samples of "
+            "unknown group, or rename them."
+        )
+
+
+def check_input(columns, sensitive_features, sample_weight, missing, unknown):
+    """Samples of positive weight, and the columns that were passed."""
+    if missing not in (known := ("error", "group", "exclude", "at_random")):
+        raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
+    if missing == "error" and unknown:
+        passed = {name: column for name, column in columns.items() if column is not None}
+        check_columns(sensitive_features, sample_weight, **passed)
+    if missing != "error" or unknown:
+        sensitive_features = fill_missing(sensitive_features, unknown)
+    columns = {name: column for name, column in columns.items() if column is not None}
+    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    return samples, dict(zip(columns, arrays, strict=True))
+
+
+def make_groupings(samples, missing, estimators, min_published):
+    """Groups by attribute and by all together, numbers of missing values, and what is suppressed.
+
+    The last is a sentence, or None.
+    """
+    by, suppressed = groupings(samples.groups), None
+    n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
+    if missing != "error" and n_missing:
+        n_missing = count_missing(by)
+    if min_published is not None:
+        by, n_suppressed = publish_groups(estimators, by, samples.weights, min_published)
+        # A number of missing values is a count too.
+        n_missing = {
+            name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
+        }
+        suppressed = describe_suppression(n_suppressed, min_published)
+    if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
+        by = exclude_missing(by)
+    return by, n_missing, suppressed
+
+
+def check_min_published(min_published, kind):
+    """Raise unless it is None, or a whole number from 2 on; not for clusterings."""
+    if min_published is None:
+        return
+    is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
+    if not is_number or min_published < 2:
+        raise ValueError(
+            "min_published must be a whole number of samples from 2 on, such as 10; got "
+            f"{min_published!r}."
+        )
+    if kind == "clustering":
+        raise ValueError(
+            "min_published protects counts of groups, but a report of a clustering has a balance "
+            "of groups in clusters, which is not protected; leave it out."
+        )
+
+
+AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
+
+
+def check_modelled(setting, positive, samples, y_pred, measures, min_group_size, min_published):
+    """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
+    is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
+    if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:
+        raise ValueError(
+            f"{setting} estimates rates of decisions between two classes, for samples of equal "
+            "weight and columns of attributes. Leave out measures and sample_weight, or pass "
+            'missing="exclude".'
+        )
+    if min_published is not None:
+        raise ValueError(
+            f"min_published suppresses counts, and {setting} estimates them; leave one of them out."
+        )
+    if min_group_size < MIN_RECORDED:
+        raise ValueError(
+            f"{setting} needs {MIN_RECORDED} recorded samples of each group, but "
+            f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
+        )
+
+
+def check_cut(missing, subgroups, assume):
+    """Raise for settings that need decisions, where these are made of scores."""
+    if missing == "at_random" or subgroups or assume:
+        raise ValueError(
+            'k makes decisions of scores, which missing="at_random", assume= and subgroups=True do '
+            "not take. Leave them out, or pass decisions as y_pred."
+        )
+
+
+def describe_cut(k, ties):
+    """The decision rule of the k highest scores as text."""
+    rule = f"the {k} highest scores" if k >= 1 else f"the highest {100 * k:g} % of scores"
+    return f"{rule}; {ties}" if ties else rule
+
+
+def check_stratifiable(min_published, assumption):
+    """Raise for settings that do not apply within strata."""
+    if min_published is not None or assumption:
+        raise ValueError(
+            "control_features compares groups within strata, whose counts min_published does not "
+            'protect and missing="at_random" does not estimate; leave one of them out.'
+        )
+
+
+def refuse_features(X):
+    """Raise for features that are not used."""
+    if X is not None:
+        raise ValueError(
+            'X is used with missing="at_random" only, to model groups that are not recorded; leave '
+            "it out."
+        )
+
+
+def check_searchable(positive, counts_samples, min_published):
+    """Raise unless predictions are decisions of samples of equal weight in disjoint groups."""
+    if positive is None:
+        raise ValueError(
+            "subgroups=True searches selection rates, so y_pred must hold decisions between two "
+            "classes. Name one of several classes by pos_label, or leave subgroups out."
+        )
+    if min_published is not None:
+        raise ValueError(
+            "subgroups=True lists counts of small groups, which min_published keeps back; leave "
+            "one of them out."
+        )
+    if not counts_samples:
+        raise ValueError(
+            "subgroups=True counts samples of equal weight by columns of attributes. Leave out "
+            "sample_weight, and pass sensitive_features as columns, or leave subgroups out."
+        )
+
+
+def attribute_table(groups, names):
+    """Attributes of each sample, a column each, under the first of the names."""
+    return pd.DataFrame(dict(zip(names, groups.labels[groups.codes].T, strict=False)))
+
+
+def make_tables(estimators, by, weights, reference, level, min_group_size):
+    """Rows and gaps of all groupings, and rows of all samples."""
+    chosen = _check_reference(reference, list(by))
+    overall = Groups.single(len(weights), OVERALL)
+    # Warn of uneven weights once, and not for each measure.
+    estimate_means(np.ones(len(weights)), None, overall, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        groups = {OVERALL: overall} | by
+        return tabulate(estimators, groups, weights, level, min_group_size, chosen)
+
+
+def estimate_balance(kind, columns, samples, level, missing):
+    """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
+    if kind != "clustering" or not samples.groups.is_disjoint:
+        return None
+    codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
+    if missing == "exclude":
+        rows = ~has_missing(samples.groups)[codes]
+        codes, labels, weights = codes[rows], labels[rows], weights[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+        return balance_limit(
+            labels,
+            sensitive_features=codes,
+            sample_weight=weights,
+            confidence_level=level,
+        )
+
+
+def _check_reference(reference, attributes):
+    """Reference groups by attribute, as text."""
+    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
+    unknown = [name for name in chosen if name not in attributes]
+    if unknown:
+        raise ValueError(
+            f"reference must map attributes to groups, but {unknown} are not attributes; the "
+            f"attributes are {attributes}."
+        )
+    return chosen

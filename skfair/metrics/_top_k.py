@@ -1,0 +1,164 @@
+"""Rates of the k highest scores: a cut with ties, and rates given the number of places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skfair.groups import Groups
+from skfair.inference import Estimates, FixedTotalRates, Rates, estimate_quotients
+from skfair.metrics._rates import Rate, as_matrix
+
+
+class TopSelection(NamedTuple):
+    """Which samples are among the k highest scores.
+
+    Attributes
+    ----------
+    decisions : ndarray of float64, shape (n_samples,)
+        1 above the cut, 0 below it. Samples at the cut share the places that are left, equally.
+    n_tied : int
+        Samples at the cut that share places; 0 where each sample is selected or not.
+    n_shared : float
+        Places that they share.
+    """
+
+    decisions: np.ndarray
+    n_tied: int
+    n_shared: float
+
+    def describe(self) -> str:
+        """Sentence on the ties; empty without ties."""
+        if not self.n_tied:
+            return ""
+        return f"{self.n_tied:,} samples tie at the cut and share {self.n_shared:,.6g} places"
+
+
+def select_top(scores, weights, k):
+    """Select the k highest scores: a number of places, or their share of all samples.
+
+    Places are counted in weight, of which samples have 1 on average.
+    """
+    n_samples = len(scores)
+    is_number = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_samples
+    is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
+    if not is_number and not is_share:
+        raise ValueError(
+            f"k must be a number of places from 1 to {n_samples}, or a share of the samples "
+            f"strictly between 0 and 1, such as 0.1; got {k!r}."
+        )
+    weights = weights * (n_samples / weights.sum())
+    places = float(k if is_number else k * n_samples)
+    # The cut: the highest score at which the places are filled.
+    values, codes = np.unique(-scores, return_inverse=True)
+    filled = np.cumsum(np.bincount(codes, weights))
+    cut = min(int(np.searchsorted(filled, places * (1.0 - 1e-12))), len(values) - 1)
+    at_cut = codes == cut
+    left = places - (filled[cut - 1] if cut else 0.0)
+    share = min(1.0, left / weights[at_cut].sum())
+    share = 1.0 if share > 1.0 - 1e-9 else share
+    decisions = np.where(codes < cut, 1.0, np.where(at_cut, share, 0.0))
+    return TopSelection(decisions, 0 if share == 1.0 else int(at_cut.sum()), left)
+
+
+@dataclass(frozen=True)
+class TopRate:
+    """A rate of decisions about the k highest scores, of which samples at the cut have a share.
+
+    Shares of selected samples in sets that do not depend on decisions, such as true positive rates,
+    have exact intervals given k (`skfair.inference.FixedTotalRates`). Others have their own, which
+    do not condition on k.
+    """
+
+    rate: Rate
+
+    response = "decisions"
+
+    @property
+    def name(self) -> str:
+        """What reports and messages call it."""
+        return self.rate.name
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether the rate depends on outcomes."""
+        return self.rate.needs_target
+
+    def estimate(
+        self,
+        columns: dict[str, np.ndarray],
+        groups: Groups,
+        weights: np.ndarray,
+        units: Any = None,
+    ) -> tuple[Estimates | None, np.ndarray]:
+        """Estimates of the groups, as `Rate.estimate`; decisions are numbers in [0, 1]."""
+        selected = columns["decisions"]
+        truth = columns["y_true"] if self.needs_target else np.zeros(len(selected), dtype=bool)
+        truth, counted = truth.astype(np.intp), self._count_sides()
+        if counted is not None and groups.is_disjoint:
+            is_set, counts_selected = counted
+            hits = selected if counts_selected else 1.0 - selected
+            return _estimate_fixed_total(hits, is_set[truth], groups, weights)
+        if np.isin(selected, (0.0, 1.0)).all():
+            decided = columns | {"decisions": selected > 0.5}
+            return self.rate.estimate(decided, groups, weights, units)
+        if self.rate.is_share and groups.is_disjoint:
+            return _estimate_shares(self.rate, truth, selected, groups, weights)
+        # What each sample counts: its part that is selected, and its part that is not.
+        parts = np.column_stack((1.0 - selected, selected))
+        numerators, denominators = (
+            (parts * as_matrix(table)[truth]).sum(axis=1)
+            for table in (self.rate.numerator, self.rate.denominator)
+        )
+        return estimate_quotients(numerators, denominators, groups, weights, units)
+
+    def _count_sides(self):
+        """Which true classes are counted, and whether hits are the selected ones of their samples.
+
+        None of rates that are no shares of selected, or of rejected, samples of true classes.
+        """
+        unit = max(self.rate.denominator)
+        numerator, denominator = (
+            as_matrix(table) / unit for table in (self.rate.numerator, self.rate.denominator)
+        )
+        is_set = denominator[:, 0] > 0
+        are_classes = (denominator == is_set[:, np.newaxis]).all()
+        for side, counts_selected in (([0.0, 1.0], True), ([1.0, 0.0], False)):
+            if are_classes and (numerator == np.outer(is_set, side)).all():
+                return is_set, counts_selected
+        return None
+
+
+def _estimate_shares(rate, truth, selected, groups, weights):
+    """Estimates of a share, where parts of samples are selected."""
+    n_groups = len(groups.labels)
+    tables = np.zeros((n_groups, 2, 2, 3))
+    for decision, part in ((0, 1.0 - selected), (1, selected)):
+        for power in range(3):
+            sums = np.bincount(2 * groups.codes + truth, part * weights**power, 2 * n_groups)
+            tables[:, :, decision, power] = sums.reshape(n_groups, 2)
+    hits, misses = rate.sums(tables)
+    present = np.flatnonzero((hits + misses)[:, 1] > 0)
+    estimates = Rates.from_sums(hits[present], misses[present]) if len(present) else None
+    return estimates, present
+
+
+def _estimate_fixed_total(hits, mask, groups, weights):
+    """Estimates of shares of hits among the samples of a mask, given the hits of all samples."""
+    n_groups, n_samples = len(groups.labels), len(weights)
+    unit = n_samples / weights.sum()
+    columns = (mask * hits * weights * unit, mask * weights * unit, mask)
+    totals, sizes, counts = (np.bincount(groups.codes, one, n_groups) for one in columns)
+    present = np.flatnonzero(sizes > 0)
+    if not len(present):
+        return None, present
+    estimates = FixedTotalRates(
+        *(one[present] for one in (totals, sizes, counts)),
+        n_selected=unit * (weights @ hits),
+        n_samples=float(n_samples),
+        efficiency=weights.sum() ** 2 / (weights @ weights) / n_samples,
+    )
+    return estimates, present
