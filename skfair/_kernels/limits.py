@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper, helper, inline_helper
+from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first
 
 ROUNDING = 1e-12  # of ratios
 
@@ -107,13 +107,31 @@ def row_changes(limits):
 
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    # A scale of 0 leaves a group out: each attribute compares its own groups.
-    compared = limits.scales > 0
-    scaled = (counts + limits.slack)[:, None] * limits.scales
-    low = scaled.min(axis=2, where=compared, initial=np.inf)
-    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
-    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
-    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
+    ratios = np.empty(len(counts))
+    counts = np.ascontiguousarray(counts, dtype=np.float64)
+    _composition_ratios(counts, limits.scales, limits.factors, float(limits.slack), ratios)
+    return ratios
+
+
+def _count_steps(counts, scales, *_):
+    return len(scales) * counts.size
+
+
+@interpret_at_first(_count_steps)
+def _composition_ratios(counts, scales, factors, slack, ratios):
+    for k in range(counts.shape[0]):
+        least, is_missing = np.inf, False
+        for s in range(scales.shape[0]):
+            low, high = np.inf, -np.inf
+            for j in range(counts.shape[1]):
+                is_missing |= not counts[k, j] > 0.0
+                # A scale of 0 leaves a group out: each attribute compares its own groups.
+                if scales[s, j] > 0.0:
+                    low = min(low, (counts[k, j] + slack) * scales[s, j])
+                    high = max(high, (counts[k, j] - slack) * scales[s, j])
+            if high > 0.0:
+                least = min(least, factors[s] * (low / high))
+        ratios[k] = 0.0 if is_missing else least
 
 
 def required_ratios(limits):

@@ -57,15 +57,17 @@ MIN_SHAKEN = 1e-9  # share of the cost that is more than rounding
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
-def finish(problem, point, level, runs):
+def finish(problem, point, level, runs, known=()):
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
-    Returns the point and a status as `search_locally`.
+    Returns the point and a status as `search_locally`, to which `known` is handed.
     """
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
     if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+        point, status = search_locally(
+            problem, point, level, runs.max_iter, runs.tol, known=known
+        )
         if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
             return point, status
     # Moves got stuck: an integer table near the counts keeps the limits.
@@ -88,18 +90,20 @@ def shake(samples, point, status, ratio, runs, random_state):
     level = min(ratio, point.balance)
     # A start that misses the limits may be replaced by any cheaper clustering as balanced as it is.
     must_keep = samples.keeps_limits(point.clustering.counts, ratio)
-    failures = 0
+    # Most searches lead back to where one has ended: they need not show again that it is an end.
+    failures, known = 0, {point.clustering.labels.tobytes()} if status == "optimal" else set()
     while failures < PATIENCE:
         # Kick: two to four random samples go to random clusters.
         labels = point.clustering.labels.copy()
         rows = random_state.choice(n_samples, min(n_samples, random_state.randint(2, 5)), False)
         labels[rows] = random_state.randint(n_clusters, size=len(rows))
         failures += 1
-        if len(np.unique(labels)) < n_clusters:
+        if not np.bincount(labels, minlength=n_clusters).all():
             continue
         # Search, and keep what is cheaper and as balanced.
         kicked = recompute_point(samples, labels, n_clusters, point.dual)
-        trial, trial_status = finish(samples, kicked, ratio, runs)
+        trial, trial_status = finish(samples, kicked, ratio, runs, known)
+        known.add(trial.clustering.labels.tobytes())
         keeps = samples.keeps_limits(trial.clustering.counts, ratio) or not must_keep
         if keeps and trial.balance >= level and trial.cost < point.cost * (1 - MIN_SHAKEN):
             point, status, failures = trial, trial_status, 0
@@ -126,9 +130,8 @@ def repair(samples, point, ratio):
 def _repair_rows(samples, point, ratio):
     """Labels that bring the rows within their bounds."""
     # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as few
-    # samples, if that may end a sample short: every kick would need a table.
-    is_quick = samples.n_samples <= SHAKEN and samples.limits.rounding.any()
-    if samples.has_equal_weights and not is_quick:
+    # samples, for which every kick would need a table: `finish` makes one where moves get stuck.
+    if samples.has_equal_weights and samples.n_samples > SHAKEN:
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
     return shift_rows(samples, point)
 
@@ -204,9 +207,10 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     )
 
 
-def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
+def search_locally(samples, point, ratio, max_iter, tol, exchange=True, known=()):
     """Lower the cost by single moves and exchanges that keep the balance.
 
+    The search ends at labels whose bytes are in `known`, where others have ended.
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
@@ -226,6 +230,8 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(max_iter):
+        if known and point.clustering.labels.tobytes() in known:
+            return point, "feasible"
         clustering, cost = copy_clustering(point.clustering), point.cost
         if change(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"

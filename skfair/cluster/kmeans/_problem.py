@@ -1,7 +1,7 @@
 """Clustering problems: samples in memory or in partitions, and limits on their clusters."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -149,12 +149,12 @@ class ClusteringProblem(BaseClusteringProblem):
     def total_weight(self):
         return self.weights.sum()
 
-    @property
+    @cached_property
     def largest_weight(self):
         """How much one sample may count in the balance."""
         return self.weights.max() if self.background is None else self.background.weight_range[1]
 
-    @property
+    @cached_property
     def has_equal_weights(self):
         if self.background is not None:
             return self.background.weight_range[0] == self.background.weight_range[1]
