@@ -608,7 +608,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
 
     _parameter_constraints = {
         **ConstrainedCV._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit"]), None],  # stacks have no predict until they are fitted
         "loss": [StrOptions({"squared", "absolute"})],
     }
 
