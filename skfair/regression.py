@@ -488,7 +488,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
     r"""Any regressor, with predictions that satisfy fairness constraints out of sample.
 
     The regressor is left as it is. A linear model of few features is trained under the constraints
-    on top of it [1]_ [2]_: the prediction :math:`f(x)`, for every group g that is compared
+    on top of it: the prediction :math:`f(x)`, for every group g that is compared
 
     .. math::
 
@@ -496,9 +496,10 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
 
     with :math:`g_0` the largest group, and the products :math:`f(x) \phi_g(x)`. Of all predictions
     that do not use the group, those of least squared error under equal means are
-    :math:`f(x) + \sum_g \lambda_g \phi_g(x)`, if f is the mean of the target given x. The linear
-    model is trained on out-of-fold predictions and probabilities, so that what holds for the
-    training data holds for new data too, up to sampling noise.
+    :math:`f(x) + \sum_g \lambda_g \phi_g(x)`, if f is the mean of the target given x. The
+    products serve constraints on losses [1]_ and on ranks. The linear model is trained on
+    out-of-fold predictions and probabilities, so that what holds for the training data holds for
+    new data too, up to sampling noise.
 
     Parameters
     ----------
@@ -595,9 +596,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
 
     References
     ----------
-    .. [1] E. Chzhen and N. Schreuder, "A minimax framework for quantifying risk-fairness trade-off
-       in regression", Annals of Statistics 50, 2022.
-    .. [2] A. Agarwal, M. Dudík and Z. S. Wu, "Fair regression: quantitative definitions and
+    .. [1] A. Agarwal, M. Dudík and Z. S. Wu, "Fair regression: quantitative definitions and
        reduction-based algorithms", ICML 2019.
 
     Examples
@@ -622,7 +621,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
 
     _parameter_constraints = {
         **ConstrainedCV._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit"]), None],  # stacks have no predict until they are fitted
         "loss": [StrOptions({"squared", "absolute"})],
     }
 

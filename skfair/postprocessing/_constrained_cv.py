@@ -140,6 +140,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
         problems = self._make_problems(training, constraints)
+        objective = self._objective(training)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -157,14 +158,8 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
             constraints = [] if training.lacks_groups else constraints
-            problem, guarantee = fit_final_model(
-                problems,
-                self._objective(training),
-                constraints,
-                self.tolerance,
-                self.confidence_level,
-                progress,
-            )
+            settings = self.tolerance, self.confidence_level, progress
+            problem, guarantee = fit_final_model(problems, objective, constraints, *settings)
         # Store what predictions need, and what describes the fit; then warn.
         outcome = self._outcome(problem, guarantee, problems, constraints)
         scores = outcome[self._oof_attribute]

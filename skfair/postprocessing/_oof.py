@@ -729,8 +729,8 @@ def _compare_boosted_leaves(classifier, features):
 def _count_mistakes(classifier, labels, scores):
     """A sign if the estimator is right about each of many samples."""
     if is_regressor(classifier):
-        is_right = np.isclose(scores[:, 0], labels, rtol=1e-9, atol=1e-9 * np.ptp(labels))
-        if len(labels) >= _MIN_SAMPLES and np.ptp(labels) > 0 and is_right.all():
+        spread, error = np.ptp(labels), np.abs(scores[:, 0] - labels).max()
+        if len(labels) >= _MIN_SAMPLES and spread > 0 and error <= 1e-9 * spread:
             return f"it predicts the target of all {len(labels)} samples exactly"
         return ""
     codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)

@@ -8,8 +8,8 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, StackingRegressor, VotingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -199,6 +199,30 @@ def test_a_constant_target_and_constant_predictions(data):
     np.testing.assert_allclose(constant.predict(X), 3.0)
     useless = fit(data, Numbers(lambda f: np.full(len(f), 7.0)))
     assert gap(data, useless) <= 0.05
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        StackingRegressor([("ridge", Ridge())]),
+        VotingRegressor([("ridge", Ridge()), ("linear", LinearRegression())]),
+        TransformedTargetRegressor(Ridge(), transformer=StandardScaler()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_regressors_made_of_others(data, estimator):
+    model = fit(data, estimator)
+    assert gap(data, model) <= 0.05
+    assert len(model.estimators_) == 3
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e12])
+def test_targets_far_from_zero(data, offset):
+    X, y, sex = data
+    model, near = (make().fit(X, one, sensitive_features=sex) for one in (y + offset, y))
+    # The doubles of the targets have as many digits.
+    digits = 1e-13 * offset + 1e-3
+    np.testing.assert_allclose(model.predict(X) - offset, near.predict(X), atol=20 * digits)
 
 
 # Pipelines, searches and containers ---------------------------------------------------
