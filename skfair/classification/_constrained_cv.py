@@ -48,10 +48,12 @@ from skfair.postprocessing import (
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
+    REPORT,
     FitProgress,
     GroupScoreMixin,
     Storable,
     Subtask,
+    columns_of,
     compares_nothing,
     document,
     guarantee_attributes,
@@ -503,12 +505,12 @@ class ConstrainedClassifierCV(
             "oof_scores_": scores,
             "multipliers_": candidate.result.multipliers,
             "constraint_violation_": candidate.violation,
-            "constraint_report_": report,
+            REPORT: columns_of(report),
         }
         outcome |= guarantee_attributes(self, guarantee, status)
         if compares_nothing(problems[0], problem.constraint):
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= {**unconstrained_attributes(), "constraint_report_": report[:0]}
+            outcome |= {**unconstrained_attributes(), REPORT: columns_of(report[:0])}
         return outcome
 
     def _warn(self, problem, guarantee):
