@@ -55,7 +55,7 @@ _MAX_ITER = 60
 _MAX_GUESS_ROWS = 8
 """Rows up to which active sets are guessed: with more rows the guesses often cycle."""
 
-_MAX_KERNEL_BOUNDS = 16
+_MAX_KERNEL_BOUNDS = 40
 """Bounds up to which a kernel is faster than numpy."""
 
 _MAX_DENSE_BOUNDS = 128
