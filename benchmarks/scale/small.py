@@ -34,14 +34,14 @@ class Case(NamedTuple):
 
 
 def draw(n_samples, n_features, n_groups, seed=1):
-    """Columns of which two depend on the group, and classes that depend on all of them."""
+    """Columns of which the first depends on the group, and classes that depend on all of them."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(n_groups, size=n_samples)
     X = rng.normal(size=(n_samples, n_features))
-    X[:, 0] += 2.4 * groups / n_groups
-    X[:, 1] -= 0.6 * groups / n_groups
-    score = X @ rng.normal(size=n_features) * 1.2 / np.sqrt(n_features) + X[:, 0]
-    score += rng.logistic(size=n_samples)
+    X[:, 0] += 1.6 * groups / n_groups
+    weights = 1.2 * rng.normal(size=n_features) / np.sqrt(n_features)
+    weights[0] = 1.0
+    score = X @ weights + rng.logistic(size=n_samples)
     return X, (score > np.median(score)).astype(int), groups
 
 
