@@ -65,6 +65,7 @@ from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
 from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, front_scaling
+from benchmarks.scale.small import small
 from benchmarks.scale.spectral_large import spectral_large
 from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
 from benchmarks.scale.starts import starts
@@ -77,6 +78,7 @@ BENCHMARKS = {
     "front-time": front_time,
     "fit-time": fit_time,
     "fit-sizes": fit_sizes,
+    "small": small,
     "fit-large": fit_large,
     "children": children,
     "assignment": fair_assignment,

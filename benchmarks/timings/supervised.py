@@ -64,6 +64,18 @@ class EqualizedOdds(_Supervised):
         return ConstrainedERMClassifier("equalized_odds", tolerance=0.05)
 
 
+class SmallDemographicParity(DemographicParity):
+    """A linear classifier with equal selection rates, of few samples."""
+
+    n_samples = 1_000
+
+
+class SmallEqualizedOdds(EqualizedOdds):
+    """A linear classifier with equal error rates, of few samples."""
+
+    n_samples = 1_000
+
+
 class Percentiles(_Supervised):
     """A linear classifier with partial parity on an interval."""
 

@@ -7,9 +7,6 @@ from skfair._kernels import helper, interpret_at_first, jit
 # Guesses of the active set.
 
 
-_MAX_SWEEPS = 20
-"""Sweeps of coordinate ascent in the dual problem, from which the first active set is guessed."""
-
 _MAX_GUESSES = 10
 
 
@@ -18,8 +15,7 @@ def guess_active_set(curvature, rows, lower, upper, penalty):
 
     The multiplier that each row would need alone determines the active bounds, and their equations
     give the next point: a semi-smooth Newton method (M. Hintermueller, K. Ito and K. Kunisch, SIAM
-    J. Optim. 13, 2002). A guess that reproduces itself is the solution. The first one comes from
-    coordinate ascent in the dual problem.
+    J. Optim. 13, 2002). A guess that reproduces itself is the solution.
     """
     n_rows, n = rows.shape
     rows = np.ascontiguousarray(rows)
@@ -44,7 +40,6 @@ def _guess_active_set(
             reach[r] += rows[r, j] * rows[r, j] / h[j]
         if not reach[r] > 0.0:  # no multiplier moves a row without derivatives
             return False
-    _sweep_duals(h, rows, lower, upper, penalty, reach, z, multipliers)
     guess[:] = -1
     for _ in range(_MAX_GUESSES):
         # The multiplier that puts each row alone at its violated bound, capped at the penalty.
@@ -98,28 +93,6 @@ def _required_dual(multiplier, value, reach, lower, upper):
     """The multiplier that puts a row alone at its violated bound; 0 within the bounds."""
     single = multiplier + value / reach
     return max(0.0, single - upper / reach) + min(0.0, single - lower / reach)
-
-
-@helper
-def _sweep_duals(h, rows, lower, upper, penalty, reach, z, multipliers):
-    """Coordinate ascent in the dual problem from multipliers of 0."""
-    n_rows, n = rows.shape
-    for _ in range(_MAX_SWEEPS):
-        largest, most = 0.0, 0.0
-        for r in range(n_rows):
-            value = 0.0
-            for j in range(n):
-                value += rows[r, j] * z[j]
-            dual = _required_dual(multipliers[r], value, reach[r], lower[r], upper[r])
-            dual = min(max(dual, -penalty), penalty)
-            change = dual - multipliers[r]
-            if change != 0.0:
-                multipliers[r] = dual
-                for j in range(n):
-                    z[j] -= change * rows[r, j] / h[j]
-            largest, most = max(largest, abs(dual)), max(most, abs(change))
-        if most <= 1e-3 * largest:
-            break
 
 
 @helper

@@ -211,7 +211,6 @@ def evaluate_block(columns, parameters, losses, events, weights):
     gram = np.zeros((n_parameters, n_parameters))
     sums = total, gradient, means, jacobian, gram
     _evaluate_block(*columns, parameters, *losses, *events, weights, *sums)
-    gram += np.tril(gram, -1).T  # the kernel fills the lower triangle
     return total[0], gradient, means, jacobian[:, :n_parameters], gram
 
 
@@ -232,7 +231,6 @@ def evaluate_shares(columns, parameters, losses, events, buckets, weights):
     weights = np.append(weights.ravel(), np.zeros(n_buckets))
     sums = total, gradient, moments, *jacobian, gram
     _evaluate_shares(*columns, parameters, *losses, *events, *buckets, weights, *sums)
-    gram += np.tril(gram, -1).T
     moments = moments[:, :-n_buckets].reshape(3, n_events, n_buckets)
     jacobian = jacobian[:, :-n_buckets, :n_parameters].reshape(-1, n_parameters)
     return total[0], gradient, moments, jacobian, gram
@@ -348,6 +346,7 @@ def _evaluate_block(
                 jacobian[cell, n_columns] += weight
         _add_gram(curvatures, rows, n_parameters, n, value, gram)
     _standardize_sums(jacobian, center, scale)
+    _mirror(gram)
 
 
 @jit
@@ -409,6 +408,7 @@ def _evaluate_shares(
         _add_gram(curvatures, rows, n_parameters, n, value, gram)
     _standardize_sums(masses, center, scale)
     _standardize_sums(firsts, center, scale)
+    _mirror(gram)
 
 
 @jit
@@ -537,6 +537,14 @@ def _add_gram(weights, rows, n_parameters, n, buffer, gram):
 
 
 @deferred_helper
+def _mirror(gram):
+    """Copy the lower triangle of a symmetric matrix to the upper one."""
+    for j in range(len(gram)):
+        for k in range(j):
+            gram[k, j] = gram[j, k]
+
+
+@deferred_helper
 def _standardize_sums(sums, center, scale):
     """Sums of standardised columns from those of columns, whose weights are in the last column."""
     n_columns = len(center)
@@ -615,9 +623,7 @@ def _add_weighted_gram(data, indices, indptr, weights, gram):
             # Columns ascend within a row, so only the lower triangle is written.
             for b in range(a + 1):
                 gram[j, np.uint64(columns[b])] += scaled * values[b]
-    for j in range(len(gram)):
-        for k in range(j):
-            gram[k, j] = gram[j, k]
+    _mirror(gram)
 
 
 def outer_sum(left, right, n_left, n_right):

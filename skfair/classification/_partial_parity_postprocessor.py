@@ -45,9 +45,11 @@ from skfair.postprocessing import (
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
+    REPORT,
     GroupScoreMixin,
     Storable,
     Subtask,
+    columns_of,
     compares_nothing,
     describe_uncertainty,
     document,
@@ -360,8 +362,8 @@ class PartialParityPostprocessor(
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
-            fitted |= unconstrained_attributes()
-            fitted["constraint_report_"] = fitted["constraint_report_"][:0]
+            none = {name: values[:0] for name, values in fitted[REPORT].items()}
+            fitted |= {**unconstrained_attributes(), REPORT: none}
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound)
         if self.confidence_level is not None:
@@ -437,7 +439,7 @@ class PartialParityPostprocessor(
         excess = max(0.0, best.excess - (tolerance - guarantee.tolerances[0]))
         # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
         status = {1: "optimal", N_TRIES: "feasible"}.get(best.n_tries, "max_iter")
-        outcome = {"constraint_report_": report, "constraint_violation_": excess}
+        outcome = {REPORT: columns_of(report), "constraint_violation_": excess}
         return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
 
     def _warn(self, guarantee, bound):

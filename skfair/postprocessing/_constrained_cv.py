@@ -42,9 +42,11 @@ from skfair.postprocessing._oof import (
 )
 from skfair.training import (
     CONFIDENCE_LEVELS,
+    REPORT,
     FitProgress,
     Storable,
     Subtask,
+    columns_of,
     compares_nothing,
     guarantee_attributes,
     refuse_partitioned,
@@ -286,12 +288,12 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         outcome = {
             "multipliers_": guarantee.candidate.result.multipliers,
             "constraint_violation_": guarantee.candidate.violation,
-            "constraint_report_": report,
+            REPORT: columns_of(report),
         }
         outcome |= guarantee_attributes(self, guarantee, status)
         if compares_nothing(problems[0], problem.constraint):
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= {**unconstrained_attributes(), "constraint_report_": report[:0]}
+            outcome |= {**unconstrained_attributes(), REPORT: columns_of(report[:0])}
         return outcome
 
     def rule_inputs(

@@ -33,8 +33,10 @@ from skfair.training._model import (
     document,
 )
 from skfair.training._outcome import (
+    REPORT,
     FitProgress,
     Subtask,
+    columns_of,
     compares_nothing,
     describe_uncertainty,
     guarantee_attributes,

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,6 +25,7 @@ from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._input import Unit, warn_of_dependence
 from skfair.training._outcome import (
+    REPORT,
     FitProgress,
     compares_nothing,
     guarantee_attributes,
@@ -43,9 +43,6 @@ from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 # Estimators that can be stored without pickle.
 
 
-_TABLE, _COLUMNS = "constraint_report_", "_report_columns_"
-"""Attributes of the report: the table, once it was read, and the columns of which it is made."""
-
 _RECORD = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
@@ -60,23 +57,18 @@ class Storable(ExplainsArguments):
     _record_types: Any = (GroupSummary, Unit)
     """Types of the named tuples among the fitted attributes, also within others."""
 
-    @cached_property
+    @property
     def constraint_report_(self):
-        """Report of the constraint, one row per rate; made when it is first read."""
-        if _COLUMNS not in vars(self):
+        """Report of the constraint, one row per rate: a table that is made when it is read."""
+        if REPORT not in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} has no constraint_report_ before it is fitted."
             )
-        return pd.DataFrame(vars(self)[_COLUMNS])
+        return pd.DataFrame(vars(self)[REPORT])
 
     def __getstate__(self):
         """Return the state to store."""
         state = super().__getstate__()
-        if _TABLE in state:
-            table = state[_TABLE]
-            columns = {name: table[name].to_numpy() for name in table}
-            state = {name: value for name, value in state.items() if name != _TABLE}
-            state = state | {_COLUMNS: columns}
         return {name: self._to_plain(value) for name, value in state.items()}
 
     def __setstate__(self, state):
@@ -220,7 +212,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if is_unknown else candidate.violation,
-            _COLUMNS: report,
+            REPORT: report,
         }
         fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
         if training.lacks_groups:

@@ -204,6 +204,10 @@ def _describe_smooth_violation(constraint, candidate):
     )
 
 
+REPORT = "_report_columns_"
+"""Attribute of the columns of a report, from which ``constraint_report_`` is made when read."""
+
+
 def store_fit(estimator, fitted):
     """Replace all fitted attributes, whose names end in an underscore, at once.
 
@@ -211,6 +215,11 @@ def store_fit(estimator, fitted):
     """
     settings = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
     estimator.__dict__ = settings | fitted
+
+
+def columns_of(table):
+    """Columns of a table as arrays, by name."""
+    return {name: table[name].to_numpy() for name in table}
 
 
 class Subtask:
