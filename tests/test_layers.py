@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "constraints": {"_kernels", "inference", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
     | {"surrogates", "utils"},
-    "solvers": {"losses", "models", "problems", "utils"},
+    "solvers": {"_kernels", "losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "partitions"}
@@ -157,6 +157,18 @@ def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
 def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they_call():
     (loaded,) = modules_after("import skfair.classification, skfair.regression")
     assert "numba" not in loaded
+
+
+@pytest.mark.slow
+def test_models_of_scikit_learn_are_imported_where_they_are_fitted():
+    """They take as long to import as half of this package."""
+    models = {"cluster", "ensemble", "linear_model", "neighbors", "svm", "tree"}
+    names = ("classification", "cluster", "regression", "postprocessing", "audit", "monitoring")
+    code = f"import sys; from skfair import {', '.join(names)}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    assert not {f"sklearn.{name}" for name in models} & set(done.stdout.split())
 
 
 @pytest.mark.slow

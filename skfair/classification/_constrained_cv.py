@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags, indexable
@@ -722,6 +721,8 @@ class ConstrainedClassifierCV(
         """The classifier that is wrapped."""
         if self.estimator is not None:
             return self.estimator
+        from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
+
         return HistGradientBoostingClassifier(random_state=0)
 
     def _check_two_classes(self):
