@@ -161,6 +161,18 @@ def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they
     assert "numba" not in loaded
 
 
+@pytest.mark.slow
+def test_models_of_scikit_learn_are_imported_where_they_are_fitted():
+    """They take as long to import as half of this package."""
+    models = {"cluster", "ensemble", "linear_model", "neighbors", "svm", "tree"}
+    names = ("classification", "cluster", "regression", "postprocessing", "audit", "monitoring")
+    code = f"import sys; from skfair import {', '.join(names)}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    assert not {f"sklearn.{name}" for name in models} & set(done.stdout.split())
+
+
 def test_submodules_load_when_they_are_first_used():
     (loaded,) = modules_after("import skfair; skfair.exceptions")
     assert loaded >= {"skfair"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import helper, interpret_at_first, jit
+from skfair._kernels import deferred_helper, helper, interpret_at_first, jit
 
 # Guesses of the active set.
 
@@ -152,7 +152,7 @@ def solve_interior_point(h, G, b, penalty, tol):
 _SLACK, _VIOLATION, _DUAL, _VIOLATION_DUAL = range(4)
 
 
-@helper
+@deferred_helper
 def _mean_product(positive):
     """Mean of the complementarity products, 0 at the solution."""
     total, n_bounds = 0.0, positive.shape[1]
@@ -162,7 +162,7 @@ def _mean_product(positive):
     return total / (2 * n_bounds)
 
 
-@helper
+@deferred_helper
 def _max_step(positive, change):
     """Maximum length up to 1 at which all positive vectors remain non-negative."""
     fastest = 1.0
@@ -172,7 +172,7 @@ def _max_step(positive, change):
     return 1.0 / fastest
 
 
-@helper
+@deferred_helper
 def _factor(h, G, weight, factor):
     """Cholesky factor U of ``diag(h) + G' diag(weight) G = U'U``; whether it exists."""
     n = len(h)
@@ -196,7 +196,7 @@ def _factor(h, G, weight, factor):
     return True
 
 
-@helper
+@deferred_helper
 def _solve_factored(factor, vector):
     """Solve ``U'U x = vector`` in place."""
     n = len(vector)
@@ -210,7 +210,7 @@ def _solve_factored(factor, vector):
         vector[j] /= factor[j, j]
 
 
-@helper
+@deferred_helper
 def _newton_step(G, positive, residuals, weight, factor, products, dz, change):
     """Step that changes dual * slack and violation_dual * violation by `products`, (2, n_bounds).
 
@@ -240,7 +240,7 @@ def _newton_step(G, positive, residuals, weight, factor, products, dz, change):
         change[_VIOLATION, i] = rest / positive[_VIOLATION_DUAL, i]
 
 
-@helper
+@deferred_helper
 def _set_residuals(h, G, b, z, positive, stationarity, primal, weight):
     """Set the residuals, and the weight of each bound once all but z is eliminated.
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from skfair.constraints import Constraint, sum_moments
@@ -519,6 +518,9 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     def _base(self):
         if self.estimator is not None:
             return self.estimator
+        from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
+
+
         return HistGradientBoostingClassifier(random_state=0)
 
     def _check_exportable(self):

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -183,6 +181,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
                 f"{self._per_group} of its own, but a linear classifier of scikit-learn has one "
                 "set; fit with group_interactions=False."
             )
+        from sklearn.linear_model import LogisticRegression  # takes long to import
+        from sklearn.svm import LinearSVC
+
         # Fitted attributes are set: scikit-learn's fit would move the coefficients.
         classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")

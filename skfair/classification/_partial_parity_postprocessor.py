@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
@@ -537,7 +536,11 @@ class PartialParityPostprocessor(
     @property
     def _base(self):
         """Return the classifier to wrap; LogisticRegression for None."""
-        return LogisticRegression() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression  # takes long to import
+
+        return LogisticRegression()
 
     def _fair_scores(self, X, sensitive_features):
         """Fair score of each row, positive for the positive class."""

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse, special
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
@@ -160,6 +158,9 @@ def predict_groups(features, codes, n_groups):
     features, is_recorded = _standardize(features), codes >= 0
     if is_recorded.all():
         return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+    from sklearn.model_selection import KFold
+
     probabilities = np.zeros((len(codes), n_groups))
     for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(codes):
         train = train[is_recorded[train]]
@@ -180,6 +181,8 @@ def _predict_recording(features, is_recorded):
     """Probability that the group of each sample is recorded."""
     if is_recorded.all():
         return np.ones(len(is_recorded))
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
     features = _standardize(features)
     model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features, is_recorded)
     least = _LEAST_RECORDED * is_recorded.mean()

@@ -11,8 +11,6 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -324,8 +322,13 @@ def _fit_classifier(estimator, features, target, *, weights, rows):
 
 def _small_classifier(features):
     """A classifier of too little capacity to overfit: few trees of few leaves."""
+    # Imported where they are used, as they take long to import.
     if sparse.issparse(features):
+        from sklearn.linear_model import LogisticRegression
+
         return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     return HistGradientBoostingClassifier(
         learning_rate=0.2,
         max_iter=30,

@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
@@ -577,6 +576,8 @@ def calibrate(scores, training):
     if spread <= 1e-12 * (1.0 + abs(center)):
         rate = share @ (training.samples.target > 0)
         return np.array([0.0, np.log(rate / (1.0 - rate))])
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
     # The penalty matters only where the scores separate the classes perfectly.
     platt = LogisticRegression(C=1e6, max_iter=1000)
     column = ((scores - center) / spread)[:, np.newaxis]

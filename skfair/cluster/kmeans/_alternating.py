@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
@@ -199,6 +198,8 @@ def _first_list(points, n_clusters, algorithm, random_state):
         slot=np.arange(n_starts),
         length=np.array([n_starts]),
     )
+    from sklearn.cluster import kmeans_plusplus  # takes long to import
+
     for i, row in enumerate(members.labels):
         row[:] = _random_labels(n_samples, n_clusters, random_state)
         if algorithm.init == "mixed" and i >= n_starts // 2:

@@ -65,9 +65,7 @@ def finish(problem, point, level, runs, known=()):
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
     if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-        point, status = search_locally(
-            problem, point, level, runs.max_iter, runs.tol, known=known
-        )
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol, known=known)
         if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
             return point, status
     # Moves got stuck: an integer table near the counts keeps the limits.

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
 from skfair.cluster.spectral._eigen_solvers import (
@@ -347,6 +346,8 @@ class Affinity:
         if self.kind == "precomputed":
             return check_affinity(X, self.n_jobs)
         if self.kind == "nearest_neighbors":
+            from sklearn.neighbors import kneighbors_graph  # takes long to import
+
             n_neighbors = min(self.n_neighbors, n_samples)
             # Neighbours are not mutual: the mean of both directions is symmetric.
             graph = kneighbors_graph(X, n_neighbors, include_self=True, n_jobs=self.n_jobs)
@@ -369,6 +370,8 @@ class Affinity:
         if self.kind == "precomputed":
             return X
         if self.kind == "nearest_neighbors":
+            from sklearn.neighbors import NearestNeighbors  # takes long to import
+
             n_neighbors = min(self.n_neighbors, Y.shape[0])
             neighbors = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=self.n_jobs)
             return neighbors.fit(Y).kneighbors_graph(X)
