@@ -83,7 +83,7 @@ display.ax_.set_title(
 
 subgroups = find_subgroups(None, model.predict(X), sensitive_features=attributes)
 SubgroupDisplay.from_report(subgroups).ax_.set_title(
-    "Women are selected less often than all others", pad=30
+    "Women, and people under 30, are selected less often than all others", pad=30
 )
 
 # %%

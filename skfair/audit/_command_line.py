@@ -30,7 +30,7 @@ from skfair.audit._formats import (
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import find_subgroups
 from skfair.audit._tables import SHARES
-from skfair.constraints import CONSTRAINTS
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.groups import MISSING, fill_missing, is_like_unknown
 from skfair.inference import check_level, required_sample_size
 from skfair.utils._checks import check_tolerance, join_names, warn
@@ -45,6 +45,10 @@ _OPTIONS = {
     'kind="clustering"': "--kind clustering",
     'missing="exclude"': "--missing exclude",
     'missing="group"': "--missing group",
+    'missing="at_random"': "--missing at_random",
+    "Without X": "Without --features",
+    "Pass X": "Pass --features",
+    "X is used": "--features is used",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
     "min_published": "--min-published",
@@ -330,8 +334,16 @@ def add_report_command(commands):
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     add(
         "--missing",
-        choices=["exclude", "group", "error"],
-        help="what happens to empty groups (default: group, or exclude for a summary)",
+        choices=["exclude", "group", "error", "at_random"],
+        help="what happens to empty groups (default: group, or exclude for a summary); at_random "
+        "estimates them",
+    )
+    add(
+        "--features",
+        nargs="+",
+        metavar="COLUMN",
+        default=[],
+        help="columns that --missing at_random models the groups by",
     )
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
@@ -400,9 +412,18 @@ def _build_report(options):
             title=options.title,
             min_published=options.min_published,
             subgroups=options.subgroups,
+            X=_read_features(options),
             provenance=_provenance(options, len(columns["y_pred"]), threshold),
             **columns,
         )
+
+
+def _read_features(options):
+    """The columns of --features, as numbers or categories; None without any."""
+    if not options.features:
+        return None
+    table = read_columns(options.file, options.features)
+    return pd.DataFrame({name: complete_column(table, name) for name in options.features})
 
 
 def _provenance(options, n_rows, threshold):
@@ -447,7 +468,10 @@ def add_certify_command(commands):
         metavar="NAME",
         help=f"one of {join_names(sorted(CONSTRAINTS), 20)} (default demographic_parity)",
     )
-    _add_bound(certify)
+    bound = _add_bound(certify)
+    bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
+    bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
+    add("--measure", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     add(
         "--missing",
@@ -476,6 +500,16 @@ def _run_certify(parser, options):
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
     sentences = [str(certificate)]
+    if options.minimum is not None:
+        sentences.append(
+            f"The gap is 1 minus the smallest {options.measure} of a group: the statement is that "
+            f"every group has at least {options.minimum:g}."
+        )
+    if options.maximum is not None:
+        sentences.append(
+            f"The gap is the largest {options.measure} of a group: the statement is that every "
+            f"group has at most {options.maximum:g}."
+        )
     if n_left_out:
         sentences.append(
             f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
@@ -509,7 +543,15 @@ def _build_certificate(options):
 
 
 def _find_constraint(options):
-    """The constraint of --constraint, with the ratio of --ratio."""
+    """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
+    for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
+        if bound is not None:
+            if options.constraint != "demographic_parity":
+                raise ValueError(
+                    "--minimum and --maximum bound the rate that --measure names; leave out "
+                    f"--constraint {options.constraint}."
+                )
+            return name(options.measure, bound)
     constraint = CONSTRAINTS[options.constraint]()
     if options.ratio is None:
         return constraint
