@@ -7,7 +7,7 @@ from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
-from benchmarks.guarantees.hidden_groups import hidden_fits, hidden_groups
+from benchmarks.guarantees.hidden_groups import group_probabilities, hidden_fits, hidden_groups
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -97,6 +97,7 @@ BENCHMARKS = {
     "subgroups": subgroups,
     "hidden-groups": hidden_groups,
     "hidden-fits": hidden_fits,
+    "group-probabilities": group_probabilities,
     "report": report,
     "reports": reports,
     "selection": selection,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +17,7 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult, fetch_compas
-from skfair.inference import hide_groups, interval_of_ends
+from skfair.inference import hidden_gap_interval, hide_groups, interval_of_ends
 from skfair.metrics import demographic_parity_difference
 
 N_REDRAWS = {5: 500, 1: 20}
@@ -248,6 +248,138 @@ def hidden_groups(budget):
         "samples: coverage of the population's gap and mean width, by what being recorded depends "
         "on, over all samples and over positives. An odds ratio of 1 assumes groups missing at "
         "random, and inf nothing"
+    )
+    return Report(title, records, checks)
+
+
+# Groups that are known as probabilities, alone or next to recorded ones.
+
+
+AUC_OF_PROXY = 0.75
+"""Probability that the proxy of a member of the second group exceeds that of the first."""
+
+STATEMENTS = ("bounds", "sufficient", "independent", "recorded, at random")
+
+
+def draw_proxy(samples, model, statement, rng):
+    """Probabilities of the second of two groups, for which a statement's assumption holds.
+
+    Parameters
+    ----------
+    samples : Population
+        The samples of a redraw, in groups 0 and 1.
+    model : LogisticRegression
+        Model of the groups of the population, by X.
+    statement : str
+        Name in `STATEMENTS`.
+    rng : Generator
+        Source of proxies.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples,)
+        Probability of the second group.
+    """
+    if statement == "sufficient":
+        return model.predict_proba(samples.X)[:, 1]
+    # A normal proxy whose mean depends on the group, and for bounds on the decision too.
+    distance = np.sqrt(2.0) * ndtri(AUC_OF_PROXY)
+    proxy = rng.normal(size=len(samples.groups)) + distance * samples.groups
+    if statement == "bounds":
+        proxy += 0.5 * samples.decisions
+        fitted = LogisticRegression().fit(proxy[:, np.newaxis], samples.groups)
+        return fitted.predict_proba(proxy[:, np.newaxis])[:, 1]
+    share = samples.groups.mean()
+    return expit(np.log(share / (1.0 - share)) + distance * proxy - distance**2 / 2.0)
+
+
+def redraw_probabilities(name, statement, share, block):
+    """As `redraw`, of a statement on groups that are known as probabilities.
+
+    Parameters
+    ----------
+    name : str
+        Name in `POPULATIONS`.
+    statement : str
+        Name in `STATEMENTS`.
+    share : float
+        Share of recorded groups, which only the last statement uses.
+    block : int
+        Number of the block, of which the seeds follow.
+
+    Returns
+    -------
+    record : dict of str to list
+        By rate: pairs of whether the limits contain the gap, and of their width.
+    """
+    source, record = population(name), {}
+    source = source._replace(groups=(source.groups > 0).astype(int))
+    model = LogisticRegression(max_iter=300).fit(source.X, source.groups)
+    # Where probabilities are sufficient, groups are drawn by them: they have expected rates.
+    expected = model.predict_proba(source.X)[:, 1] if statement == "sufficient" else source.groups
+    assume = statement if statement in ("sufficient", "independent") else None
+    for seed in range(BLOCK * block, BLOCK * (block + 1)):
+        rng = np.random.default_rng(5000 + seed)
+        rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
+        samples = source.take(rows)
+        second = draw_proxy(samples, model, statement, rng)
+        columns = np.column_stack((1.0 - second, second))
+        values = samples.decisions.astype(np.float64)
+        hidden = None
+        if statement == STATEMENTS[3]:
+            is_recorded = draw_records(samples, share, MECHANISMS[1], rng)
+            recorded = np.where(is_recorded, samples.groups.astype(str), None)
+            known = samples.X, samples.scores, samples.decisions, samples.y
+            features = (*known, samples.decisions * samples.y, np.log(second / (1.0 - second)))
+            hidden = hide_groups(recorded, np.column_stack(features))
+        for rate, masks in _conditions(samples, source).items():
+            rates = [
+                np.average(source.decisions, weights=masks[1] * weights)
+                for weights in (1.0 - expected, expected)
+            ]
+            truth = abs(rates[1] - rates[0])
+            if hidden is None:
+                gap = hidden_gap_interval(
+                    values, group_probabilities=columns, within=masks[0], assume=assume
+                )
+            else:
+                compared = hidden.find_compared(masks[0])
+                if len(compared) < 2:
+                    continue
+                gap = interval_of_ends(hidden.ends(values, [(masks[0], compared)], 1.0), LEVEL)
+            one = bool(gap.low <= truth <= gap.high), float(gap.high - gap.low)
+            record.setdefault(rate, []).append(one)
+    return record
+
+
+def group_probabilities(budget):
+    """Groups known as probabilities: how often limits contain the population's gap, and width."""
+    n_blocks, records, checks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK, [], []
+    cases = [(statement, 0.0) for statement in STATEMENTS[:3]]
+    cases += [(STATEMENTS[3], share) for share in SHARES]
+    for name, (statement, share) in product(POPULATIONS, cases):
+        cell = f"{name}, {statement}, {share:.0%} recorded"
+        if budget.cells and not any(text in cell for text in budget.cells):
+            continue
+        make = partial(redraw_probabilities, name, statement, share)
+        runs = [
+            Run(cell, "limits", block, _SETTINGS, partial(make, block)) for block in range(n_blocks)
+        ]
+        done = [*load_or_run("group-probabilities", runs, budget).values()]
+        for rate in sorted(set().union(*done)):
+            pairs = np.array([one for record in done for one in record.get(rate, [])], dtype=float)
+            coverage, width = pairs.mean(axis=0)
+            about = {"population": name, "statement": statement, "recorded": share, "rate of": rate}
+            records.append(about | {"redraws": len(pairs), "coverage": coverage, "width": width})
+            bound = LEVEL - 3.0 * np.sqrt(LEVEL * (1.0 - LEVEL) / len(pairs))
+            checks.append(Check(f"{cell}, {rate}", [coverage], ">=", bound))
+    if records:
+        mean = float(np.mean([record["coverage"] for record in records]))
+        checks.append(Check("mean coverage", [mean], ">=", 0.945))
+    title = (
+        f"Intervals at {LEVEL:g} of gaps between two groups that are known as probabilities: "
+        "coverage of the population's gap and mean width where the assumption of the statement "
+        "holds, over all samples and over positives. The last one has recorded groups too"
     )
     return Report(title, records, checks)
 

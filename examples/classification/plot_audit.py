@@ -17,9 +17,9 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from skfair.audit import FairnessReport, certify
+from skfair.audit import FairnessReport, certify, find_subgroups
 from skfair.inference import required_sample_size
-from skfair.plotting import GroupRateDisplay
+from skfair.plotting import GroupRateDisplay, SubgroupDisplay
 
 rng, n = np.random.default_rng(0), 6000
 attributes = pd.DataFrame(
@@ -73,6 +73,17 @@ display.ax_.set_title(
     f"{100 * true_positives['gap_low']:.0f} to {100 * true_positives['gap_high']:.0f} percentage "
     "points less often",
     pad=42,
+)
+
+# %%
+# Subgroups
+# ---------
+# All combinations of conditions on the attributes are searched for selection rates that depart from
+# the rest. The limits hold for all of them together.
+
+subgroups = find_subgroups(None, model.predict(X), sensitive_features=attributes)
+SubgroupDisplay.from_report(subgroups).ax_.set_title(
+    "Women, and people under 30, are selected less often than all others", pad=30
 )
 
 # %%

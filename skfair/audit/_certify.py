@@ -36,6 +36,7 @@ from skfair.audit._predictions import (
 from skfair.constraints import MaximumRate, MinimumRate
 from skfair.groups import check_alignment
 from skfair.inference import (
+    BoundedRates,
     LogRates,
     Rates,
     check_level,
@@ -694,12 +695,11 @@ def _name_events(bound, estimates, events):
 def _required_size(bound, estimates, certificate):
     """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
     margin = certificate.tolerance - certificate.gap
-    if not isinstance(estimates, Rates | LogRates) or margin <= _NO_MARGIN:
+    if not isinstance(estimates, Rates | LogRates | BoundedRates) or margin <= _NO_MARGIN:
         return None
-    n_groups = max(2, len({group for _, group in bound.labels}))
-    plan = partial(
-        required_sample_size, n_groups=n_groups, confidence_level=certificate.confidence_level
-    )
+    n_groups = len({group for _, group in bound.labels})
+    level = certificate.confidence_level
+    plan = partial(required_sample_size, n_groups=max(2, n_groups), confidence_level=level)
     half = 0.5 / (estimates.sizes + 1.0)
     if isinstance(estimates, LogRates):
         # Plan with the smallest rate, whose logarithm has the largest variance.
@@ -709,6 +709,12 @@ def _required_size(bound, estimates, certificate):
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
+    if isinstance(estimates, BoundedRates):
+        # A floor is a ceiling of 1 minus the rate; the largest gap is that of a single group.
+        rate = max(certificate.gap, float(half.min()))
+        return required_sample_size(
+            maximum=certificate.tolerance, rate=rate, n_groups=n_groups, confidence_level=level
+        )
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     return plan(min(margin, 0.99), rate=rate)
 

@@ -31,7 +31,7 @@ from skfair.audit._formats import (
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import find_subgroups
 from skfair.audit._tables import SHARES
-from skfair.constraints import CONSTRAINTS
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.groups import MISSING, fill_missing, is_like_unknown
 from skfair.inference import check_level, required_sample_size
 from skfair.metrics import Measure, Rate
@@ -47,6 +47,10 @@ _OPTIONS = {
     'kind="clustering"': "--kind clustering",
     'missing="exclude"': "--missing exclude",
     'missing="group"': "--missing group",
+    'missing="at_random"': "--missing at_random",
+    "Without X": "Without --features",
+    "Pass X": "Pass --features",
+    "X is used": "--features is used",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
     "min_published": "--min-published",
@@ -353,15 +357,25 @@ def add_report_command(commands):
         "report",
         help="audit predictions in CSV or Parquet files",
         description="Fairness report of a file of predictions. The exit status is 0 without a "
-        "finding, 3 with a significant gap, and 2 after an error.",
+        "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
+        "after an error.",
     )
     add_column_options(report, ["classification", "regression", "clustering"])
     add = report.add_argument
     add("--probability", help="column of the probability of the positive class")
+    add("--subgroups", action="store_true", help="search subgroups that depart, too")
     add(
         "--missing",
-        choices=["exclude", "group", "error"],
-        help="what happens to empty groups (default: group, or exclude for a summary)",
+        choices=["exclude", "group", "error", "at_random"],
+        help="what happens to empty groups (default: group, or exclude for a summary); at_random "
+        "estimates them",
+    )
+    add(
+        "--features",
+        nargs="+",
+        metavar="COLUMN",
+        default=[],
+        help="columns that --missing at_random models the groups by",
     )
     add(
         "--measure",
@@ -440,6 +454,8 @@ def _build_report(options):
             min_published=options.min_published,
             measures=[_import_measure(name) for name in options.measure],
             provenance=_provenance(options, len(columns["sensitive_features"]), threshold),
+            subgroups=options.subgroups,
+            X=_read_features(options),
             **columns,
         )
 
@@ -473,6 +489,14 @@ def _search_here():
         yield
     finally:
         sys.path.remove(folder)
+
+
+def _read_features(options):
+    """The columns of --features, as numbers or categories; None without any."""
+    if not options.features:
+        return None
+    table = read_columns(options.file, options.features)
+    return pd.DataFrame({name: complete_column(table, name) for name in options.features})
 
 
 def _provenance(options, n_rows, threshold):
@@ -518,7 +542,10 @@ def add_certify_command(commands):
         metavar="NAME",
         help=f"one of {join_names(sorted(CONSTRAINTS), 20)} (default demographic_parity)",
     )
-    _add_bound(certify)
+    bound = _add_bound(certify)
+    bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
+    bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
+    add("--measure", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     add(
         "--missing",
@@ -531,10 +558,11 @@ def add_certify_command(commands):
 
 
 def _add_bound(command):
-    """Add --tolerance and --ratio, of which one is required."""
+    """Add --tolerance and --ratio, of which one is required; return their group of options."""
     bound = command.add_mutually_exclusive_group(required=True)
     bound.add_argument("--tolerance", type=float, help="largest gap allowed, such as 0.05")
     bound.add_argument("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
+    return bound
 
 
 def _run_certify(parser, options):
@@ -546,6 +574,16 @@ def _run_certify(parser, options):
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
     sentences = [str(certificate)]
+    if options.minimum is not None:
+        sentences.append(
+            f"The gap is 1 minus the smallest {options.measure} of a group: the statement is that "
+            f"every group has at least {options.minimum:g}."
+        )
+    if options.maximum is not None:
+        sentences.append(
+            f"The gap is the largest {options.measure} of a group: the statement is that every "
+            f"group has at most {options.maximum:g}."
+        )
     if n_left_out:
         sentences.append(
             f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
@@ -579,7 +617,15 @@ def _build_certificate(options):
 
 
 def _find_constraint(options):
-    """The constraint of --constraint, with the ratio of --ratio."""
+    """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
+    for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
+        if bound is not None:
+            if options.constraint != "demographic_parity":
+                raise ValueError(
+                    "--minimum and --maximum bound the rate that --measure names; leave out "
+                    f"--constraint {options.constraint}."
+                )
+            return name(options.measure, bound)
     constraint = CONSTRAINTS[options.constraint]()
     if options.ratio is None:
         return constraint
@@ -630,7 +676,9 @@ def add_plan_command(commands):
         description="Number of samples of each group with which a model is certified, as by "
         "`certify`. The exit status is 0, and 2 after an error.",
     )
-    _add_bound(plan)
+    bound = _add_bound(plan)
+    bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
+    bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add = plan.add_argument
     add("--groups", type=int, default=2, help="number of groups compared (default 2)")
     add("--rate", type=float, help="expected rate of the groups (default 0.5 for a tolerance)")
@@ -648,6 +696,8 @@ def add_plan_command(commands):
 
 
 _PLAN_OPTIONS = {"tolerance": "--tolerance", "ratio": "--ratio", "n_groups": "--groups"} | {
+    "minimum": "--minimum",
+    "maximum": "--maximum",
     "rate": "--rate",
     "power": "--power",
     "confidence_level": "--confidence",
@@ -669,18 +719,20 @@ def _run_plan(parser, options):
 
 def _plan(options):
     """The number of samples of each group and in all, and its assumption, by name."""
-    if options.ratio is not None and options.rate is None:
-        raise ValueError(
-            "--ratio needs --rate, the expected rate of the groups: the smaller it is, the more "
-            "samples a ratio requires."
-        )
+    needs_rate = {name: getattr(options, name) for name in ("ratio", "minimum", "maximum")}
+    for name, bound in needs_rate.items():
+        if bound is not None and options.rate is None:
+            raise ValueError(
+                f"--{name} needs --rate, the expected rate of the groups: the smaller it is, or "
+                "the closer to a minimum or maximum, the more samples are required."
+            )
     share = 1.0 / options.groups if options.smallest_share is None else options.smallest_share
     if not 0.0 < share * options.groups <= 1.0:
         raise ValueError(
             f"--smallest-share must be above 0, and at most {1.0 / options.groups:.3g} of "
             f"{options.groups} groups; got {share:g}."
         )
-    plan = {"tolerance": options.tolerance, "ratio": options.ratio, "n_groups": options.groups}
+    plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
     plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
     plan |= {"confidence_level": options.confidence, "kind": options.kind}
     with explain_options(_PLAN_OPTIONS):
@@ -694,18 +746,32 @@ def _plan(options):
 
 def _describe_plan(plan, n, n_samples):
     """Sentences on the number of samples, and on what it assumes, by name."""
-    bound = f"a gap of at most {plan['tolerance']}"
-    if plan["tolerance"] is None:
-        bound = f"a ratio of at least {plan['ratio']}"
+    texts = {
+        "tolerance": "a gap of at most",
+        "ratio": "a ratio of at least",
+        "minimum": "a rate of each group of at least",
+        "maximum": "a rate of each group of at most",
+    }
+    name = next(name for name in texts if plan[name] is not None)
+    bound = f"{texts[name]} {plan[name]}"
     result = "certified" if plan["kind"] == "certificate" else "guaranteed by a fit"
     return {
         "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
         f"in all, so that {bound} is {result} with {100 * plan['confidence_level']:g} % "
         "confidence.",
-        "assumption": f"It assumes that all groups have the rate {plan['rate']:g}, so that there "
-        f"is no gap in the population; then {100 * plan['power']:g} % of samples succeed. Divide "
-        "the ratio by the expected one, or subtract the expected gap from the tolerance.",
+        "assumption": f"It assumes that all groups have the rate {plan['rate']:g}; then "
+        f"{100 * plan['power']:g} % of samples succeed. {_ADVICE[name]}",
     }
+
+
+_OF_GAPS = "There is then no gap in the population. "
+_ADVICE = {
+    "tolerance": _OF_GAPS + "Subtract an expected gap from the tolerance.",
+    "ratio": _OF_GAPS + "Divide the ratio by the expected one.",
+    "minimum": "Pass the smallest rate that is expected of a group.",
+    "maximum": "Pass the largest rate that is expected of a group.",
+}
+"""What to do where a plan's assumption fails, by its bound."""
 
 
 # The command ``python -m skfair subgroups``: search a file of decisions of any tool.

@@ -503,8 +503,13 @@ class FairnessReport:
 
     @property
     def has_finding(self) -> bool:
-        """Whether a gap in outcomes or errors is significant by Holm's procedure."""
-        return has_finding(self)
+        """Whether a gap is significant by Holm's procedure, or a subgroup is shown to depart.
+
+        Gaps are those in outcomes and errors. The limits of subgroups hold for all of those that
+        were searched together, at the same level as the gaps.
+        """
+        departs = self.subgroups is not None and len(self.subgroups.subgroups) > 0
+        return departs or has_finding(self)
 
     @property
     def open_questions(self) -> list[str]:

@@ -520,7 +520,6 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             return self.estimator
         from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
-
         return HistGradientBoostingClassifier(random_state=0)
 
     def _check_exportable(self):

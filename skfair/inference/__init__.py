@@ -30,7 +30,6 @@ from skfair.inference._gaps import (
     kish_sizes,
     lower_limit,
     ratio_interval,
-    required_sample_size,
     upper_limit,
 )
 from skfair.inference._group_estimates import (
@@ -57,6 +56,7 @@ from skfair.inference._hidden_groups import (
     state_odds_ratio,
     to_log_odds,
 )
+from skfair.inference._planning import required_sample_size
 
 __all__ = [
     "HiddenGap",

@@ -1,4 +1,4 @@
-"""Display classes: group rates and scores, compositions of clusters, Pareto fronts, convergence.
+"""Display classes: rates and scores of groups, subgroups, clusters, Pareto fronts, convergence.
 
 Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`` draws again, and
 ``ax_`` and ``figure_`` hold the drawing. Colours are distinct for colour-blind readers, markers and
@@ -11,6 +11,7 @@ from skfair.plotting._groups import (
     GroupRateCurveDisplay,
     GroupRateDisplay,
     ScoreDistributionDisplay,
+    SubgroupDisplay,
 )
 from skfair.plotting._progress import ConvergenceDisplay, GapMonitorDisplay
 
@@ -22,6 +23,7 @@ __all__ = [
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",
+    "SubgroupDisplay",
     "ParetoFrontDisplay",
     "TradeoffDisplay",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from skfair.plotting._display import (
 from skfair.utils._api import Label, MatrixLike
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
@@ -278,6 +279,168 @@ def _find_scores(estimator, X, y, sensitive_features, measures, params):
         else None
         for response, kind in kinds.items()
     ]
+
+
+_SIDES = {1: "higher", -1: "lower"}
+_LARGEST = "largest possible"
+
+
+@display_docs
+class SubgroupDisplay(Display):
+    """Forest plot of subgroups: the departure of each from the rest, with limits.
+
+    The limits hold for all subgroups that were searched together. Next to each one are its rate,
+    that of the rest, and its number of samples. Dashed lines mark the largest departure that any
+    subgroup searched can have; they hold as a statement of their own, so that limits may cross
+    them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each subgroup, as the attribute ``subgroups`` of
+        :class:`skfair.audit.SubgroupReport`, of one measure.
+    measure : str
+        Name of the measure.
+    largest_possible : float
+        What no subgroup searched departs by more than.
+    confidence_level : float, default=0.95
+        Probability with which all limits hold together.
+
+    Attributes
+    ----------
+    {ax_, figure_}
+
+    See Also
+    --------
+    skfair.audit.find_subgroups : The search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skfair.audit import find_subgroups
+    >>> from skfair.plotting import SubgroupDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> sex, region = rng.choice(["f", "m"], size=2000), rng.choice(["n", "s"], size=2000)
+    >>> accepted = rng.random(2000) < np.where((sex == "f") & (region == "s"), 0.2, 0.5)
+    >>> attributes = pd.DataFrame({"sex": sex, "region": region})
+    >>> report = find_subgroups(None, accepted, sensitive_features=attributes)
+    >>> SubgroupDisplay.from_report(report).ax_.get_yticklabels()[0].get_text()
+    'sex = f and region = s'
+    """
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        *,
+        measure: str,
+        largest_possible: float,
+        confidence_level: float = 0.95,
+    ):
+        self.table = table
+        self.measure = measure
+        self.largest_possible = largest_possible
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_report(
+        cls, report: Any, *, measure: str | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the subgroups that a search lists.
+
+        Parameters
+        ----------
+        report : SubgroupReport
+            Output of :func:`skfair.audit.find_subgroups`.
+        measure : str, default=None
+            Measure to draw; needed where several were searched.
+        {ax}
+
+        Returns
+        -------
+        {display}
+
+        Raises
+        ------
+        ValueError
+            If the measure was not searched, or several were and none is chosen.
+        """
+        searches = report.searches.set_index("measure")
+        searched = searches.index.tolist()
+        if measure is None and len(searched) == 1:
+            (measure,) = searched
+        if measure not in searched:
+            raise ValueError(f"measure must be one of those searched, {searched}; got {measure!r}.")
+        table = report.subgroups
+        return cls(
+            table[table["measure"] == measure].reset_index(drop=True),
+            measure=measure,
+            largest_possible=searches.loc[measure, "largest_possible"],
+            confidence_level=report.confidence_level,
+        ).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the departures.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure whose height follows the number of subgroups.
+
+        Returns
+        -------
+        {display}
+        """
+        table, n_rows = self.table, len(self.table)
+        ax = self._use_axes(ax, size=(8.0, 1.5 + 0.36 * max(n_rows, 1)))
+        rows = np.arange(n_rows)
+        if n_rows:
+            ax.axvline(0.0, color=INK, linewidth=0.8)
+        for index, (sign, label) in enumerate(_SIDES.items()):
+            at = np.flatnonzero(np.sign(table["departure"]) == sign)
+            # Bars reach to the limits, which are not symmetric.
+            low, departure, high = (
+                100.0 * table[name].to_numpy(dtype=np.float64)[at]
+                for name in ("low", "departure", "high")
+            )
+            if len(at):
+                ax.errorbar(
+                    departure,
+                    rows[at],
+                    xerr=np.stack((departure - low, high - departure)),
+                    linestyle="none",
+                    markersize=6,
+                    capsize=2.5,
+                    label=label,
+                    **style(index, "color", "marker"),
+                )
+        for sign in (-1.0, 1.0):
+            bound = sign * 100.0 * self.largest_possible
+            label = _LARGEST if sign > 0 else None
+            ax.axvline(bound, color=INK, linestyle="--", linewidth=0.8, label=label)
+        self._write_rates(rows)
+        ax.set_yticks(rows, table["subgroup"] if n_rows else [])
+        ax.set_ylim(max(n_rows, 1) - 0.5, -0.5)
+        ax.xaxis.set_major_formatter(
+            lambda x, _: f"{x:+.0f}".replace("-", "\N{MINUS SIGN}") if x else "0"
+        )
+        name = self.measure.replace("_", " ")
+        level = f"{100.0 * self.confidence_level:g} %"
+        ax.set_xlabel(f"{name} minus that of the rest, percentage points (all limits {level})")
+        ax.tick_params(axis="y", length=0)
+        strip_frame(ax, "top", "right", "left")
+        if not n_rows:
+            ax.text(0.5, 0.5, "no subgroup is shown to depart", transform=ax.transAxes, ha="center")
+        write_legend(ax, lambda handle, label: label == _LARGEST, ncols=3)
+        return self
+
+    def _write_rates(self, rows):
+        """Write the rate of each subgroup, that of the rest and the number of samples at right."""
+        transform = self.ax_.get_yaxis_transform()
+        columns = (self.table[name] for name in ("rate", "rest_rate", "n_samples"))
+        for row, rate, rest, n in zip(rows, *columns, strict=True):
+            text = f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
+            self.ax_.text(1.01, row, text, transform=transform, va="center", size=8, color=INK)
 
 
 _MAX_POINTS = 2000

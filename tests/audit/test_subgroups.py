@@ -360,6 +360,37 @@ def test_a_report_has_a_section_on_subgroups():
     assert plain.subgroups is None and "## Subgroups" not in plain.to_markdown()
 
 
+def test_a_subgroup_that_departs_is_a_finding_of_a_report(tmp_path, capsys):
+    """Neither attribute has a gap, but their intersections differ: xor."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.choice(["x", "y"], size=(4000, 3)), columns=list("abc"))
+    chance = np.where((table["a"] == "x") ^ (table["b"] == "x"), 0.6, 0.4)
+    decisions = (rng.random(4000) < chance).astype(int)
+    settings = {"sensitive_features": table[["a"]].assign(b=table["b"])}
+    of_each = FairnessReport.from_predictions(None, decisions, sensitive_features=table[["a"]])
+    assert not of_each.has_finding
+    with_both = FairnessReport.from_predictions(None, decisions, subgroups=True, **settings)
+    assert with_both.has_finding
+    # Of gaps of single attributes none is significant; the subgroups alone are.
+    with_both.gaps = of_each.gaps
+    assert with_both.has_finding and len(with_both.subgroups.subgroups)
+    path = tmp_path / "decisions.csv"
+    table.assign(decision=decisions).to_csv(path, index=False)
+    command = ["report", str(path), "--prediction", "decision", "--sensitive", "a", "b"]
+    assert main([*command, "--subgroups", "--json", "-"]) == 3
+    assert json.loads(capsys.readouterr().out)["subgroups"]
+
+
+def test_a_search_without_a_subgroup_is_no_finding(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.choice(["x", "y"], size=(2000, 2)), columns=list("ab"))
+    path = tmp_path / "decisions.csv"
+    table.assign(decision=rng.integers(2, size=2000)).to_csv(path, index=False)
+    command = ["report", str(path), "--prediction", "decision", "--sensitive", "a", "b"]
+    assert main([*command, "--subgroups", "--json", "-"]) == 0
+    assert capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -28,3 +28,9 @@ def test_a_model_of_missing_groups_narrows_the_gap():
     record = hidden_groups.fit_parts("generated", 0.2, hidden_groups.MECHANISMS[1], 0)
     gaps = {fit: gap for fit, (gap, _) in record.items()}
     assert gaps["at random"] < gaps["no constraint"] / 2
+
+
+@pytest.mark.parametrize("statement", hidden_groups.STATEMENTS)
+def test_limits_of_probabilities(statement):
+    record = hidden_groups.redraw_probabilities("generated", statement, 0.2, 0)
+    assert np.mean([hit for hit, _ in record["all"]]) >= 0.8

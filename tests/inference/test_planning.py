@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.audit import _certify
-from skfair.constraints import DemographicParity
+from skfair.audit import Certificate, _certify
+from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.inference import (
     AUCs,
     all_pairs,
@@ -13,9 +15,11 @@ from skfair.inference import (
     required_sample_size,
     upper_limit,
 )
-from skfair.inference._gaps import (
+from skfair.inference._estimates import rate_limits
+from skfair.inference._gaps import range_probability
+from skfair.inference._planning import (
     certificate_power,
-    range_probability,
+    floor_power,
     ratio_power,
     smallest_certifiable,
 )
@@ -100,7 +104,7 @@ def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
 
 @pytest.mark.parametrize("wrong", [{}, {"tolerance": 0.1, "ratio": 0.8}])
 def test_either_a_tolerance_or_a_ratio_is_planned(wrong):
-    with pytest.raises(ValueError, match="Pass either tolerance or ratio"):
+    with pytest.raises(ValueError, match="Pass exactly one of tolerance, ratio"):
         required_sample_size(**wrong)
     with pytest.raises(ValueError, match="ratio=80 is more"):
         required_sample_size(ratio=80)
@@ -282,3 +286,85 @@ def test_a_fit_is_guaranteed_at_the_planned_size():
     arguments = n_groups, "demographic_parity", 10, tolerance, 4
     assert guaranteed_share(n, *arguments) >= 0.5
     assert guaranteed_share(n // 3, *arguments) == 0.0
+
+
+# Floors and ceilings of single rates.
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 6])
+@pytest.mark.parametrize("minimum, rate", [(0.75, 0.8), (0.5, 0.6), (0.05, 0.1), (0.9, 0.95)])
+def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
+    """2,000 draws at the planned size, by Clopper-Pearson limits or Wilson's."""
+    n = required_sample_size(minimum=minimum, rate=rate, n_groups=n_groups)
+    counts = np.random.default_rng(n).binomial(n, rate, size=(2000, n_groups))
+    exact = stats.beta.ppf(0.05, counts, n - counts + 1)
+    lowest = np.minimum(exact, rate_limits(counts / n, n, 0.95)[0])
+    assert 0.78 <= (lowest >= minimum).all(axis=1).mean() <= 0.9
+
+
+@pytest.mark.parametrize("n", [40, 77])
+@pytest.mark.parametrize("constraint", [MinimumRate, MaximumRate])
+def test_planned_floors_are_those_of_certificates(n, constraint):
+    """The probability is the sum over the counts that are certified."""
+    bound, rate = (0.6, 0.75) if constraint is MinimumRate else (0.4, 0.25)
+    groups, certain = np.repeat(["a", "b"], n), np.full(n, int(constraint is MinimumRate))
+    is_certified = []
+    for count in range(n + 1):
+        decisions = np.concatenate((np.repeat([1, 0], [count, n - count]), certain))
+        certificate = Certificate.from_predictions(
+            None,
+            decisions,
+            sensitive_features=groups,
+            constraint=constraint("selection_rate", bound),
+            pos_label=1,
+        )
+        is_certified.append(certificate.certified)
+    expected = stats.binom.pmf(np.arange(n + 1), n, rate) @ is_certified
+    mirrored = (bound, rate) if constraint is MinimumRate else (1.0 - bound, 1.0 - rate)
+    assert floor_power(n, mirrored[0], 1, mirrored[1], 0.95) == pytest.approx(expected)
+
+
+@given(
+    st.floats(0.05, 0.9),
+    st.floats(0.02, 0.5),
+    st.integers(1, 5),
+    st.sampled_from([0.8, 0.95]),
+)
+def test_planned_floors_are_the_smallest_and_mirror_ceilings(minimum, distance, n_groups, level):
+    rate = min(minimum + distance, 0.99)
+    settings = {"n_groups": n_groups, "confidence_level": level}
+    n = required_sample_size(minimum=minimum, rate=rate, **settings)
+    powers = floor_power(np.arange(1, n + 1), minimum, n_groups, rate, level)
+    assert powers[-1] >= 0.8
+    if n < 800:  # larger ones are searched from far below the approximation on
+        assert (powers[:-1] < 0.8).all()
+    ceiling = required_sample_size(maximum=1.0 - minimum, rate=1.0 - rate, **settings)
+    assert abs(ceiling - n) <= 0.05 * n + 1  # 1 - (1 - x) is not x
+
+
+def test_what_no_sample_can_show_is_refused():
+    with pytest.raises(ValueError, match=r"minimum=0.8 .* whose rate is above it; got rate=0.8"):
+        required_sample_size(minimum=0.8, rate=0.8)
+    with pytest.raises(ValueError, match=r"maximum=0.2 .* whose rate is below it; got rate=0.5"):
+        required_sample_size(maximum=0.2)
+    with pytest.raises(ValueError, match=r"exactly one of .*; got tolerance=0.1, minimum=0.5"):
+        required_sample_size(0.1, minimum=0.5, rate=0.6)
+    with pytest.raises(ValueError, match=r"exactly one of tolerance, .*; got none\."):
+        required_sample_size()
+    with pytest.raises(ValueError, match="plans for a tolerance, but minimum=0.5 was passed"):
+        required_sample_size(minimum=0.5, rate=0.6, kind="fit")
+    with pytest.raises(ValueError, match="n_groups must be a whole number from 1 on; got 0"):
+        required_sample_size(minimum=0.5, rate=0.6, n_groups=0)
+
+
+def test_certificates_of_floors_state_how_many_samples_suffice():
+    decisions = np.tile(np.repeat([1, 0], [32, 8]), 2)
+    certificate = Certificate.from_predictions(
+        None,
+        decisions,
+        sensitive_features=np.repeat(["a", "b"], 40),
+        constraint=MinimumRate("selection_rate", 0.75),
+        pos_label=1,
+    )
+    assert not certificate.certified
+    assert certificate.required_sample_size == required_sample_size(minimum=0.75, rate=0.8)
