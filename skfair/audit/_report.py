@@ -61,6 +61,7 @@ from skfair.audit._tables import (
     hidden_estimators,
     infer_kind,
     stratify,
+    tabulate_reliability,
     top_estimators,
 )
 from skfair.inference import check_level
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance", "subgroups", "assumption"}
+_FIELDS = {*FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -132,6 +133,9 @@ class FairnessReport:
         Balance of a clustering.
     subgroups : SubgroupReport, default=None
         Search of the subgroups of the most different selection rates.
+    reliability : DataFrame, default=None
+        Predicted and observed frequencies of the positive class by attribute, group and bin of the
+        probabilities, as in :func:`skfair.metrics.reliability_table`.
     assumption : str, default=""
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
 
@@ -184,6 +188,7 @@ class FairnessReport:
         provenance: dict[str, str],
         balance: Interval | None = None,
         subgroups: SubgroupReport | None = None,
+        reliability: pd.DataFrame | None = None,
         assumption: str = "",
     ):
         self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
@@ -191,6 +196,7 @@ class FairnessReport:
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
         self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
         self.provenance, self.assumption = provenance, assumption
+        self.reliability = reliability
 
     @property
     def attributes(self) -> list[str]:
@@ -424,6 +430,9 @@ class FairnessReport:
             refuse_features(X)
             estimators = estimators_by_name(kind, columns, positive, measures)
         by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)
+        reliability = None
+        if min_published is None and not assumption:
+            reliability = tabulate_reliability(columns, positive, by, samples.weights, level)
         if strata is not None:
             check_stratifiable(min_published, assumption)
             by = by | stratify(by, stratum, strata)
@@ -461,6 +470,7 @@ class FairnessReport:
             ),
             balance=estimate_balance(kind, columns, samples, level, missing),
             subgroups=worst,
+            reliability=reliability,
             assumption=assumption,
         )
 

@@ -1,5 +1,6 @@
 """Tables of a report: its measures, their estimates, and every gap with its limits."""
 
+import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -21,10 +22,12 @@ from skfair.metrics import (
     MEASURES,
     RATES,
     Rate,
+    bin_frequencies,
     check_columns_of,
     encode_columns,
     find_measures,
     find_positive,
+    make_bin_edges,
     select_decisions,
     to_numbers,
 )
@@ -777,6 +780,32 @@ def estimators_by_name(kind, columns, positive, measures=()):
         else:
             estimators[name] = partial(measure.estimate, encoded)
     return estimators
+
+
+N_BINS = 10
+"""Bins of equal width in the reliability tables of a report."""
+
+
+def tabulate_reliability(columns, positive, by_name, weights, level):
+    """Table of predicted and observed frequencies by attribute, group and bin of probabilities.
+
+    None without probabilities and outcomes of two classes.
+    """
+    if positive is None or not {"y_true", "y_proba"} <= set(columns):
+        return None
+    encoded = encode_columns(columns, positive)
+    samples = encoded["y_true"], encoded["probabilities"]
+    edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
+    for attribute, groups in by_name.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+            table = bin_frequencies(groups, weights, *samples, edges, (1.0 + level) / 2.0)
+        table = table[table["group"] < len(groups.labels)]  # not all samples
+        names = np.array([group_text(name) for name in groups.names], dtype=object)
+        table["group"] = names[table["group"]]
+        table.insert(0, "attribute", attribute)
+        tables.append(table.drop(columns="bin"))
+    return pd.concat(tables, ignore_index=True)
 
 
 def top_estimators(columns, positive, measures, weights, k):

@@ -1,6 +1,8 @@
 """Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
+from skfair.metrics._calibration import bin_frequencies as bin_frequencies
 from skfair.metrics._calibration import expected_calibration_error, reliability_table
+from skfair.metrics._calibration import make_bin_edges as make_bin_edges
 from skfair.metrics._classification import (
     accuracy_score_difference,
     conditional_demographic_parity_difference,

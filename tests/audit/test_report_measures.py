@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
 from skfair.inference import gap_interval
-from skfair.metrics import Measure, Rate, group_report
+from skfair.metrics import Measure, Rate, group_report, reliability_table
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -255,3 +255,25 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     with pytest.raises(SystemExit):
         main(["report", str(path), *COMMAND, "--top", "ten"])
     assert "--top must be a number of places" in " ".join(capsys.readouterr().err.split())
+
+
+def test_reports_of_probabilities_have_a_reliability_table():
+    probability = np.round(RNG.random(N), 2)
+    settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}
+    report = FairnessReport.from_predictions(DATA["y"], DATA["p"], **settings)
+    expected = reliability_table(DATA["y"], probability, sensitive_features=DATA["sex"])
+    columns = ["n", "mean_probability", "observed", "low", "high"]
+    table = report.reliability.set_index("group")
+    for group in ("f", "m"):
+        np.testing.assert_allclose(table.loc[group, columns], expected.loc[group, columns])
+    page = report.to_html()
+    assert "Reliability by sex" in page and "Truly positive" in page
+    again = FairnessReport.from_json(report.to_json())
+    pd.testing.assert_frame_equal(again.reliability, report.reliability)
+    assert again.to_html() == page
+    assert (
+        FairnessReport.from_predictions(
+            DATA["y"], DATA["p"], **settings, min_published=2
+        ).reliability
+        is None
+    )
