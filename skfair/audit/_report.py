@@ -266,6 +266,8 @@ class FairnessReport:
             if name == "y_proba" or hasattr(estimator, "decision_function"):
                 (scores,), _ = PREDICTIONS["score"](estimator, X, y, sensitive_features, pos_label)
                 settings |= {name: scores}
+        if settings.get("k") is not None:
+            y_pred = None  # decisions are made of scores
         return cls.from_predictions(
             y, y_pred, kind="classification", pos_label=pos_label, **settings
         )

@@ -774,8 +774,13 @@ def estimators_by_name(kind, columns, positive, measures=()):
                 "measures must have other names than those of the report, but "
                 f"{name!r} is one of them; rename it, as in measures={{'own {name}': ...}}."
             )
+        if isinstance(measure, Rate) and kind != "classification":
+            raise ValueError(
+                f"{name} is a rate of decisions, but these predictions are those of a {kind}. Pass "
+                "a measure of them, such as a function of scikit-learn."
+            )
         name = measure.name if is_known else name
-        if isinstance(measure, Rate) and kind == "classification" and positive is None:
+        if isinstance(measure, Rate) and positive is None:
             estimators |= _estimators_of_classes(name, measure, encoded)
         else:
             estimators[name] = partial(measure.estimate, encoded)

@@ -53,7 +53,7 @@ _COLUMNS = (
 
 @classification_docs
 def group_report(
-    y_true: ArrayLike,
+    y_true: ArrayLike | None,
     y_pred: ArrayLike | None,
     *,
     sensitive_features: MatrixLike,
@@ -188,7 +188,7 @@ def group_report(
         check_level(confidence_level)
     check_places(k, columns)
     if control_features is not None:
-        strata = check_strata(control_features, y_true)
+        strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
     groups, weights = sensitive_features, sample_weight
@@ -229,11 +229,11 @@ def check_places(k, columns):
         )
 
 
-def check_strata(control_features, y_true):
+def check_strata(control_features, column):
     """Groups of the samples by control features, which are aligned with the samples of a column."""
-    check_alignment(control_features=control_features, y_true=y_true)
+    check_alignment(control_features=control_features, predictions=column)
     try:
-        return check_groups(control_features, len(y_true))
+        return check_groups(control_features, len(column))
     except ValueError as error:
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
@@ -289,7 +289,9 @@ def _count_outcomes(samples, columns):
     The last row is that of all samples. Rows that were merged have their own numbers and squared
     weights.
     """
-    cells = 2 * columns["y_true"].astype(np.intp) + columns["decisions"]
+    decisions = columns["decisions"]
+    is_true = columns.get("y_true", np.zeros(len(decisions), dtype=bool))
+    cells = 2 * is_true.astype(np.intp) + decisions
     # Only ratios of weights count, and the squares of ratios do not overflow.
     weights = samples.weights / samples.weights.max()
     summands = (np.ones(len(cells)), weights, weights**2)
