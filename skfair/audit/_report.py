@@ -332,7 +332,8 @@ class FairnessReport:
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
             rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
         pos_label : label, default=None
-            The class that means success, of two. None takes 1 if the labels are 0 and 1, -1 and 1
+            The class that means success; of more than two it is compared with all others, and None
+            reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
             or booleans.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.

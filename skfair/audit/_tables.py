@@ -25,8 +25,8 @@ from skfair.metrics import (
     bin_frequencies,
     check_columns_of,
     encode_columns,
+    find_class,
     find_measures,
-    find_positive,
     make_bin_edges,
     select_decisions,
     to_numbers,
@@ -737,9 +737,9 @@ def find_positive_label(kind, columns, pos_label):
     if kind != "classification":
         return None
     if "y_pred" not in columns:  # decisions are made of scores
-        return (
-            find_positive(columns["y_true"], pos_label=pos_label) if "y_true" in columns else True
-        )
+        if "y_true" not in columns:
+            return True
+        return find_class(columns["y_true"], pos_label=pos_label)
     if "y_true" not in columns and _has_scores(columns["y_pred"]):
         if pos_label is not None:
             raise ValueError(
@@ -752,7 +752,7 @@ def find_positive_label(kind, columns, pos_label):
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
     if n_labels > 2 and pos_label is None:
         return None
-    return find_positive(*labels, pos_label=pos_label)
+    return find_class(*labels, pos_label=pos_label)
 
 
 def estimators_by_name(kind, columns, positive, measures=()):

@@ -29,7 +29,7 @@ from skfair.metrics._measures import (
     select_decisions,
     takes_labels,
 )
-from skfair.metrics._rates import Rate, count_confusions, find_positive
+from skfair.metrics._rates import Rate, count_confusions, find_class
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 
@@ -112,6 +112,7 @@ def group_report(
     control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Stratum of each sample, such as an occupation: the table is made within each of them.
     {pos_label}
+        Of more than two classes it is compared with all others.
     confidence_level : float, default=None
         Probability with which an interval contains the rate of the population. None leaves out
         sizes, standard errors and intervals.
@@ -251,7 +252,7 @@ def _positive_class(by_name, columns, pos_label):
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     if not takes_two and takes_labels(labels, pos_label):
         return None
-    return find_positive(*labels, pos_label=pos_label)
+    return find_class(*labels, pos_label=pos_label)
 
 
 def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):

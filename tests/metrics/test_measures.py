@@ -282,6 +282,19 @@ def test_functions_of_several_classes_take_labels():
         group_report(y_true, y_pred, sensitive_features=groups, measures=[per_class])
 
 
+def test_one_of_several_classes_is_compared_with_the_rest():
+    y_true, y_pred = np.random.default_rng(0).choice([*"xyz"], (2, 100))
+    settings = {
+        "sensitive_features": np.arange(100) % 2,
+        "measures": ["recall", "mcc", sk.f1_score],
+    }
+    report = group_report(y_true, y_pred, pos_label="x", **settings)
+    expected = group_report(y_true == "x", y_pred == "x", **settings)
+    pd.testing.assert_frame_equal(report, expected)
+    with pytest.raises(ValueError, match="pos_label must be one of the classes 'x', 'y', 'z'"):
+        group_report(y_true, y_pred, pos_label="w", **settings)
+
+
 def test_numbers_of_a_regressor():
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.normal(size=(2, 100))
