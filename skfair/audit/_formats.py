@@ -213,7 +213,7 @@ VERSION = 1
 
 FIELDS = (
     *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
-    *("n_missing", "counts_samples", "balance", "subgroups", "assumption"),
+    *("n_missing", "counts_samples", "balance", "subgroups", "reliability", "assumption"),
     "provenance",
 )
 """Arguments of the constructor, besides the two tables."""
@@ -227,6 +227,8 @@ def report_to_json(report):
     fields = {name: getattr(report, name) for name in FIELDS}
     if report.subgroups is not None:
         fields["subgroups"] = encode_subgroups(report.subgroups)
+    if report.reliability is not None:
+        fields["reliability"] = _encode_table(report.reliability)
     tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
     content = {"format": FORMAT, "version": VERSION} | fields | tables
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
@@ -334,6 +336,8 @@ def report_fields(source):
     if (subgroups := content["subgroups"]) is not None:
         tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
         content["subgroups"] = subgroups | tables
+    if content["reliability"] is not None:
+        content["reliability"] = _decode_table(content["reliability"])
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 

@@ -67,6 +67,7 @@ from skfair.audit._tables import (
     infer_kind,
     probable_estimators,
     stratify,
+    tabulate_reliability,
     top_estimators,
 )
 from skfair.inference import ASSUMPTIONS, check_group_probabilities, check_level
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance", "subgroups", "assumption"}
+_FIELDS = {*FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -138,6 +139,9 @@ class FairnessReport:
         Balance of a clustering.
     subgroups : SubgroupReport, default=None
         Search of the subgroups of the most different selection rates.
+    reliability : DataFrame, default=None
+        Predicted and observed frequencies of the positive class by attribute, group and bin of the
+        probabilities, as in :func:`skfair.metrics.reliability_table`.
     assumption : str, default=""
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
 
@@ -190,6 +194,7 @@ class FairnessReport:
         provenance: dict[str, str],
         balance: Interval | None = None,
         subgroups: SubgroupReport | None = None,
+        reliability: pd.DataFrame | None = None,
         assumption: str = "",
     ):
         self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
@@ -197,6 +202,7 @@ class FairnessReport:
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
         self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
         self.provenance, self.assumption = provenance, assumption
+        self.reliability = reliability
 
     @property
     def attributes(self) -> list[str]:
@@ -266,6 +272,8 @@ class FairnessReport:
             if name == "y_proba" or hasattr(estimator, "decision_function"):
                 (scores,), _ = PREDICTIONS["score"](estimator, X, y, sensitive_features, pos_label)
                 settings |= {name: scores}
+        if settings.get("k") is not None:
+            y_pred = None  # decisions are made of scores
         return cls.from_predictions(
             y, y_pred, kind="classification", pos_label=pos_label, **settings
         )
@@ -333,7 +341,8 @@ class FairnessReport:
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
             rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
         pos_label : label, default=None
-            The class that means success, of two. None takes 1 if the labels are 0 and 1, -1 and 1
+            The class that means success; of more than two it is compared with all others, and None
+            reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
             or booleans.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
@@ -456,6 +465,9 @@ class FairnessReport:
         elif k is None:
             estimators = estimators_by_name(kind, columns, positive, measures)
         by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)
+        reliability = None
+        if min_published is None and not assumption:
+            reliability = tabulate_reliability(columns, positive, by, samples.weights, level)
         if strata is not None:
             check_stratifiable(min_published, assumption)
             by = by | stratify(by, stratum, strata)
@@ -493,6 +505,7 @@ class FairnessReport:
             ),
             balance=estimate_balance(kind, columns, samples, level, missing),
             subgroups=worst,
+            reliability=reliability,
             assumption=assumption,
         )
 

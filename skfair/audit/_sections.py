@@ -346,6 +346,8 @@ def report_sections(report):
         yield "Adverse impact", list(_adverse_impact_tables(report))
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
+    if report.reliability is not None:
+        yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
     yield "How to read this", [_method(report)]
@@ -477,6 +479,36 @@ def _adverse_impact_cells(row):
         _number(row["standard_deviations"], "+.2f"),
         _number(row["p_value"], ".3g"),
         _number(row["shortfall"], ",.0f"),
+    )
+
+
+def _reliability_tables(reliability):
+    """Tables of predicted and observed frequencies by group and bin of probabilities."""
+    note = (
+        "Samples with a predicted probability above the lower end of a bin, up to its upper end. "
+        "Probabilities of a group are calibrated in a bin if their mean is the share of positives, "
+        "up to its interval."
+    )
+    titles = ("Group", "Probability", "Samples", "Mean probability", "Truly positive")
+    for attribute, rows in reliability.groupby("attribute", sort=False):
+        largest = rows.groupby("group")["n"].sum().nlargest(_MAX_ROWS // 4).index
+        cells = [
+            (_reliability_cells(row), False)
+            for _, row in rows[rows["group"].isin(largest)].iterrows()
+        ]
+        yield f"Reliability by {attribute}", note, titles, cells
+
+
+def _reliability_cells(row):
+    """Cells of a bin of a group, with a picture of the interval around the mean probability."""
+    predicted, observed, low, high = row[["mean_probability", "observed", "low", "high"]]
+    interval = f"{_percentage(low)} to {_percentage(high)}"
+    return (
+        row["group"],
+        f"{row['bin_low']:g} to {row['bin_high']:g}",
+        f"{row['n']:,.0f}",
+        f"{100 * predicted:.1f} %",
+        (f"{100 * observed:.1f} %", interval, (low, observed, high, predicted, (0.0, 1.0))),
     )
 
 

@@ -1,5 +1,6 @@
 """Tables of a report: its measures, their estimates, and every gap with its limits."""
 
+import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -23,10 +24,12 @@ from skfair.metrics import (
     MEASURES,
     RATES,
     Rate,
+    bin_frequencies,
     check_columns_of,
     encode_columns,
+    find_class,
     find_measures,
-    find_positive,
+    make_bin_edges,
     select_decisions,
     to_numbers,
 )
@@ -736,9 +739,9 @@ def find_positive_label(kind, columns, pos_label):
     if kind != "classification":
         return None
     if "y_pred" not in columns:  # decisions are made of scores
-        return (
-            find_positive(columns["y_true"], pos_label=pos_label) if "y_true" in columns else True
-        )
+        if "y_true" not in columns:
+            return True
+        return find_class(columns["y_true"], pos_label=pos_label)
     if "y_true" not in columns and _has_scores(columns["y_pred"]):
         if pos_label is not None:
             raise ValueError(
@@ -751,7 +754,7 @@ def find_positive_label(kind, columns, pos_label):
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
     if n_labels > 2 and pos_label is None:
         return None
-    return find_positive(*labels, pos_label=pos_label)
+    return find_class(*labels, pos_label=pos_label)
 
 
 def estimators_by_name(kind, columns, positive, measures=()):
@@ -773,12 +776,43 @@ def estimators_by_name(kind, columns, positive, measures=()):
                 "measures must have other names than those of the report, but "
                 f"{name!r} is one of them; rename it, as in measures={{'own {name}': ...}}."
             )
+        if isinstance(measure, Rate) and kind != "classification":
+            raise ValueError(
+                f"{name} is a rate of decisions, but these predictions are those of a {kind}. Pass "
+                "a measure of them, such as a function of scikit-learn."
+            )
         name = measure.name if is_known else name
-        if isinstance(measure, Rate) and kind == "classification" and positive is None:
+        if isinstance(measure, Rate) and positive is None:
             estimators |= _estimators_of_classes(name, measure, encoded)
         else:
             estimators[name] = partial(measure.estimate, encoded)
     return estimators
+
+
+N_BINS = 10
+"""Bins of equal width in the reliability tables of a report."""
+
+
+def tabulate_reliability(columns, positive, by_name, weights, level):
+    """Table of predicted and observed frequencies by attribute, group and bin of probabilities.
+
+    None without probabilities and outcomes of two classes.
+    """
+    if positive is None or not {"y_true", "y_proba"} <= set(columns):
+        return None
+    encoded = encode_columns(columns, positive)
+    samples = encoded["y_true"], encoded["probabilities"]
+    edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
+    for attribute, groups in by_name.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+            table = bin_frequencies(groups, weights, *samples, edges, (1.0 + level) / 2.0)
+        table = table[table["group"] < len(groups.labels)]  # not all samples
+        names = np.array([group_text(name) for name in groups.names], dtype=object)
+        table["group"] = names[table["group"]]
+        table.insert(0, "attribute", attribute)
+        tables.append(table.drop(columns="bin"))
+    return pd.concat(tables, ignore_index=True)
 
 
 def top_estimators(columns, positive, measures, weights, k):

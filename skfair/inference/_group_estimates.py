@@ -294,12 +294,13 @@ class BootstrapEstimates(Estimates):
                 # A resample of overlapping groups may leave a group empty.
                 is_empty = not counts[rows].any()
                 draw[group] = np.nan if is_empty else evaluate[group](counts[rows])
-        return draws
+        return np.where(np.isfinite(draws), draws, np.nan)
 
     @property
     def standard_errors(self):
         """Standard deviation of the draws of each group."""
-        return np.nanstd(self.draws, axis=0, ddof=1)
+        known = [draws[~np.isnan(draws)] for draws in self.draws.T]
+        return np.array([np.std(draws, ddof=1) if len(draws) > 1 else np.nan for draws in known])
 
     @cached_property
     def _is_disjoint(self):
@@ -324,7 +325,7 @@ class BootstrapEstimates(Estimates):
     def limits(self, level):
         """Bias-corrected limits, as in `Estimates.limits`."""
         ends = [
-            _bootstrap_margins(draws[~np.isnan(draws)], value, size, level, self._n_draws)
+            _bootstrap_margins(draws, value, size, level, self._n_draws)
             for draws, value, size in zip(self.draws.T, self.values, self.sizes, strict=True)
         ]
         below, above = np.array(ends).T
@@ -333,7 +334,8 @@ class BootstrapEstimates(Estimates):
 
 def _bootstrap_margins(draws, value, size, level, n_draws):
     """Distances of the lower and the upper limit to the value; nan if they are not known."""
-    is_known = len(draws) >= _KNOWN_SHARE * n_draws and size > 1.0
+    draws = draws[~np.isnan(draws)]
+    is_known = len(draws) >= _KNOWN_SHARE * n_draws and size > 1.0 and np.isfinite(value)
     if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     # The share of draws below the value, of which ties count half, is not exactly 0 or 1.

@@ -1,6 +1,8 @@
 """Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
+from skfair.metrics._calibration import bin_frequencies as bin_frequencies
 from skfair.metrics._calibration import expected_calibration_error, reliability_table
+from skfair.metrics._calibration import make_bin_edges as make_bin_edges
 from skfair.metrics._classification import (
     accuracy_score_difference,
     conditional_demographic_parity_difference,
@@ -52,6 +54,7 @@ from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
 from skfair.metrics._rates import RATES, Rate, find_positive
+from skfair.metrics._rates import find_class as find_class
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio

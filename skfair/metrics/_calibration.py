@@ -79,7 +79,7 @@ def expected_calibration_error(
     is_true, probabilities = _check_probabilities(y_true, y_proba)
     weights = np.ones(len(is_true)) if sample_weight is None else np.asarray(sample_weight, float)
     check_consistent_length(is_true, weights)
-    edges = _bin_edges(probabilities, weights, n_bins, strategy)
+    edges = make_bin_edges(probabilities, weights, n_bins, strategy)
     codes = np.searchsorted(edges[1:-1], probabilities)
     gaps = np.bincount(codes, weights * (is_true - probabilities), len(edges) - 1)
     return float(np.abs(gaps).sum() / weights.sum())
@@ -114,7 +114,7 @@ def check_unit_range(probabilities):
 _STRATEGIES = ("uniform", "quantile")
 
 
-def _bin_edges(probabilities, weights, n_bins, strategy):
+def make_bin_edges(probabilities, weights, n_bins, strategy):
     """Ascending ends of the bins; equal quantiles make one bin."""
     if strategy not in _STRATEGIES:
         raise ValueError(
@@ -200,20 +200,38 @@ def reliability_table(
     )
     is_true = truth == find_positive(truth, pos_label=pos_label)
     probabilities = check_unit_range(probabilities.astype(np.float64))
-    edges = _bin_edges(probabilities, samples.weights, n_bins, strategy)
+    edges = make_bin_edges(probabilities, samples.weights, n_bins, strategy)
     bins = np.searchsorted(edges[1:-1], probabilities)
-    # The bins of each group, and those of all samples last.
-    rows, codes = samples.groups.memberships
-    n_groups, n_bins = len(samples.groups.labels), len(edges) - 1
-    rows = np.concatenate((rows, np.arange(len(bins))))
-    codes = np.concatenate((codes, np.full(len(bins), n_groups)))
+    table = bin_frequencies(samples.groups, samples.weights, is_true, probabilities, edges, level)
+    # One row per group and bin, named as the columns of attributes are.
+    labels = samples.groups.labels
+    last = ["overall"] + [""] * (labels.shape[1] - 1)
+    codes, bins = table.pop("group"), table.pop("bin")
+    table.index = to_pandas_index(np.vstack((labels, last))[codes], sensitive_features)
+    return table.set_index(pd.Index(bins, name="bin"), append=True)
+
+
+def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
+    """Table of predicted and observed frequencies by code of the group and bin.
+
+    All samples come last, as one more group.
+    """
+    import pandas as pd
+
+    bins = np.searchsorted(edges[1:-1], probabilities)
+    rows, codes = groups.memberships
+    n_samples, n_groups, n_bins = len(weights), len(groups.labels), len(edges) - 1
+    rows = np.concatenate((rows, np.arange(n_samples)))
+    codes = np.concatenate((codes, np.full(n_samples, n_groups)))
     cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)
-    events = Events.disjoint(places, len(cells), samples.weights[rows])
+    events = Events.disjoint(places, len(cells), weights[rows])
     rates = Rates(events, is_true[rows].astype(np.float64))
     low, high = rates.limits(level)
     group, bin_ = np.divmod(cells, n_bins)
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
+            "group": group,
+            "bin": bin_,
             "bin_low": edges[bin_],
             "bin_high": edges[bin_ + 1],
             "n": rates.counts.astype(np.float64),
@@ -223,8 +241,3 @@ def reliability_table(
             "high": high,
         }
     )
-    # One row per group and bin, named as the columns of attributes are.
-    labels = samples.groups.labels
-    last = ["overall"] + [""] * (labels.shape[1] - 1)
-    table.index = to_pandas_index(np.vstack((labels, last))[group], sensitive_features)
-    return table.set_index(pd.Index(bin_, name="bin"), append=True)

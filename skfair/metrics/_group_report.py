@@ -29,7 +29,7 @@ from skfair.metrics._measures import (
     select_decisions,
     takes_labels,
 )
-from skfair.metrics._rates import Rate, count_confusions, find_positive
+from skfair.metrics._rates import Rate, count_confusions, find_class
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 
@@ -53,7 +53,7 @@ _COLUMNS = (
 
 @classification_docs
 def group_report(
-    y_true: ArrayLike,
+    y_true: ArrayLike | None,
     y_pred: ArrayLike | None,
     *,
     sensitive_features: MatrixLike,
@@ -112,6 +112,7 @@ def group_report(
     control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Stratum of each sample, such as an occupation: the table is made within each of them.
     {pos_label}
+        Of more than two classes it is compared with all others.
     confidence_level : float, default=None
         Probability with which an interval contains the rate of the population. None leaves out
         sizes, standard errors and intervals.
@@ -188,7 +189,7 @@ def group_report(
         check_level(confidence_level)
     check_places(k, columns)
     if control_features is not None:
-        strata = check_strata(control_features, y_true)
+        strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
     groups, weights = sensitive_features, sample_weight
@@ -229,11 +230,11 @@ def check_places(k, columns):
         )
 
 
-def check_strata(control_features, y_true):
+def check_strata(control_features, column):
     """Groups of the samples by control features, which are aligned with the samples of a column."""
-    check_alignment(control_features=control_features, y_true=y_true)
+    check_alignment(control_features=control_features, predictions=column)
     try:
-        return check_groups(control_features, len(y_true))
+        return check_groups(control_features, len(column))
     except ValueError as error:
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
@@ -251,7 +252,7 @@ def _positive_class(by_name, columns, pos_label):
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     if not takes_two and takes_labels(labels, pos_label):
         return None
-    return find_positive(*labels, pos_label=pos_label)
+    return find_class(*labels, pos_label=pos_label)
 
 
 def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
@@ -289,7 +290,9 @@ def _count_outcomes(samples, columns):
     The last row is that of all samples. Rows that were merged have their own numbers and squared
     weights.
     """
-    cells = 2 * columns["y_true"].astype(np.intp) + columns["decisions"]
+    decisions = columns["decisions"]
+    is_true = columns.get("y_true", np.zeros(len(decisions), dtype=bool))
+    cells = 2 * is_true.astype(np.intp) + decisions
     # Only ratios of weights count, and the squares of ratios do not overflow.
     weights = samples.weights / samples.weights.max()
     summands = (np.ones(len(cells)), weights, weights**2)

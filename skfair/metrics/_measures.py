@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -162,11 +161,11 @@ class Measure:
                 value = self.function(*columns, **params)
             except ZeroDivisionError:
                 return np.nan
-        if np.ndim(value) or not isinstance(value, Real | np.generic):
+        if np.ndim(value) or np.asarray(value).dtype.kind not in "biuf":
             raise TypeError(
                 f"A measure must return one number of a group, but {self.name} returned "
-                f"{value!r}. Choose an average, as in functools.partial({self.name}, "
-                "average='macro')."
+                f"{value!r}. Functions of scikit-learn with an average return one with "
+                f"functools.partial({self.name}, average='macro')."
             )
         undefined = any(issubclass(one.category, UndefinedMetricWarning) for one in caught)
         return np.nan if undefined else float(value)

@@ -480,3 +480,16 @@ def find_positive(*columns, pos_label):
             f"{join_names(sorted(map(repr, labels)))}. Use the same labels in both."
         )
     return positive_class(labels, pos_label)
+
+
+def find_class(*columns, pos_label):
+    """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
+    labels = set().union(*map(_labels_of, columns))
+    if pos_label is None or len(labels) <= 2:
+        return find_positive(*columns, pos_label=pos_label)
+    if pos_label not in labels:
+        raise ValueError(
+            f"pos_label must be one of the classes {join_names(sorted(map(repr, labels)))}; got "
+            f"{pos_label!r}."
+        )
+    return pos_label

@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score, matthews_corrcoef
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, matthews_corrcoef, r2_score
 
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
 from skfair.inference import gap_interval
-from skfair.metrics import Measure, Rate, group_report
+from skfair.metrics import Measure, Rate, group_report, reliability_table
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -255,3 +256,46 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     with pytest.raises(SystemExit):
         main(["report", str(path), *COMMAND, "--top", "ten"])
     assert "--top must be a number of places" in " ".join(capsys.readouterr().err.split())
+
+
+def test_reports_of_probabilities_have_a_reliability_table():
+    probability = np.round(RNG.random(N), 2)
+    settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}
+    report = FairnessReport.from_predictions(DATA["y"], DATA["p"], **settings)
+    expected = reliability_table(DATA["y"], probability, sensitive_features=DATA["sex"])
+    columns = ["n", "mean_probability", "observed", "low", "high"]
+    table = report.reliability.set_index("group")
+    for group in ("f", "m"):
+        np.testing.assert_allclose(table.loc[group, columns], expected.loc[group, columns])
+    page = report.to_html()
+    assert "Reliability by sex" in page and "Truly positive" in page
+    again = FairnessReport.from_json(report.to_json())
+    pd.testing.assert_frame_equal(again.reliability, report.reliability)
+    assert again.to_html() == page
+    assert (
+        FairnessReport.from_predictions(
+            DATA["y"], DATA["p"], **settings, min_published=2
+        ).reliability
+        is None
+    )
+
+
+def test_estimators_are_reported_at_the_highest_scores():
+    X = RNG.normal(size=(N, 2))
+    model = LogisticRegression().fit(X, DATA["y"])
+    settings = {"sensitive_features": DATA[["sex"]], "k": 50}
+    report = FairnessReport.from_estimator(model, X, DATA["y"], **settings)
+    scores = model.predict_proba(X)[:, 1]
+    expected = FairnessReport.from_predictions(DATA["y"], None, y_proba=scores, **settings)
+    pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
+
+
+def test_numbers_have_measures_of_errors_and_no_rates():
+    y_true, y_pred = RNG.normal(size=(2, N))
+    settings = {"sensitive_features": DATA[["sex"]]}
+    report = FairnessReport.from_predictions(y_true, y_pred, **settings, measures=[r2_score])
+    female = (DATA["sex"] == "f").to_numpy()
+    value = rows_of(report, "sex", "r2_score").loc["f", "value"]
+    assert value == pytest.approx(r2_score(y_true[female], y_pred[female]))
+    with pytest.raises(ValueError, match="recall is a rate of decisions"):
+        FairnessReport.from_predictions(y_true, y_pred, **settings, measures=["recall"])

@@ -282,6 +282,19 @@ def test_functions_of_several_classes_take_labels():
         group_report(y_true, y_pred, sensitive_features=groups, measures=[per_class])
 
 
+def test_one_of_several_classes_is_compared_with_the_rest():
+    y_true, y_pred = np.random.default_rng(0).choice([*"xyz"], (2, 100))
+    settings = {
+        "sensitive_features": np.arange(100) % 2,
+        "measures": ["recall", "mcc", sk.f1_score],
+    }
+    report = group_report(y_true, y_pred, pos_label="x", **settings)
+    expected = group_report(y_true == "x", y_pred == "x", **settings)
+    pd.testing.assert_frame_equal(report, expected)
+    with pytest.raises(ValueError, match="pos_label must be one of the classes 'x', 'y', 'z'"):
+        group_report(y_true, y_pred, pos_label="w", **settings)
+
+
 def test_numbers_of_a_regressor():
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.normal(size=(2, 100))
@@ -355,6 +368,25 @@ def test_warnings_of_a_function_that_is_defined_are_no_concern():
 
     report = report_of(noisy, undefined)
     assert report.loc["a", "noisy"] == 0.5 and np.isnan(report.loc["a", "undefined"])
+
+
+@pytest.mark.parametrize("value", [None, "a", [0.5, 0.5]])
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(TypeError, match="must return one number of a group, but f returned"):
+        report_of(Measure(lambda y_true, y_pred: value, "f"))
+
+
+@pytest.mark.parametrize("value", [np.array(0.5), np.float32(0.5), True, np.inf])
+def test_any_number_is_taken(value):
+    report = report_of(Measure(lambda y_true, y_pred: value, "f"), confidence_level=0.9)
+    assert (report["f"] == float(value)).all() and report["f_low"].isna().all()
+
+
+def test_decisions_need_no_outcomes():
+    report = group_report(None, PREDICTED, sensitive_features=GROUP, measures=["selection_rate"])
+    assert report["selection_rate"].tolist() == [0.5, 0.0, 0.25]
+    with pytest.raises(ValueError, match="recall compares predictions with outcomes"):
+        group_report(None, PREDICTED, sensitive_features=GROUP, measures=["recall"])
 
 
 def test_every_registered_measure_has_its_name():
