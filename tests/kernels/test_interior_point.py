@@ -1,0 +1,72 @@
+"""The interior-point kernel against enumerated active sets, interpreted and compiled."""
+
+from itertools import product
+
+import numba
+import numpy as np
+import pytest
+
+from skfair import _kernels
+from skfair._kernels import compile_at_once, interior_point
+from skfair._kernels.interior_point import solve_interior_point
+
+
+def draw(seed, n_bounds=4, n_unknowns=3):
+    """Curvatures, rows and bounds, of which z = 0 violates some."""
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(n_bounds, n_unknowns))
+    return rng.uniform(0.5, 2.0, n_unknowns), G, rng.normal(size=n_bounds)
+
+
+def cost(z, h, G, b, penalty):
+    return h @ z**2 / 2 + penalty * np.maximum(0.0, G @ z - b).sum()
+
+
+def solve_by_enumeration(h, G, b, penalty):
+    """The best point of all active sets: each multiplier is 0, free, or the penalty."""
+    points = []
+    for state in product(range(3), repeat=len(b)):
+        state = np.array(state)
+        capped, free = penalty * G[state == 2].sum(axis=0), G[state == 1]
+        # Stationarity h z + capped + free' duals = 0, and free z = b.
+        gram = (free / h) @ free.T
+        if len(free) and np.linalg.matrix_rank(gram) < len(free):
+            continue
+        duals = np.linalg.solve(gram, -(free / h) @ capped - b[state == 1])
+        points.append(-(capped + free.T @ duals) / h)
+    return min(points, key=lambda z: cost(z, h, G, b, penalty))
+
+
+@pytest.mark.parametrize("penalty", [0.3, 10.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_it_finds_the_best_of_all_active_sets(seed, penalty):
+    problem = draw(seed)
+    duals, z = solve_interior_point(*problem, penalty, 1e-12)
+    np.testing.assert_allclose(z, solve_by_enumeration(*problem, penalty), atol=1e-7)
+    assert (duals >= 0.0).all() and (duals <= penalty).all()
+
+
+def test_without_bounds_nothing_moves():
+    duals, z = solve_interior_point(np.ones(2), np.empty((0, 2)), np.empty(0), 1.0, 1e-12)
+    assert len(duals) == 0
+    np.testing.assert_array_equal(z, [0.0, 0.0])
+
+
+def test_the_arguments_are_left_as_they_are():
+    problem = draw(0)
+    copies = [array.copy() for array in problem]
+    solve_interior_point(*problem, 1.0, 1e-12)
+    for array, copy in zip(problem, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
+    problem = draw(1, n_bounds=12, n_unknowns=5)
+    with compile_at_once():
+        expected = solve_interior_point(*problem, 10.0, 1e-12)
+    function = _kernels._interpreter(interior_point._interior_point)
+    monkeypatch.setattr(interior_point, "_interior_point", function)
+    interpreted = solve_interior_point(*problem, 10.0, 1e-12)
+    for values, wanted in zip(interpreted, expected, strict=True):
+        np.testing.assert_array_equal(values, wanted)
