@@ -367,15 +367,14 @@ class SubgroupDisplay(Display):
         """
         searches = report.searches.set_index("measure")
         searched = searches.index.tolist()
-        if measure is None and len(searched) == 1:
-            (measure,) = searched
-        if measure not in searched:
+        chosen = searched[0] if measure is None and len(searched) == 1 else measure
+        if chosen is None or chosen not in searched:
             raise ValueError(f"measure must be one of those searched, {searched}; got {measure!r}.")
         table = report.subgroups
         return cls(
-            table[table["measure"] == measure].reset_index(drop=True),
-            measure=measure,
-            largest_possible=searches.loc[measure, "largest_possible"],
+            table[table["measure"] == chosen].reset_index(drop=True),
+            measure=chosen,
+            largest_possible=searches.loc[chosen, "largest_possible"],
             confidence_level=report.confidence_level,
         ).plot(ax=ax)
 
@@ -414,10 +413,9 @@ class SubgroupDisplay(Display):
                     label=label,
                     **style(index, "color", "marker"),
                 )
-        for sign in (-1.0, 1.0):
-            bound = sign * 100.0 * self.largest_possible
-            label = _LARGEST if sign > 0 else None
-            ax.axvline(bound, color=INK, linestyle="--", linewidth=0.8, label=label)
+        bound = 100.0 * self.largest_possible
+        ax.axvline(bound, color=INK, linestyle="--", linewidth=0.8, label=_LARGEST)
+        ax.axvline(-bound, color=INK, linestyle="--", linewidth=0.8)
         self._write_rates(rows)
         ax.set_yticks(rows, table["subgroup"] if n_rows else [])
         ax.set_ylim(max(n_rows, 1) - 0.5, -0.5)

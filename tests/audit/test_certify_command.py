@@ -234,7 +234,7 @@ def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
         (["--tolerance", "2"], "Rates are fractions"),
         (["--ratio", "1.5"], "--ratio=1.5 is more than"),
         (["--ratio", "0.8", "--constraint", "loss_parity"], "pass --tolerance"),
-        ([], "one of the arguments --tolerance --ratio is required"),
+        ([], "one of the arguments --tolerance --ratio --minimum --maximum is required"),
         (["--tolerance", "0.1", "--json", "x.txt"], "--json must end in"),
     ],
 )
