@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "constraints": {"_kernels", "inference", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
     | {"surrogates", "utils"},
-    "solvers": {"losses", "models", "problems", "utils"},
+    "solvers": {"_kernels", "losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "partitions"}

@@ -158,7 +158,7 @@ def count_lines(problem, effects, starts, n_best):
     )
 
     # Directions that several starts share are stored once.
-    rows: dict = {}
+    rows = {}
     lines = np.array(
         [
             (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
