@@ -843,9 +843,8 @@ class ConstraintSystem(tuple):
         reports = [_columns_of(one, scores, of_one) for one, of_one in pairs]
         if len(reports) == 1:
             return reports[0]
-        columns = {name: [list(report[name]) for report in reports] for name in REPORT_COLUMNS}
         return {
-            name: [value for part in parts for value in part] for name, parts in columns.items()
+            name: [value for report in reports for value in report[name]] for name in REPORT_COLUMNS
         }
 
     # The same constraints, each changed in the same way.

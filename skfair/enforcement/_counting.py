@@ -140,11 +140,11 @@ def tabulate_flips(problem):
     )
 
 
-def count_lines(problem, effects, starts, n_best):
+def count_lines(problem, effects, starts):
     """Points on lines of several starts: line, length, error and excess of each, (n_points,).
 
     ``effects`` are those of `tabulate_flips`, and ``starts`` as in `Counter.count_flips`. Points
-    that are worse than others of `n_best` lines are left out, but for a few.
+    that are worse than others of their line are left out, but for a few.
     """
     from skfair._kernels.lines import (
         CHANGE,
@@ -158,7 +158,7 @@ def count_lines(problem, effects, starts, n_best):
     )
 
     # Directions that several starts share are stored once.
-    rows: dict = {}
+    rows = {}
     lines = np.array(
         [
             (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
@@ -186,27 +186,26 @@ def count_lines(problem, effects, starts, n_best):
     excess = _excess_of_means(problem, edges[:, MEANS:])
     # Of points within all bounds, those of an end of a bin are as good or better.
     is_better = (excess <= 0.0) & (edges[:, ERROR] < limits[line])
-    max_errors = _limit_lines(limits, line[is_better], edges[is_better, ERROR], n_best)
+    max_errors = _limit_lines(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, LOWEST] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
     if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
-        max_excess = _limit_lines(limits, line, np.maximum(excess, 0.0), n_best)
+        max_excess = _limit_lines(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, CHANGE] <= max_excess[line]
     arguments = *arguments, is_useful, max_errors, MARGIN, effects, bins, tables
     line, low, high, errors, means = sort_lines(*arguments)
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
 
 
-def _limit_lines(limits, line, values, n_best):
+def _limit_lines(limits, line, values):
     """Largest value of a useful point on each line, of the values at ends of bins.
 
-    It is at most the limit of the line, its best end, and the best ends of `n_best` other lines.
+    It is at most the limit of the line, and that of its best end.
     """
     best = np.full(len(limits), np.inf)
     np.minimum.at(best, line, values + _SLACK)
-    others = np.partition(best, n_best)[n_best] if n_best < len(best) else np.inf
-    return np.minimum(np.minimum(limits + _SLACK, best), others)
+    return np.minimum(limits + _SLACK, best)
 
 
 def _excess_of_means(problem, means):
@@ -530,18 +529,18 @@ class Counter:
         """
         return constraint.correct(self.problem.predict_scores(parameters), step_size)
 
-    def count_flips(self, model, starts, n_best):
+    def count_flips(self, model, starts):
         """Errors and gaps along lines through models, between any two flips of decisions.
 
         ``starts`` are `LineStart`. The result has, with one entry per point, the number of its
         line, the length of the way there, the weighted share of wrong decisions, and the largest
         excess of a gap over its tolerance: four (n_points,). Lines are numbered from the first of
         the first start. Points may be left out whose error is not below the start's `max_error`, or
-        that cannot be among the best points of `n_best` lines.
+        that are worse than others of their line.
         """
         orient = getattr(model, "orient_flips", None)
         if orient is None and self._flip_table is not None:
-            return count_lines(self.problem, self._flip_table, starts, n_best)
+            return count_lines(self.problem, self._flip_table, starts)
         counts = []
         for start in starts:
             for _, slopes in start.lines:
@@ -615,7 +614,7 @@ class PartitionedCounter(Counter):
         pairs = zip(constraint, residuals, strict=True)
         return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
 
-    def count_flips(self, model, starts, n_best):
+    def count_flips(self, model, starts):
         """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.

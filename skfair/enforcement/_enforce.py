@@ -208,10 +208,6 @@ _LOW_COST, _HIGH_COST = 4e-3, 1e-2
 """Share of the samples whose decisions a refinement may make wrong: below the first no correction
 is needed, above the second corrections go on even if one did not help at once."""
 
-_MAX_EXCESS = 0.1
-"""Share of the samples by which a correction may err more than the best refined one so far, and is
-refined itself."""
-
 _MAX_PARTITIONED_ROUNDS = 5
 
 _PATIENCE = 5
@@ -245,9 +241,7 @@ def enforce(fitter, strategy):
     propose, refine, finish = (ENFORCEMENTS | _INTERNAL)[strategy]
     best = None
     for candidate in propose(fitter, first):
-        # A correction that errs far more than the best is not worth a search.
-        is_worse = best is not None and candidate.error > best.error + _MAX_EXCESS
-        refined = candidate if is_worse else refine(fitter, candidate)
+        refined = refine(fitter, candidate)
         improved = best is None or refined.rank < best.rank
         best = refined if improved else best
         # Cost of the bound in addition to the smooth fit: decisions that become wrong.

@@ -240,7 +240,7 @@ def sweep(fitter, candidate):
 def search(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
     lines = _Lines(fitter, candidate)
-    points = lines.better_points([(candidate, lines.scale([direction]))], 1)
+    points = lines.better_points([(candidate, lines.scale([direction]))])
     return next(lines.improvements(points), candidate)
 
 
@@ -266,7 +266,7 @@ def polish(
     )
     starts = [best]
     for _ in range(max_rounds):
-        points = lines.better_points([(one, lines.through(one)) for one in starts], breadth)
+        points = lines.better_points([(one, lines.through(one)) for one in starts])
         starts = sorted(itertools.islice(lines.improvements(points), breadth), key=rank)
         if not starts or not starts[0].rank < best.rank:
             break
@@ -352,13 +352,13 @@ class _Lines:
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
-    def better_points(self, starts, n_best):
+    def better_points(self, starts):
         """Points that are better than their start by count, best first, before they are evaluated.
 
         Each is its start, the number of its line, and the line's direction and the length along it.
 
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
-        line to the point nearest to its start. The best points of `n_best` lines are found.
+        line to the point nearest to its start.
         """
         ranks = np.array([start.rank for start, _ in starts], dtype=np.float64)
         # Only fewer errors are better than a start within all bounds.
@@ -368,9 +368,7 @@ class _Lines:
             LineStart(start.parameters[len(self.before) :], self._scores(start), lines, max_error)
             for (start, lines), max_error in zip(starts, max_errors.tolist(), strict=True)
         ]
-        numbers, lengths, errors, excess = self.fitter.counter.count_flips(
-            self.model, line_starts, n_best
-        )
+        numbers, lengths, errors, excess = self.fitter.counter.count_flips(self.model, line_starts)
         # Compare each point with its start.
         steps = [(start, direction) for start, lines in starts for direction, _ in lines]
         start_of = np.repeat(np.arange(len(starts)), [len(lines) for _, lines in starts])

@@ -58,7 +58,7 @@ class Storable(ExplainsArguments):
     """Types of the named tuples among the fitted attributes, also within others."""
 
     @property
-    def constraint_report_(self):
+    def constraint_report_(self) -> pd.DataFrame:
         """Report of the constraint, one row per rate: a table that is made when it is read."""
         if REPORT not in vars(self):
             raise AttributeError(

@@ -1,5 +1,6 @@
 """ConstrainedERMClassifier: tolerances, attributes, weights, labels and settings of a fit."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -529,3 +530,19 @@ def test_solvers_of_one_constraint_row_keep_the_tolerance_of_three_groups(enforc
     assert fitted.multipliers_.shape == (1,)
     gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)
     assert fitted.constraint_violation_ == 0 and gap <= 0.05 + ROUNDING
+
+
+def test_the_report_is_a_table_made_when_it_is_read():
+    model = ConstrainedERMClassifier(tolerance=0.1)
+    assert not hasattr(model, "constraint_report_")
+    with pytest.raises(AttributeError, match="no constraint_report_ before it is fitted"):
+        _ = model.constraint_report_
+    rng = np.random.default_rng(0)
+    groups = np.arange(200) % 2
+    X = rng.normal(size=(200, 2)) + groups[:, np.newaxis]
+    model.fit(X, X.sum(axis=1) > 1, sensitive_features=groups)
+    report = model.constraint_report_
+    report["rate"] = 0.0  # a copy: the model keeps its own
+    assert (model.constraint_report_["rate"] > 0.0).all()
+    restored = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(restored.constraint_report_, model.constraint_report_)

@@ -192,7 +192,7 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     least = []
     for one in (problem, partitioned):
         start = LineStart(parameters, scores, lines, np.inf)
-        numbers, lengths, errors, excess = make_counter(one).count_flips(problem.model, [start], 1)
+        numbers, lengths, errors, excess = make_counter(one).count_flips(problem.model, [start])
         assert len(numbers) == len(lengths) == len(errors) == len(excess)
         least.append(errors[excess <= 0.0].min())
         for length, error in list(zip(lengths, errors, strict=True))[::40]:

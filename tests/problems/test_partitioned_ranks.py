@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.constraints import ConstraintSystem, PartialStatisticalParity, _partial_bound
@@ -88,7 +89,7 @@ def test_a_report_counts_all_samples():
     assert n_rows == len(full.lower)
     scores = full.model.evaluate(parameters).scores
     (bound,) = full.constraint
-    for row in report.itertuples():
+    for row in pd.DataFrame(report).itertuples():
         members, shares = bound.events.members(row.group)
         above = shares @ (scores[members] > row.threshold)
         assert row.rate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)

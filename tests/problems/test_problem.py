@@ -11,6 +11,7 @@ from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
+from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 
 N_SAMPLES = 40
@@ -260,3 +261,41 @@ def test_a_mini_batch_is_penalised_as_the_problem_is():
     drawn, x = problem.sample(5, 4, random_state=0), random_point(problem)
     np.testing.assert_array_equal(drawn.ridge, problem.model.ridge(ALPHA))
     assert np.isfinite(drawn.evaluate(x).grad).all()
+
+
+def fair_problem(order="C", tolerance=0.05):
+    """A linear problem of three groups under two constraints."""
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(400, 4)), order=order)
+    groups, target = rng.integers(3, size=400), rng.choice([-1.0, 1.0], size=400)
+    weights = rng.uniform(0.5, 2.0, size=400)
+    samples, loss = Samples(target, check_groups(groups, 400), weights), LogisticLoss()
+    bound = [one.bind(samples, Sigmoid(), loss, tolerance) for one in ONE_PASS_CONSTRAINTS]
+    model = LinearModel.from_features(X, weights)
+    return ConstrainedProblem(model, loss, target, weights, 1e-2, ConstraintSystem(tuple(bound)))
+
+
+ONE_PASS_CONSTRAINTS = [DemographicParity(), EqualizedOdds(aggregate="sum")]
+
+
+def test_one_pass_of_a_kernel_has_the_values_and_derivatives_of_numpy():
+    problem, rng = fair_problem(), np.random.default_rng(1)
+    x = np.append(rng.normal(size=5), rng.normal(size=problem.n_unknowns - 5))
+    multipliers = rng.normal(size=len(problem.lower))
+    by_kernel, by_numpy = problem.evaluate(x, multipliers), problem.evaluate(x)
+    assert type(by_kernel) is not type(by_numpy)
+    for name in ("fun", "grad", "values", "jacobian", "aux_jacobian", "violation"):
+        expected = getattr(by_numpy, name)
+        np.testing.assert_allclose(getattr(by_kernel, name), expected, rtol=1e-10, atol=1e-12)
+    for v in (multipliers, 2.0 * multipliers):  # those of the pass, and others
+        expected = by_numpy.hessian(v)
+        np.testing.assert_allclose(by_kernel.hessian(v), expected, rtol=1e-9, atol=1e-12)
+        expected = by_numpy.lagrangian_gradient(v)
+        np.testing.assert_allclose(by_kernel.lagrangian_gradient(v), expected, atol=1e-12)
+        np.testing.assert_allclose(by_kernel.pull_back(v), by_numpy.pull_back(v), atol=1e-12)
+
+
+def test_columns_in_any_order_of_memory_give_equal_bits():
+    results = [SQP().solve(fair_problem(order)) for order in "CF"]
+    np.testing.assert_array_equal(results[0].x, results[1].x)
+    np.testing.assert_array_equal(results[0].multipliers, results[1].multipliers)
