@@ -251,11 +251,12 @@ class BootstrapEstimates(Estimates):
     r"""Values of any function of groups, with bias-corrected bootstrap limits of each ([1]_).
 
     Samples are drawn with replacement within each group; groups that overlap share their draws.
-    With :math:`z_0` the normal quantile of the share of draws below the estimate, a limit at the
-    level :math:`\Phi(z)` is the quantile :math:`\Phi(2 z_0 + t \sqrt{n / (n - 1)})` of the draws,
-    where t is Student's quantile with n - 1 degrees of freedom in place of z ([2]_). Quantiles too
-    far out for the number of draws are extrapolated: their distance to the estimate is proportional
-    to t.
+    With b the mean of the draws minus the estimate, its bias, a limit at the level
+    :math:`\Phi(z)` is the quantile :math:`\Phi(t \sqrt{n / (n - 1)})` of the draws, minus 2 b,
+    where t is Student's quantile with n - 1 degrees of freedom in place of z ([2]_): the draws are
+    above the estimate by as much as this is above the value of the population. Quantiles too far
+    out for the number of draws are extrapolated: their distance to the estimate is proportional to
+    t.
 
     Differences combine these limits as those of other estimates (`Estimates.upper`). Quantiles of
     resampled gaps would be too large where groups are equal.
@@ -264,8 +265,8 @@ class BootstrapEstimates(Estimates):
 
     References
     ----------
-    .. [1] B. Efron, "Nonparametric standard errors and confidence intervals", Canadian Journal of
-       Statistics 9, 1981.
+    .. [1] B. Efron and R. J. Tibshirani, "An introduction to the bootstrap", Chapman and Hall
+       1993, chapters 10 and 13.
     .. [2] T. C. Hesterberg, "What teachers should know about the bootstrap", The American
        Statistician 69, 2015.
     """
@@ -338,14 +339,10 @@ def _bootstrap_margins(draws, value, size, level, n_draws):
     is_known = len(draws) >= _KNOWN_SHARE * n_draws and size > 1.0 and np.isfinite(value)
     if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
-    # The share of draws below the value, of which ties count half, is not exactly 0 or 1.
-    tolerance = 1e-12 * max(1.0, abs(value))
-    below = (draws < value - tolerance).sum() + 0.5 * (np.abs(draws - value) <= tolerance).sum()
-    bias = special.ndtri((below + 0.5) / (len(draws) + 1.0))
     t = np.sqrt(size / (size - 1.0)) * special.stdtrit(size - 1.0, level)
-    furthest = special.ndtri(1.0 - _TAIL_DRAWS / len(draws))
-    reach = min(t, furthest)
-    low, high = np.quantile(draws, special.ndtr(2.0 * bias + np.array([-reach, reach])))
+    reach = min(t, special.ndtri(1.0 - _TAIL_DRAWS / len(draws)))
+    bias = draws.mean() - value
+    low, high = np.quantile(draws, special.ndtr([-reach, reach])) - 2.0 * bias
     return t / reach * np.maximum((value - low, high - value), 0.0)
 
 
