@@ -241,12 +241,12 @@ def test_features_that_only_the_classifier_understands(data):
     )
     frame.loc[:20, "a"] = np.nan
     model = ConstrainedClassifierCV(tolerance=0.05, cv=2, missing="at_random")
-    model.estimator = _boosting()
+    model.estimator = make_boosting()
     model.fit(frame, y, sensitive_features=recorded)
     assert gap(model, frame, sex) < 0.2
 
 
-def _boosting():
+def make_boosting():
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(

@@ -220,14 +220,14 @@ def test_functions_without_weights_are_refused_with_weights():
 
 
 def test_functions_without_weights_have_the_draws_of_those_with_weights():
-    def without_weights(y_true, y_pred):
+    def count_without_weights(y_true, y_pred):
         return sk.accuracy_score(y_true, y_pred)
 
-    measures = [Measure(f, n_draws=100) for f in (without_weights, sk.accuracy_score)]
+    measures = [Measure(f, n_draws=100) for f in (count_without_weights, sk.accuracy_score)]
     report = report_of(*measures, confidence_level=0.9)
     for ending in ("", "_se", "_low", "_high"):
         same = report[f"accuracy_score{ending}"].to_numpy()
-        np.testing.assert_allclose(report[f"without_weights{ending}"], same)
+        np.testing.assert_allclose(report[f"count_without_weights{ending}"], same)
 
 
 def test_constant_draws_have_no_limits():
@@ -362,12 +362,12 @@ def test_warnings_of_a_function_that_is_defined_are_no_concern():
         warnings.warn("slow", UserWarning, stacklevel=1)
         return 0.5
 
-    def undefined(y_true, y_pred):
+    def raise_undefined(y_true, y_pred):
         warnings.warn("0 / 0", UndefinedMetricWarning, stacklevel=1)
         return 0.0
 
-    report = report_of(noisy, undefined)
-    assert report.loc["a", "noisy"] == 0.5 and np.isnan(report.loc["a", "undefined"])
+    report = report_of(noisy, raise_undefined)
+    assert report.loc["a", "noisy"] == 0.5 and np.isnan(report.loc["a", "raise_undefined"])
 
 
 @pytest.mark.parametrize("value", [None, "a", [0.5, 0.5]])
