@@ -30,6 +30,7 @@ from skfair.training import (
     label_positive,
     loss_weights,
     refuse_missing_groups,
+    resolve_constraints,
     status_of,
     warn_of_cost,
     warn_of_outcome,
@@ -299,11 +300,12 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
+        uses_groups = self.group_estimator == "sensitive_features"
+        refuse_missing_groups(self, resolve_constraints(self.constraint), uses_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return self._fit(X, y, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):
-        refuse_missing_groups(self, constraints, self.group_estimator == "sensitive_features")
         problems = training.one_vs_rest()
         check_several_classes(problems, constraints, self.confidence_level)
         return problems

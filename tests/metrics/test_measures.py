@@ -130,6 +130,7 @@ def test_values_are_those_of_fairlearn():
     check_equal_tables(range(20), fairlearn_table)
 
 
+@pytest.mark.filterwarnings("ignore:The sample weights are so uneven")
 @pytest.mark.slow
 def test_values_are_those_of_scikit_learn_on_many_data_sets():
     check_equal_tables(range(20, 200), oracle_table)
