@@ -23,6 +23,8 @@ from skfair.postprocessing import (
     CV_CONSTRAINTS,
     EventFeatures,
     EventModel,
+    FoldModel,
+    JointProbabilities,
     calibrate,
     calibrated_log_odds,
     check_held_out,
@@ -32,17 +34,16 @@ from skfair.postprocessing import (
     cross_fit,
     feature_attributes,
     find_events,
-    fit_event_models,
-    fit_final_model,
+    fit_event_features,
+    fit_joint,
     fit_rows,
-    log_odds_parameters,
     make_folds,
     make_predicted_class_likeliest,
     match_decisions,
     mean_scores,
-    out_of_fold_probabilities,
     route_metadata,
     stratify,
+    suits_joint,
     warn_if_groups_predictable,
     warn_of_memorized,
 )
@@ -241,7 +242,13 @@ class ConstrainedClassifierCV(
     (2,)
     """
 
-    _record_types = (*Storable._record_types, EventFeatures, EventModel)
+    _record_types = (
+        *Storable._record_types,
+        EventFeatures,
+        EventModel,
+        FoldModel,
+        JointProbabilities,
+    )
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -364,11 +371,11 @@ class ConstrainedClassifierCV(
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
             constraints = [] if training.lacks_groups else constraints
-            problem, guarantee = fit_final_model(
+            problem, guarantee = rule["_event_features"].fit_rule(
                 problems, constraints, self.tolerance, self.confidence_level, progress
             )
         # Store what predictions need, and what describes the fit; then warn.
-        outcome = self._outcome(problem, guarantee, problems, constraints)
+        outcome = self._outcome(rule["_event_features"], problem, guarantee, problems, constraints)
         outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
         store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
@@ -435,33 +442,36 @@ class ConstrainedClassifierCV(
         """Fitted attributes of the features, and the one-vs-rest problems that have them as X."""
         problems, scores = training.one_vs_rest(), training.unit.to_unit(scores)
 
-        # Out-of-fold probabilities of the events that the constraints compare.
-        events = find_events(problems, constraints)
-        events.check_folds(folds, training.samples.groups)
-        models = fit_event_models(
-            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
-        )
-        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
-        if self.group_estimator != "sensitive_features":
-            warn_if_groups_predictable(events, probabilities)
-
-        # New samples get the mean of the folds' models, or one model of all samples.
-        if not self.ensemble:
-            all_rows = np.arange(len(training.samples.target))
-            if len(estimators) > 1:
-                data = training.samples.X, training.labels, fit_params, all_rows
-                task = Subtask(self, context, "classifier of all samples")
-                estimators = [fit_rows(self._base, *data, task)]
-            models = fit_event_models(
-                estimators, self.group_estimator, training, events, [all_rows], self.n_jobs
-            )
-        features = EventFeatures(models, events.table, events.sources, events.compares_scores)
-
         # Platt scaling of the out-of-fold scores, class by class.
         calibration = [
             calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
         ]
-        columns = features.features(calibrated_log_odds(scores, calibration), probabilities)
+        odds = calibrated_log_odds(scores, calibration)
+
+        # Out-of-fold probabilities of the events that the constraints compare.
+        events = find_events(problems, constraints)
+        events.check_folds(folds, training.samples.groups)
+        is_default = self.group_estimator is None and self.confidence_level is None
+        if is_default and suits_joint(problems, events, constraints):
+            features, odds, probabilities = fit_joint(
+                estimators, training, odds, events, folds, self.n_jobs
+            )
+        else:
+            features, probabilities = fit_event_features(
+                estimators, self.group_estimator, training, events, folds, self.n_jobs
+            )
+        if self.group_estimator != "sensitive_features":
+            warn_if_groups_predictable(events, features.group_probabilities(probabilities))
+
+        # New samples get the mean of the folds' models, or one model of all samples.
+        if not self.ensemble:
+            if len(estimators) > 1:
+                all_rows = np.arange(len(training.samples.target))
+                data = training.samples.X, training.labels, fit_params, all_rows
+                task = Subtask(self, context, "classifier of all samples")
+                estimators = [fit_rows(self._base, *data, task)]
+            features = features.refit(estimators[0], training, events)
+        columns = features.features(odds, probabilities)
         problems = [
             problem._replace(X=column) for problem, column in zip(problems, columns, strict=True)
         ]
@@ -477,7 +487,7 @@ class ConstrainedClassifierCV(
         }
         return rule, problems
 
-    def _outcome(self, problem, guarantee, problems, constraints):
+    def _outcome(self, features, problem, guarantee, problems, constraints):
         """Fitted attributes of the final linear model, or of those of several classes."""
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
@@ -491,9 +501,7 @@ class ConstrainedClassifierCV(
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
         else:
-            # Decisions do not depend on the scale of scores: that of log-odds is chosen.
-            is_scalable = coef[0] > 0 and problem.constraint.statistics <= {"decisions"}
-            scale = 1.0 / coef[0] if is_scalable else 1.0
+            scale = features.scale(coef)
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
@@ -526,7 +534,7 @@ class ConstrainedClassifierCV(
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            plain = log_odds_parameters(problem.model)
+            plain = self._event_features.plain_parameters(problem.model)
             warn_of_cost(problem, parameters, plain)
             if self.confidence_level is not None:
                 scores = map(problem.predict_scores, (parameters, plain))
@@ -604,7 +612,9 @@ class ConstrainedClassifierCV(
         if len(self.classes_) > 2:
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
-        success = match_decisions(odds[:, 0], scores[:, 0], self.coef_[0])
+        odds, scores = odds[:, 0], scores[:, 0]
+        thresholds = self._event_features.thresholds(odds, scores, self.coef_)
+        success = match_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
@@ -649,12 +659,13 @@ class ConstrainedClassifierCV(
         self._check_two_classes()
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
+        log_odds, weights = self._event_features.weights(self.coef_)
         return {
             "slope": float(slope),
             "offset": float(self.calibration_[1] - slope * self._unit.center),
-            "log_odds": float(self.coef_[0]),
+            "log_odds": log_odds,
             "intercept": float(self.intercept_),
-            "weights": self._event_features.weights(self.coef_[1:]).tolist(),
+            "weights": weights.tolist(),
             "pos_label": np.asarray(self.pos_label_).item(),
         }
 
@@ -688,12 +699,11 @@ class ConstrainedClassifierCV(
         """
         self._check_two_classes()
         check_alignment(X=X, sensitive_features=sensitive_features)
-        scores = mean_scores(self.estimators_, X)[:, 0]
-        codes = self._codes(sensitive_features, len(scores))
-        probabilities = self._event_features.probabilities(X, codes)
+        scores = mean_scores(self.estimators_, X)
+        probabilities = self._inputs(scores, X, sensitive_features)[1]
         if probabilities is None:
             probabilities = np.zeros((len(scores), 1, 1))
-        return scores, probabilities
+        return scores[:, 0], probabilities
 
     def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, the classifier's ``fit`` and the splitter.
@@ -737,13 +747,16 @@ class ConstrainedClassifierCV(
         """Log-odds and scores of the positive class or of each of several, (n_samples, n)."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        scores = self._unit.to_unit(mean_scores(self.estimators_, X))
-        odds = calibrated_log_odds(scores, self.calibration_)
-        codes = self._codes(sensitive_features, len(odds))
-        probabilities = self._event_features.probabilities(X, codes)
+        odds, probabilities = self._inputs(mean_scores(self.estimators_, X), X, sensitive_features)
         features = self._event_features.features(odds, probabilities)
         coef = np.atleast_2d(self.coef_)
         return odds, np.einsum("cir,cr->ic", features, coef) + self.intercept_
+
+    def _inputs(self, scores, X, sensitive_features):
+        """Log-odds, (n_samples, n), and probabilities of events, from scores as they come."""
+        odds = calibrated_log_odds(self._unit.to_unit(scores), self.calibration_)
+        codes = self._codes(sensitive_features, len(odds))
+        return self._event_features.inputs(odds, X, codes)
 
     def _codes(self, sensitive_features, n_samples):
         """Code of each row's group in the features, where it is used."""

@@ -7,13 +7,16 @@ from skfair.postprocessing._events import (
     check_training_positions,
     feature_attributes,
     find_events,
-    fit_event_models,
-    fit_final_model,
-    log_odds_parameters,
-    out_of_fold_probabilities,
+    fit_event_features,
     route_metadata,
     stratify,
     warn_if_groups_predictable,
+)
+from skfair.postprocessing._joint import (
+    FoldModel,
+    JointProbabilities,
+    fit_joint,
+    suits_joint,
 )
 from skfair.postprocessing._oof import (
     CV_CONSTRAINTS,

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
@@ -225,6 +224,9 @@ def check_several_classes(problems, constraints, confidence):
 _REVEALED = 0.99
 """Share of a group's members that are recognised, from which on X is said to reveal the group."""
 
+_MIN_PROBABILITY = 1e-4
+"""Smallest probability whose logarithm is taken."""
+
 _AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
 """Constant and slope of a subset's probability as a function of success; (1, 0) for all others."""
 
@@ -237,6 +239,7 @@ class EventModel(NamedTuple):
     """
 
     base: Any
+    group_estimator: Any
     group_models: list
     subset_models: list
 
@@ -244,15 +247,15 @@ class EventModel(NamedTuple):
     def fit(cls, base, group_estimator, training, events, rows):
         """Fit to some rows of the training data."""
         if not events.subsets:
-            return cls(base, [], [])
+            return cls(base, group_estimator, [], [])
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights, codes = training.samples.weights[rows], events.codes[rows]
-        knows_groups = isinstance(group_estimator, str)
-        if knows_groups or group_estimator is None:
-            group_estimator = _small_classifier(features)
-        fit = partial(_fit_classifier, group_estimator, features, weights=weights)
+        knows_groups = group_estimator == "sensitive_features"
+        if knows_groups:  # a subset may have to be learned all the same
+            group_estimator = default_kinds(features)[0]
+        fit = partial(fit_classifier, group_estimator, features, weights=weights)
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
@@ -261,7 +264,7 @@ class EventModel(NamedTuple):
             subset_models.append(
                 fit(inside, rows=np.arange(len(rows))) if source == "learned" else None
             )
-        return cls(base, group_models, subset_models)
+        return cls(base, group_estimator, group_models, subset_models)
 
     def probabilities(self, X, n_codes, codes=None):
         """Probability of each code within each subset, (n_samples, n_subsets, n_codes).
@@ -285,25 +288,29 @@ class EventModel(NamedTuple):
         return probabilities
 
 
-def _fit_classifier(estimator, features, target, *, weights, rows):
-    """A clone fitted to some rows; a constant classifier where the target is constant."""
-    target, weights = target[rows], weights[rows]
-    is_constant = len(np.unique(target)) == 1
-    classifier = DummyClassifier() if is_constant else clone(estimator)
+def fit_classifier(estimator, features, target, *, weights, rows):
+    """A clone fitted to some rows; a constant classifier where the target is constant.
+
+    Strings are kinds of `default_kinds`.
+    """
+    features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
+    if len(np.unique(target)) == 1:
+        estimator = DummyClassifier()
+    elif estimator == "linear":
+        return _fit_scaled_logistic(features, target, weights)
+    classifier = small_boosting() if isinstance(estimator, str) else clone(estimator)
     # Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
     # than all the rest.
     has_weights = (weights != 1.0).any() and has_fit_parameter(classifier, "sample_weight")
     params = {"sample_weight": weights} if has_weights else {}
-    return classifier.fit(safe_indexing(features, rows), target, **params)
+    return classifier.fit(features, target, **params)
 
 
-def _small_classifier(features):
-    """A classifier of too little capacity to overfit: few trees of few leaves."""
-    if sparse.issparse(features):
-        return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+def small_boosting(max_iter=15, learning_rate=0.4):
+    """Trees of too little capacity to overfit: few, of few leaves."""
     return HistGradientBoostingClassifier(
-        learning_rate=0.2,
-        max_iter=30,
+        learning_rate=learning_rate,
+        max_iter=max_iter,
         max_leaf_nodes=4,
         min_samples_leaf=50,
         early_stopping=False,
@@ -311,13 +318,30 @@ def _small_classifier(features):
     )
 
 
-def fit_event_models(bases, group_estimator, training, events, train_rows, n_jobs=None):
-    """One `EventModel` for each of several sets of training rows, by the fitted base estimators."""
-    bases = bases if len(bases) == len(train_rows) else bases * len(train_rows)
-    return Parallel(n_jobs=n_jobs)(
-        delayed(EventModel.fit)(base, group_estimator, training, events, rows)
-        for base, rows in zip(bases, train_rows, strict=True)
-    )
+def _fit_scaled_logistic(features, target, weights):
+    """Logistic regression fitted to features of unit scale, for features as they are."""
+    scaler = MaxAbsScaler() if sparse.issparse(features) else StandardScaler()
+    scaled = scaler.fit_transform(features)
+    classifier = LogisticRegression(max_iter=1000, tol=1e-3)
+    classifier.fit(scaled, target, sample_weight=weights / weights.mean())
+    # Fold the scaling into the coefficients.
+    classifier.coef_ = classifier.coef_ / scaler.scale_
+    center = getattr(scaler, "mean_", np.zeros(classifier.coef_.shape[1]))
+    classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
+    if hasattr(scaler, "feature_names_in_"):
+        classifier.feature_names_in_ = scaler.feature_names_in_
+    return classifier
+
+
+def default_kinds(features):
+    """Kinds of default models of the group that the features allow."""
+    if sparse.issparse(features):
+        return ["linear"]
+    try:
+        is_finite = np.isfinite(np.asarray(features, dtype=float)).all()
+    except (TypeError, ValueError):  # categories
+        is_finite = False
+    return ["boosted", "linear"] if is_finite else ["boosted"]
 
 
 def out_of_fold_probabilities(models, events, X, folds):
@@ -337,7 +361,7 @@ def warn_if_groups_predictable(events, probabilities):
         return
     inside, codes = events.subsets[0], events.codes[events.subsets[0]]
     # Share of each group that is recognised out of fold.
-    is_right = probabilities[inside, 0].argmax(axis=1) == codes
+    is_right = probabilities[inside].argmax(axis=1) == codes
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
@@ -364,6 +388,21 @@ class EventFeatures(NamedTuple):
         n_codes = self.table.shape[2]
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
+    def refit(self, base, training, events):
+        """The same features with one model of all samples."""
+        rows = np.arange(len(events.codes))
+        models = [EventModel.fit(base, self.models[0].group_estimator, training, events, rows)]
+        return self._replace(models=models)
+
+    @staticmethod
+    def group_probabilities(probabilities):
+        """Probabilities of the groups, within the first subset, (n_samples, n_codes)."""
+        return probabilities[:, :1].sum(axis=1)
+
+    def inputs(self, odds, X, codes=None):
+        """Log-odds as they are, and the `probabilities` of new samples."""
+        return odds, self.probabilities(X, codes)
+
     def features(self, odds, probabilities):
         """Features of each one-vs-rest problem, (n_problems, n_samples, 1 + n_features).
 
@@ -381,14 +420,29 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def weights(self, coef):
-        """Coefficients of two classes by what they multiply, (4, n_subsets, n_codes).
+    def scale(self, coef):
+        """Factor of scores with which the log-odds have coefficient 1, if that is possible.
 
-        ``coef`` are those after the log-odds. The factors of an event's probability are 1, the
-        probability of success, the log-odds, and the product of both.
+        Decisions do not depend on the scale of scores; ranks and losses do.
         """
+        return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
+
+    def thresholds(self, odds, scores, coef):
+        """Probability of success from which on samples are accepted, (n_samples,).
+
+        None where higher log-odds do not lead to acceptance.
+        """
+        return expit(odds - scores / coef[0]) if coef[0] > 0 else None
+
+    def weights(self, coef):
+        """The coefficient of the log-odds, and those of the probabilities of events.
+
+        The latter have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
+        the probability of success, the log-odds, and the product of both.
+        """
+        log_odds, coef = float(coef[0]), coef[1:]
         if not self.sources:
-            return np.zeros((4, 1, 1))
+            return log_odds, np.zeros((4, 1, 1))
         sources = [source for _, source in self.sources]
         constant, slope = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
         weights = []
@@ -396,7 +450,19 @@ class EventFeatures(NamedTuple):
         for block in np.split(coef, 1 + self.compares_scores):
             per_event = self.table[0] @ block
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
-        return np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+        return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+
+    def plain_parameters(self, model):
+        """Parameters by which the log-odds alone decide, as they do without constraint."""
+        coef, _ = model.coefficients(np.zeros(model.n_parameters))
+        first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
+        if len(first) == 1:
+            return model.parameters(first[0], 0.0)
+        return model.parameters(first, np.zeros(len(first)))
+
+    def fit_rule(self, problems, constraints, tolerance, confidence=None, callback=None):
+        """The solved problem and the guarantee of `fit_final_model`."""
+        return fit_final_model(problems, constraints, tolerance, confidence, callback)
 
 
 def _subset_probabilities(sources, success):
@@ -404,6 +470,42 @@ def _subset_probabilities(sources, success):
     known = {"positives": success, "negatives": 1.0 - success}
     ones = np.ones_like(success)
     return np.column_stack([known.get(source, ones)[:, problem] for problem, source in sources])
+
+
+def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=None):
+    """The `EventFeatures` of the folds' models, and out-of-fold probabilities of the events.
+
+    Without a ``group_estimator`` the first fold chooses among the default ones.
+    """
+    bases = bases if len(bases) == len(folds) else bases * len(folds)
+    if group_estimator is None:
+        group_estimator = _choose_group_estimator(bases[0], training, events, folds[0])
+    models = Parallel(n_jobs=n_jobs)(
+        delayed(EventModel.fit)(base, group_estimator, training, events, train)
+        for base, (train, _) in zip(bases, folds, strict=True)
+    )
+    probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
+    features = EventFeatures(models, events.table, events.sources, events.compares_scores)
+    return features, probabilities
+
+
+def _choose_group_estimator(base, training, events, fold):
+    """The kind of default model of the group with the least log-loss on the test rows of a fold."""
+    train, test = fold
+    rows = safe_indexing(training.samples.X, test)
+    kinds = default_kinds(final_step_features(base, rows))
+    if len(kinds) == 1 or not events.subsets:
+        return kinds[0]
+    losses = []
+    for kind in kinds:
+        model = EventModel.fit(base, kind, training, events, train)
+        # Probabilities of the sample's group within every subset that it is in.
+        by_subset = model.probabilities(rows, events.table.shape[2])
+        own = by_subset[np.arange(len(test)), :, events.codes[test]]
+        inside = np.column_stack(events.subsets)[test]
+        likelihoods = np.log(np.maximum(own, _MIN_PROBABILITY)) * inside
+        losses.append(-(training.samples.weights[test] @ likelihoods).sum())
+    return kinds[int(np.argmin(losses))]
 
 
 # The final linear model: few features, under constraints that its decisions keep exactly.
@@ -430,9 +532,9 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     or several, the largest of which decides, and each of which keeps the constraints. ``callback``
     sees every iteration. The loss is logistic.
     """
-    fitters = _fitters(problems, constraints, tolerance, callback)
+    fitters = make_fitters(problems, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = _select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
+    fitter, candidate = select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
     guarantee = Guarantee(candidate, fitter.constraint.tolerances)
     if confidence is not None:
@@ -444,7 +546,7 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     return replace(problem, constraint=constraint), guarantee
 
 
-def _fitters(problems, constraints, tolerance, callback):
+def make_fitters(problems, constraints, tolerance, callback):
     """The constrained problem at each temperature of the surrogate; one where none is used."""
     loss, model = LogisticLoss(), _make_model(problems)
     target = np.concatenate([problem.samples.target for problem in problems])
@@ -474,7 +576,7 @@ def _preselect(fitters):
     counts_all = constraint.statistics <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = _select_best_fitter(fitters, "sweep")
+    fitter, candidate = select_best_fitter(fitters, "sweep")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
@@ -482,7 +584,7 @@ def _preselect(fitters):
     return [replace(fitter, start=candidate.parameters)]
 
 
-def _select_best_fitter(fitters, strategy="auto"):
+def select_best_fitter(fitters, strategy="auto"):
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].rank)
@@ -523,15 +625,6 @@ def _embed(constraint, rows, n_scores):
         target=target,
         uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
     )
-
-
-def log_odds_parameters(model):
-    """Parameters by which the log-odds alone decide, as they do without constraint."""
-    coef, _ = model.coefficients(np.zeros(model.n_parameters))
-    first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
-    if len(first) == 1:
-        return model.parameters(first[0], 0.0)
-    return model.parameters(first, np.zeros(len(first)))
 
 
 # Input of estimators that wrap a classifier, whose features only that classifier checks.
