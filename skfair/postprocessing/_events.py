@@ -501,10 +501,10 @@ def _choose_group_estimator(base, training, events, fold):
         model = EventModel.fit(base, kind, training, events, train)
         # Probabilities of the sample's group within every subset that it is in.
         by_subset = model.probabilities(rows, events.table.shape[2])
-        own = by_subset[np.arange(len(test)), :, events.codes[test]]
+        likelihoods = by_subset[np.arange(len(test)), :, events.codes[test]]
         inside = np.column_stack(events.subsets)[test]
-        likelihoods = np.log(np.maximum(own, _MIN_PROBABILITY)) * inside
-        losses.append(-(training.samples.weights[test] @ likelihoods).sum())
+        logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
+        losses.append(-(training.samples.weights[test] @ logs).sum())
     return kinds[int(np.argmin(losses))]
 
 

@@ -57,7 +57,10 @@ multipliers then vary less with the sample."""
 _MAX_MULTIPLIER = 100.0
 """Largest multiplier; those of bounds that no decisions keep would be infinite."""
 
-_N_BISECTIONS = 6
+_MAX_CORRECTIONS = 8
+
+_TIGHTENING = 0.05
+"""Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
 def suits_joint(problems, events, constraints):
@@ -210,8 +213,8 @@ def fit_joint(bases, training, odds, events, folds, n_jobs=None):
             columns[test, 1:] = model.log_ratios(safe_indexing(training.samples.X, test))
         joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
         probabilities = joint.predict(columns)
-        own = probabilities[np.arange(len(codes)), outcomes]
-        loss = -(weights @ np.log(np.maximum(own, _MIN_PROBABILITY)))
+        likelihoods = probabilities[np.arange(len(codes)), outcomes]
+        loss = -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
         if loss < lowest:
             best, lowest = (joint, *joint.split(probabilities)), loss
     return best
@@ -242,12 +245,11 @@ def _fit_stack(columns, outcomes, weights):
 def _fit_expected_rates(problems, constraints, tolerance, callback):
     """The decisions that keep the bounds in expectation, and by count.
 
-    The tolerances of the expected rates are lowered until the counted ones keep the bounds; if that
-    fails, searches go on from there.
+    Where corrections do not lead to that, searches go on from there.
     """
     fitters = make_fitters(problems, constraints, tolerance, callback)
     fitter = fitters[0]
-    candidate = _search_tolerance(fitter, problems[0], callback)
+    candidate = _correct(fitter, problems[0], callback)
     if not candidate.keeps_bound:
         # Integer repair: searches that count decisions, from the best expected ones.
         starts = [replace(one, start=candidate.parameters) for one in fitters]
@@ -257,27 +259,25 @@ def _fit_expected_rates(problems, constraints, tolerance, callback):
     return problem, Guarantee(candidate, constraint.tolerances)
 
 
-def _search_tolerance(fitter, training, callback):
-    """The candidate of the largest expected tolerances whose counted decisions keep the bounds."""
-    best = first = None
-    low, high, factor = 0.0, 1.0, 1.0
-    program = _ExpectedProgram.from_fitter(fitter, training)
-    for number in range(_N_BISECTIONS + 1):
-        multipliers = program.solve(factor)
+def _correct(fitter, training, callback):
+    """The decisions of the dual, corrected until the counted rates keep their bounds.
+
+    A correction moves the expected rates by their residual to the counted ones, and lowers the
+    tolerances a little. Returned is the first candidate that keeps the bounds, else that of least
+    violation.
+    """
+    program, candidates = _ExpectedProgram.from_fitter(fitter, training), []
+    for number in range(_MAX_CORRECTIONS + 1):
+        multipliers = program.solve(1.0 - _TIGHTENING * number)
         parameters = program.parameters(multipliers)
-        result = first.result if first else program.result(parameters, multipliers)
-        candidate = fitter.evaluate(parameters, result)
-        first = first or candidate
-        evaluation = result.evaluation
-        callback(Progress(number + 1, evaluation, np.nan, multipliers, {}, evaluation))
-        if candidate.keeps_bound:
-            best, low = candidate, factor
-        else:
-            high = factor
-        if low == high:
+        # The certified solution is that of the requested bounds.
+        result = candidates[0].result if candidates else program.result(parameters, multipliers)
+        candidates.append(fitter.evaluate(parameters, result))
+        progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
+        if callback(Progress(number + 1, *progress)) or candidates[-1].keeps_bound:
             break
-        factor = (low + high) / 2.0
-    return best or first
+        program = program.correct(multipliers, candidates[-1].scores)
+    return min(candidates, key=lambda candidate: candidate.violation)
 
 
 class _ExpectedProgram(NamedTuple):
@@ -314,18 +314,40 @@ class _ExpectedProgram(NamedTuple):
         constant = np.concatenate([np.empty(0), *constant])
         return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
 
+    @property
+    def gains(self):
+        """Expected gain of a positive decision about each sample, (n_samples,)."""
+        return 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
+
+    def margins(self, multipliers):
+        """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
+        return (self.gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
+
+    def rows(self, margins):
+        """Expected rows of smooth decisions, less their constant, (n_rows,)."""
+        return self.effects @ (self.joint.T @ (self.weights * expit(margins)))
+
+    def correct(self, multipliers, scores):
+        """The same program with its rows moved by their residual to the counted ones."""
+        counted = [
+            one.rows_at(one.exact_sums(scores), np.zeros(one.n_aux))[0] for one in self.constraint
+        ]
+        constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
+        return self._replace(constant=constant)
+
     def solve(self, factor):
         """Multipliers of the rows, (n_rows,), with all tolerances times a factor.
 
-        The dual is minimised, with a smooth threshold of the decisions.
+        They minimise the dual, in which the threshold of decisions is smooth.
         """
         scaled = self.constraint.replace_tolerances(factor * self.constraint.tolerances)
-        upper = np.concatenate([np.empty(0), *(one.upper for one in scaled)]) - self.constant
-        lower = np.concatenate([np.empty(0), *(one.lower for one in scaled)]) - self.constant
+        lower, upper = (
+            np.concatenate([np.empty(0), *(getattr(one, side) for one in scaled)]) - self.constant
+            for side in ("lower", "upper")
+        )
         n_rows = len(upper)
         if not n_rows:
             return np.zeros(0)
-        gains = 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
 
         # Multipliers of upper and of lower bounds, of which infinite ones have none.
         bounds = np.concatenate((upper, -lower))
@@ -333,10 +355,9 @@ class _ExpectedProgram(NamedTuple):
         bounds = np.where(np.isfinite(bounds), bounds, 0.0)
 
         def dual(both):
-            by_outcome = self.effects.T @ (both[:n_rows] - both[n_rows:])
-            margins = (gains - self.joint @ by_outcome) / _SMOOTHING
+            margins = self.margins(both[:n_rows] - both[n_rows:])
             value = _SMOOTHING * self.weights @ np.logaddexp(0.0, margins) + both @ bounds
-            rows = self.effects @ (self.joint.T @ (self.weights * expit(margins)))
+            rows = self.rows(margins)
             return value, bounds - np.concatenate((rows, -rows))
 
         # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
@@ -358,7 +379,7 @@ class _ExpectedProgram(NamedTuple):
     def parameters(self, multipliers):
         """Parameters of the linear model that decides by the multipliers."""
         half = self.joint.shape[1] // 2
-        # A right decision is worth as much as a wrong one costs, less the price of the rows.
+        # A right decision is worth as much as a wrong one costs, less what the rows cost.
         by_outcome = np.repeat([-1.0, 1.0], half) - self.effects.T @ multipliers
         return self.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
 
@@ -381,7 +402,7 @@ class _ExpectedProgram(NamedTuple):
 def _decision_effects(constraint, n_samples):
     """Rows where all decisions are negative, and their changes by each positive decision."""
     negative, positive = np.full(n_samples, -1.0), np.full(n_samples, 1.0)
-    no_unknowns = np.zeros(constraint.aux_jacobian.shape[1])
+    no_unknowns = np.zeros(constraint.n_aux)
     values, slope = constraint.rows_at(constraint.exact_sums(negative), no_unknowns)
     changes = [
         term(positive, constraint.target).value - term(negative, constraint.target).value
