@@ -59,6 +59,8 @@ _MAX_MULTIPLIER = 100.0
 
 _MAX_CORRECTIONS = 8
 
+_MAX_HALVINGS = 6
+
 _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
 
@@ -247,13 +249,14 @@ def _fit_expected_rates(problems, constraints, tolerance, callback):
 
     Where corrections do not lead to that, searches go on from there.
     """
-    fitters = make_fitters(problems, constraints, tolerance, callback)
+    fitters, candidate = make_fitters(problems, constraints, tolerance, callback), None
     fitter = fitters[0]
-    candidate = _correct(fitter, problems[0], callback)
-    if not candidate.keeps_bound:
-        # Integer repair: searches that count decisions, from the best expected ones.
-        starts = [replace(one, start=candidate.parameters) for one in fitters]
-        fitter, candidate = select_best_fitter(starts)
+    # Rows that are linear in rates; those of other gaps are left to the searches.
+    if all(one.combine is not None and not one.is_quotient for one in fitter.constraint):
+        candidate = _correct(fitter, problems[0], callback)
+        fitters = [replace(one, start=candidate.parameters) for one in fitters]
+    if candidate is None or not candidate.keeps_bound:
+        fitter, candidate = select_best_fitter(fitters)
     constraint = fitter.problem.constraint
     problem = replace(fitter.problem, constraint=constraint.linearize_at(candidate.scores))
     return problem, Guarantee(candidate, constraint.tolerances)
@@ -263,8 +266,7 @@ def _correct(fitter, training, callback):
     """The decisions of the dual, corrected until the counted rates keep their bounds.
 
     A correction moves the expected rates by their residual to the counted ones, and lowers the
-    tolerances a little. Returned is the first candidate that keeps the bounds, else that of least
-    violation.
+    tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
     """
     program, candidates = _ExpectedProgram.from_fitter(fitter, training), []
     for number in range(_MAX_CORRECTIONS + 1):
@@ -274,10 +276,26 @@ def _correct(fitter, training, callback):
         result = candidates[0].result if candidates else program.result(parameters, multipliers)
         candidates.append(fitter.evaluate(parameters, result))
         progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
-        if callback(Progress(number + 1, *progress)) or candidates[-1].keeps_bound:
+        is_stopped = callback(Progress(number + 1, *progress))
+        if candidates[-1].keeps_bound:
+            return _halve(fitter, *candidates[-2:])
+        if is_stopped:
             break
         program = program.correct(multipliers, candidates[-1].scores)
     return min(candidates, key=lambda candidate: candidate.violation)
+
+
+def _halve(fitter, outside, inside=None):
+    """The candidate nearest to one outside the bounds that is within them, on a line to another.
+
+    A single candidate is returned as it is.
+    """
+    if inside is None:
+        return outside
+    for _ in range(_MAX_HALVINGS):
+        middle = fitter.evaluate((outside.parameters + inside.parameters) / 2.0, inside.result)
+        outside, inside = (outside, middle) if middle.keeps_bound else (middle, inside)
+    return inside
 
 
 class _ExpectedProgram(NamedTuple):
