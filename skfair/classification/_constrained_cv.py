@@ -135,12 +135,11 @@ class ConstrainedClassifierCV(
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
-        estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
-        data logistic regression. The choice matters: with trees a share of the decisions changes
-        when the samples are divided into other folds (``cv``), and where the groups depend on X
-        linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
-        estimates nothing: the features are the groups themselves, and predictions need the group
-        of every sample.
+        estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
+        regression, whichever has the lower log-loss out of fold; sparse data always has the
+        latter. Up to 10,000 samples of two classes None estimates group and class together, see
+        Notes. "sensitive_features" estimates nothing: the features are the groups themselves, and
+        predictions need the group of every sample.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds) stratifies by class and group; any splitter whose test folds are a
@@ -174,7 +173,8 @@ class ConstrainedClassifierCV(
         of each of more than two classes.
     coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
-        are compared, also of these times the log-odds.
+        are compared, also of these times the log-odds. With joint probabilities (Notes), of shape
+        (2 * n_groups - 1,), coefficients of these without the first.
     intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_scores_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -188,6 +188,7 @@ class ConstrainedClassifierCV(
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
+        With joint probabilities the objective is twice the expected share of wrong decisions.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
@@ -211,6 +212,14 @@ class ConstrainedClassifierCV(
     On new data gaps vary around those of ``constraint_report_``. The mean of the folds' models is a
     little better than each, so that rates may differ a little from those by ``oof_scores_``.
 
+    Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
+    for constraints on rates of decisions in groups or in their classes, the joint probabilities
+    :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
+    log-odds and of a small model of g and y, or of g alone. The decisions that keep the bounds in
+    expectation with the fewest expected errors are linear in J [4]_. They are corrected until the
+    counted decisions keep the bounds. The slope of ``calibration_`` is then that before this
+    regression.
+
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
 
@@ -221,6 +230,8 @@ class ConstrainedClassifierCV(
        arXiv:2202.09724, 2022.
     .. [3] C. Denis, R. Elie, M. Hebiri and F. Hu, "Fairness guarantees in multi-class
        classification with demographic parity", Journal of Machine Learning Research 25, 2024.
+    .. [4] R. Xian and H. Zhao, "A unified post-processing framework for group fairness in
+       classification", arXiv:2405.04025, 2024.
 
     Examples
     --------
@@ -547,7 +558,7 @@ class ConstrainedClassifierCV(
         """Score of each row; above 0 predicts the second of two classes, else the largest decides.
 
         Where constraints count decisions between two classes, it is the log-odds less those of the
-        sample's threshold.
+        sample's threshold; with joint probabilities, twice the probability less the threshold.
 
         Parameters
         ----------
@@ -689,7 +700,8 @@ class ConstrainedClassifierCV(
             probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
-            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
+            of groups; the joint probabilities of the negative and of the positive class with each
+            group, where these are estimated (see Notes of the class); with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
             for the others.
 
         Raises
