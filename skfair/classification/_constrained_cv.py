@@ -700,9 +700,9 @@ class ConstrainedClassifierCV(
             probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
-            of groups; the joint probabilities of the negative and of the positive class with each
-            group, where these are estimated (see Notes of the class); with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
-            for the others.
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
+            for the others. Where joint probabilities are estimated (see Notes of the class), those
+            of each group with the negative class, and with the positive one.
 
         Raises
         ------

@@ -383,7 +383,7 @@ class _ExpectedProgram(NamedTuple):
         cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
         start, method = np.zeros(2 * n_rows), "SLSQP" if cancels else "L-BFGS-B"
         options = {"maxiter": 200, "ftol": 1e-10}
-        found = minimize(
+        solution = minimize(
             dual,
             start,
             jac=True,
@@ -392,7 +392,7 @@ class _ExpectedProgram(NamedTuple):
             method=method,
             options=options,
         )
-        return found.x[:n_rows] - found.x[n_rows:]
+        return solution.x[:n_rows] - solution.x[n_rows:]
 
     def parameters(self, multipliers):
         """Parameters of the linear model that decides by the multipliers."""
