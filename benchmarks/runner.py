@@ -49,6 +49,7 @@ from benchmarks.peers.embedding import embedding
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
+from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
@@ -130,6 +131,9 @@ BENCHMARKS = {
     "any-model-peers": any_model_peers,
     "any-model-small": any_model_small,
     "any-model-splits": any_model_splits,
+    "joint-gains": joint_gains,
+    "joint-time": joint_time,
+    "fold-stability": fold_stability,
     "several-classes": several_classes,
     "small-groups": small_groups,
     "fair-regression": fair_regression,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from skfair.constraints import (
     CONSTRAINTS,
@@ -20,7 +19,7 @@ from skfair.constraints import (
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV, first_column_parameters
+from skfair.postprocessing import ConstrainedCV
 from skfair.training import (
     MISSING_GROUPS,
     ConstrainedLinearModel,
@@ -521,9 +520,10 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         A constraint's own ``min_group_size`` takes precedence.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
-        estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
-        data logistic regression. "sensitive_features" estimates nothing: the features are the
-        groups themselves, and predictions need the group of every sample.
+        estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
+        regression, whichever has the lower log-loss out of fold; sparse data always has the
+        latter. "sensitive_features" estimates nothing: the features are the groups themselves, and
+        predictions need the group of every sample.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``.
     loss : {"squared", "absolute"}, default="squared"
@@ -762,7 +762,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         """
         self._check_exportable()
         center, spread = self._unit
-        constant, _, slope, _ = self._event_features.weights(self.coef_[1:])
+        _, (constant, _, slope, _) = self._event_features.weights(self.coef_)
         # The linear model applies to predictions in units of the target's spread: undo this.
         return {
             "prediction": float(self.coef_[0]),
@@ -774,6 +774,8 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
     def _base(self):
         if self.estimator is not None:
             return self.estimator
+        from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+
         return HistGradientBoostingRegressor(random_state=0)
 
     def _make_problems(self, training, constraints):
@@ -789,7 +791,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
     def _columns(self, scores):
         return scores
 
-    def _outcome(self, problem, guarantee, problems, constraints):
+    def _outcome(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
@@ -806,7 +808,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
     def _warn(self, problem, guarantee, training):
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
-            plain = first_column_parameters(problem.model, [0.0])
+            plain = self._event_features.plain_parameters(problem.model, [0.0])
             warn_of_cost(problem, guarantee.candidate.parameters, plain, is_real=True)
 
 

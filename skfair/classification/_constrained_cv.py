@@ -15,12 +15,14 @@ from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     ConstrainedCV,
+    FoldModel,
+    JointProbabilities,
     calibrate,
     calibrated_log_odds,
     check_several_classes,
-    first_column_parameters,
     make_predicted_class_likeliest,
     match_decisions,
+    suits_joint,
 )
 from skfair.training import (
     MISSING_GROUPS,
@@ -87,12 +89,11 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         Here the models of `group_estimator`, fitted to each class, estimate it out of fold.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
-        estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
-        data logistic regression. The choice matters: with trees a share of the decisions changes
-        when the samples are divided into other folds (``cv``), and where the groups depend on X
-        linearly ``LogisticRegression()`` varies less and is more accurate. "sensitive_features"
-        estimates nothing: the features are the groups themselves, and predictions need the group
-        of every sample.
+        estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
+        regression, whichever has the lower log-loss out of fold; sparse data always has the
+        latter. Up to 10,000 samples of two classes None estimates group and class together, see
+        Notes. "sensitive_features" estimates nothing: the features are the groups themselves, and
+        predictions need the group of every sample.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.
@@ -136,7 +137,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         of each of more than two classes.
     coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
-        are compared, also of these times the log-odds.
+        are compared, also of these times the log-odds. With joint probabilities (Notes), of shape
+        (2 * n_groups - 1,), coefficients of these without the first.
     intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_scores_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -150,6 +152,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
+        With joint probabilities the objective is twice the expected share of wrong decisions.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
@@ -173,6 +176,14 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     On new data gaps vary around those of ``constraint_report_``. The mean of the folds' models is a
     little better than each, so that rates may differ a little from those by ``oof_scores_``.
 
+    Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
+    for constraints on rates of decisions in groups or in their classes, the joint probabilities
+    :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
+    log-odds and of a small model of g and y, or of g alone. The decisions that keep the bounds in
+    expectation with the fewest expected errors are linear in J [4]_. They are corrected until the
+    counted decisions keep the bounds. The slope of ``calibration_`` is then that before this
+    regression.
+
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
 
@@ -183,6 +194,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
        arXiv:2202.09724, 2022.
     .. [3] C. Denis, R. Elie, M. Hebiri and F. Hu, "Fairness guarantees in multi-class
        classification with demographic parity", Journal of Machine Learning Research 25, 2024.
+    .. [4] R. Xian and H. Zhao, "A unified post-processing framework for group fairness in
+       classification", arXiv:2405.04025, 2024.
 
     Examples
     --------
@@ -203,6 +216,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     >>> model.predict(X[:2]).shape
     (2,)
     """
+
+    _record_types = (*ConstrainedCV._record_types, FoldModel, JointProbabilities)
 
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
@@ -310,6 +325,11 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         check_several_classes(problems, constraints, self.confidence_level)
         return problems
 
+    def _suits_joint(self, problems, events, constraints):
+        settings = self.group_estimator, self.confidence_level, self.class_weight
+        is_default = all(one is None for one in settings) and self.missing == "error"
+        return is_default and suits_joint(problems, events, constraints)
+
     def _objective(self, training):
         # Weights of classes count in the loss; rates of groups keep the sample weights.
         return LogisticLoss(), loss_weights(self.class_weight, training)
@@ -329,7 +349,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     def _columns(self, scores):
         return calibrated_log_odds(scores, self.calibration_)
 
-    def _outcome(self, problem, guarantee, problems, constraints):
+    def _outcome(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
@@ -342,9 +362,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
         else:
-            # Decisions do not depend on the scale of scores: that of log-odds is chosen.
-            is_scalable = coef[0] > 0 and problem.constraint.statistics <= {"decisions"}
-            scale = 1.0 / coef[0] if is_scalable else 1.0
+            scale = features.scale(coef)
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
@@ -367,7 +385,9 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            plain = first_column_parameters(problem.model, self._plain_intercepts(training))
+            plain = self._event_features.plain_parameters(
+                problem.model, self._plain_intercepts(training)
+            )
             warn_of_cost(problem, parameters, plain)
             if self.confidence_level is not None:
                 scores = map(problem.predict_scores, (parameters, plain))
@@ -392,7 +412,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         """Score of each row; above 0 predicts the second of two classes, else the largest decides.
 
         Where constraints count decisions between two classes, it is the log-odds less those of the
-        sample's threshold.
+        sample's threshold; with joint probabilities, twice the probability less the threshold.
 
         Parameters
         ----------
@@ -457,7 +477,9 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         if len(self.classes_) > 2:
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
-        success = match_decisions(odds[:, 0], scores[:, 0], self.coef_[0])
+        odds, scores = odds[:, 0], scores[:, 0]
+        thresholds = self._event_features.thresholds(odds, scores, self.coef_)
+        success = match_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
@@ -502,12 +524,13 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         self._check_exportable()
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
+        log_odds, weights = self._event_features.weights(self.coef_)
         return {
             "slope": float(slope),
             "offset": float(self.calibration_[1] - slope * self._unit.center),
-            "log_odds": float(self.coef_[0]),
+            "log_odds": log_odds,
             "intercept": float(self.intercept_),
-            "weights": self._event_features.weights(self.coef_[1:]).tolist(),
+            "weights": weights.tolist(),
             "pos_label": np.asarray(self.pos_label_).item(),
         }
 

@@ -224,6 +224,8 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
         Derivative of the rows by the auxiliary unknowns.
     n_events : int
         Number of events that are compared.
+    labels : list of (str, object)
+        Cell and group of each event.
     is_quotient : bool
         Whether rates are quotients of two terms.
     """
@@ -237,6 +239,7 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     combine: Any
     aux_jacobian: np.ndarray
     n_events: int
+    labels: list
     is_quotient: bool
 
     def smooth_sums(self, scores):

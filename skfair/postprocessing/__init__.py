@@ -6,10 +6,10 @@ from skfair.postprocessing._events import (
     check_training_positions,
     expect_groups_by_class,
     feature_attributes,
-    first_column_parameters,
     route_metadata,
     stratify,
 )
+from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint
 from skfair.postprocessing._oof import (
     CV_CONSTRAINTS,
     calibrate,

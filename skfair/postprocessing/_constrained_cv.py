@@ -22,13 +22,12 @@ from skfair.postprocessing._events import (
     expect_groups_by_class,
     feature_attributes,
     find_events,
-    fit_event_models,
-    fit_final_model,
-    out_of_fold_probabilities,
+    fit_event_features,
     route_metadata,
     stratify,
     warn_if_groups_predictable,
 )
+from skfair.postprocessing._joint import fit_joint
 from skfair.postprocessing._oof import (
     CV_CONSTRAINTS,
     check_held_out,
@@ -120,12 +119,16 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
     def _columns(self, scores):
         """The columns of new samples from their scores, (n_samples, n_problems)."""
 
+    def _suits_joint(self, problems, events, constraints):
+        """Whether probabilities of group and class are estimated together."""
+        return False
+
     @abstractmethod
     def _objective(self, training):
         """Loss of the final linear model, and the weight of each sample's loss."""
 
     @abstractmethod
-    def _outcome(self, problem, guarantee, problems, constraints):
+    def _outcome(self, features, problem, guarantee, problems, constraints):
         """Fitted attributes of the final linear model, or of those of several classes."""
 
     @abstractmethod
@@ -161,9 +164,11 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
             constraints = [] if training.lacks_groups else constraints
             settings = self.tolerance, self.confidence_level, progress
-            problem, guarantee = fit_final_model(problems, objective, constraints, *settings)
+            problem, guarantee = rule["_event_features"].fit_rule(
+                problems, objective, constraints, *settings
+            )
         # Store what predictions need, and what describes the fit; then warn.
-        outcome = self._outcome(problem, guarantee, problems, constraints)
+        outcome = self._outcome(rule["_event_features"], problem, guarantee, problems, constraints)
         scores = outcome[self._oof_attribute]
         outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
@@ -234,41 +239,37 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
     ):
         """Fitted attributes of the features, and the problems that have the features as X."""
 
-        def fit_models(training, events):
-            rows = [train for train, _ in folds]
-            return fit_event_models(
-                estimators, self.group_estimator, training, events, rows, self.n_jobs
+        def fit_features(training, events):
+            return fit_event_features(
+                estimators, self.group_estimator, training, events, folds, self.n_jobs
             )
 
         # Samples whose group is missing count by their probability of each group.
         if training.samples.groups.is_partly_recorded:
-            training = expect_groups_by_class(training, fit_models, folds)
+            training = expect_groups_by_class(training, fit_features, folds)
             problems = self._make_problems(training, constraints)
 
         # Out-of-fold probabilities of the events that the constraints compare.
         unit, events = problems[0].unit, find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        models = fit_models(training, events)
-        knows_groups = self.group_estimator == "sensitive_features"
-        probabilities = out_of_fold_probabilities(
-            models, events, training.samples.X, folds, knows_groups
-        )
-        if not knows_groups:
-            warn_if_groups_predictable(events, probabilities)
+        attributes, columns = self._fit_columns(unit.to_unit(scores), problems)
+        if self._suits_joint(problems, events, constraints):
+            features, columns, probabilities = fit_joint(
+                estimators, training, columns, events, folds, self.n_jobs
+            )
+        else:
+            features, probabilities = fit_features(training, events)
+        if self.group_estimator != "sensitive_features":
+            warn_if_groups_predictable(events, features.group_probabilities(probabilities))
 
         # New samples get the mean of the folds' models, or one model of all samples.
         if not self.ensemble:
-            all_rows = np.arange(len(training.samples.target))
             if len(estimators) > 1:
+                all_rows = np.arange(len(training.samples.target))
                 data = training.samples.X, training.labels, fit_params, all_rows
                 task = Subtask(self, context, f"{task_name(self._base)} of all samples")
                 estimators = [fit_rows(self._base, *data, task)]
-            models = fit_event_models(
-                estimators, self.group_estimator, training, events, [all_rows], self.n_jobs
-            )
-        features = EventFeatures(models, events.table, events.sources, events.compares_scores)
-
-        attributes, columns = self._fit_columns(unit.to_unit(scores), problems)
+            features = features.refit(estimators[0], training, events)
         features_of_problems = features.features(columns, probabilities)
         problems = [
             problem._replace(X=one)
@@ -318,7 +319,9 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
             of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
-            for the others.
+            for the others. Where joint probabilities are estimated (see Notes of
+            `ConstrainedClassifierCV`), those of each group with the negative class, and with the
+            positive one.
 
         Raises
         ------
@@ -327,12 +330,11 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         """
         self._check_exportable()
         check_alignment(X=X, sensitive_features=sensitive_features)
-        scores = mean_scores(self.estimators_, X)[:, 0]
-        codes = self._codes(sensitive_features, len(scores))
-        probabilities = self._event_features.probabilities(X, codes)
+        scores = mean_scores(self.estimators_, X)
+        _, probabilities = self._inputs(scores, X, sensitive_features)
         if probabilities is None:
             probabilities = np.zeros((len(scores), 1, 1))
-        return scores, probabilities
+        return scores[:, 0], probabilities
 
     def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
@@ -363,12 +365,17 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        columns = self._columns(self._unit.to_unit(mean_scores(self.estimators_, X)))
-        codes = self._codes(sensitive_features, len(columns))
-        probabilities = self._event_features.probabilities(X, codes)
+        scores = mean_scores(self.estimators_, X)
+        columns, probabilities = self._inputs(scores, X, sensitive_features)
         features = self._event_features.features(columns, probabilities)
         coef = np.atleast_2d(self.coef_)
         return columns, np.einsum("cir,cr->ic", features, coef) + self.intercept_
+
+    def _inputs(self, scores, X, sensitive_features):
+        """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
+        columns = self._columns(self._unit.to_unit(scores))
+        codes = self._codes(sensitive_features, len(columns))
+        return self._event_features.inputs(columns, X, codes)
 
     def _codes(self, sensitive_features, n_samples):
         """Code of each row's group in the features, where it is used."""

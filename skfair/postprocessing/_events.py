@@ -11,8 +11,7 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
@@ -240,6 +239,9 @@ def check_several_classes(problems, constraints, confidence):
 _REVEALED = 0.99
 """Share of a group's members that are recognised, from which on X is said to reveal the group."""
 
+_MIN_PROBABILITY = 1e-4
+"""Smallest probability whose logarithm is taken."""
+
 _AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
 """Constant and slope of a subset's probability as a function of success; (1, 0) for all others."""
 
@@ -253,6 +255,7 @@ class EventModel(NamedTuple):
     """
 
     base: Any
+    group_estimator: Any
     group_models: list
     subset_models: list
 
@@ -260,18 +263,16 @@ class EventModel(NamedTuple):
     def fit(cls, base, group_estimator, training, events, rows):
         """Fit to some rows of the training data."""
         if not events.subsets:
-            return cls(base, [], [])
+            return cls(base, group_estimator, [], [])
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights, codes = training.samples.weights[rows], events.codes[rows]
-        if isinstance(group_estimator, str):  # known groups: their shares are for unknown ones
-            group_classifier, classifier = DummyClassifier(), _small_classifier(features)
-        else:
-            is_default = group_estimator is None
-            classifier = _small_classifier(features) if is_default else group_estimator
-            group_classifier = classifier
-        fit = partial(_fit_classifier, features=features, weights=weights)
+        # Where groups are known their shares are for unknown ones.
+        knows_groups = group_estimator == "sensitive_features"
+        classifier = default_kinds(features)[0] if knows_groups else group_estimator
+        group_classifier = DummyClassifier() if knows_groups else classifier
+        fit = partial(fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
@@ -282,7 +283,7 @@ class EventModel(NamedTuple):
             subset_models.append(
                 fit(classifier, target=inside, rows=all_rows) if is_learned else None
             )
-        return cls(base, group_models, subset_models)
+        return cls(base, group_estimator, group_models, subset_models)
 
     def probabilities(self, X, n_codes, codes=None):
         """Probability of each code within each subset, (n_samples, n_subsets, n_codes).
@@ -308,30 +309,31 @@ class EventModel(NamedTuple):
         return probabilities
 
 
-def _fit_classifier(estimator, features, target, *, weights, rows):
-    """A clone fitted to some rows; a constant classifier where the target is constant."""
-    target, weights = target[rows], weights[rows]
-    is_constant = len(np.unique(target)) == 1
-    classifier = DummyClassifier() if is_constant else clone(estimator)
+def fit_classifier(estimator, features, target, *, weights, rows):
+    """A clone fitted to some rows; a constant classifier where the target is constant.
+
+    Strings are kinds of `default_kinds`.
+    """
+    features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
+    if len(np.unique(target)) == 1:
+        estimator = DummyClassifier()
+    elif estimator == "linear":
+        return _fit_scaled_logistic(features, target, weights)
+    classifier = small_boosting() if isinstance(estimator, str) else clone(estimator)
     # Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
     # than all the rest.
     has_weights = (weights != 1.0).any() and has_fit_parameter(classifier, "sample_weight")
     params = {"sample_weight": weights} if has_weights else {}
-    return classifier.fit(safe_indexing(features, rows), target, **params)
+    return classifier.fit(features, target, **params)
 
 
-def _small_classifier(features):
-    """A classifier of too little capacity to overfit: few trees of few leaves."""
-    # Imported where they are used, as they take long to import.
-    if sparse.issparse(features):
-        from sklearn.linear_model import LogisticRegression
-
-        return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
-    from sklearn.ensemble import HistGradientBoostingClassifier
+def small_boosting(max_iter=15, learning_rate=0.4):
+    """Trees of too little capacity to overfit: few, of few leaves."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
     return HistGradientBoostingClassifier(
-        learning_rate=0.2,
-        max_iter=30,
+        learning_rate=learning_rate,
+        max_iter=max_iter,
         max_leaf_nodes=4,
         min_samples_leaf=50,
         early_stopping=False,
@@ -339,13 +341,32 @@ def _small_classifier(features):
     )
 
 
-def fit_event_models(bases, group_estimator, training, events, train_rows, n_jobs=None):
-    """One `EventModel` for each of several sets of training rows, by the fitted base estimators."""
-    bases = bases if len(bases) == len(train_rows) else bases * len(train_rows)
-    return Parallel(n_jobs=n_jobs)(
-        delayed(EventModel.fit)(base, group_estimator, training, events, rows)
-        for base, rows in zip(bases, train_rows, strict=True)
-    )
+def _fit_scaled_logistic(features, target, weights):
+    """Logistic regression fitted to features of unit scale, for features as they are."""
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
+    scaler = MaxAbsScaler() if sparse.issparse(features) else StandardScaler()
+    scaled = scaler.fit_transform(features)
+    classifier = LogisticRegression(max_iter=1000, tol=1e-3)
+    classifier.fit(scaled, target, sample_weight=weights / weights.mean())
+    # Fold the scaling into the coefficients.
+    classifier.coef_ = classifier.coef_ / scaler.scale_
+    center = getattr(scaler, "mean_", np.zeros(classifier.coef_.shape[1]))
+    classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
+    if hasattr(scaler, "feature_names_in_"):
+        classifier.feature_names_in_ = scaler.feature_names_in_
+    return classifier
+
+
+def default_kinds(features):
+    """Kinds of default models of the group that the features allow."""
+    if sparse.issparse(features):
+        return ["linear"]
+    try:
+        is_finite = np.isfinite(np.asarray(features, dtype=float)).all()
+    except (TypeError, ValueError):  # categories
+        is_finite = False
+    return ["boosted", "linear"] if is_finite else ["boosted"]
 
 
 def out_of_fold_probabilities(models, events, X, folds, knows_groups):
@@ -360,10 +381,10 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
-def expect_groups_by_class(training, fit_models, folds):
+def expect_groups_by_class(training, fit_features, folds):
     """The training data, with probabilities of missing groups given X and the class.
 
-    ``fit_models`` makes an `EventModel` for each fold, from training data and events.
+    ``fit_features`` is `fit_event_features` of training data and events.
     """
     groups, classes = training.samples.groups, range(len(training.classes))
     subsets = [training.labels == label for label in training.classes]
@@ -371,9 +392,7 @@ def expect_groups_by_class(training, fit_models, folds):
     table = np.ones((1, len(classes), len(groups.labels), 1))
     events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
     events.check_folds(folds, groups)
-    probabilities = out_of_fold_probabilities(
-        fit_models(training, events), events, training.samples.X, folds, knows_groups=False
-    )
+    _, probabilities = fit_features(training, events)
     of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     return fill_groups(training, of_class)
 
@@ -385,7 +404,7 @@ def warn_if_groups_predictable(events, probabilities):
     inside = events.subsets[0] & (events.codes >= 0)
     codes = events.codes[inside]
     # Share of each group that is recognised out of fold.
-    is_right = probabilities[inside, 0].argmax(axis=1) == codes
+    is_right = probabilities[inside].argmax(axis=1) == codes
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
@@ -412,6 +431,21 @@ class EventFeatures(NamedTuple):
         n_codes = self.table.shape[2]
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
+    def refit(self, base, training, events):
+        """The same features with one model of all samples."""
+        rows = np.arange(len(events.codes))
+        models = [EventModel.fit(base, self.models[0].group_estimator, training, events, rows)]
+        return self._replace(models=models)
+
+    @staticmethod
+    def group_probabilities(probabilities):
+        """Probabilities of the groups, within the first subset, (n_samples, n_codes)."""
+        return probabilities[:, :1].sum(axis=1)
+
+    def inputs(self, odds, X, codes=None):
+        """Log-odds as they are, and the `probabilities` of new samples."""
+        return odds, self.probabilities(X, codes)
+
     def features(self, odds, probabilities):
         """Features of each problem, (n_problems, n_samples, 1 + n_features).
 
@@ -430,14 +464,29 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def weights(self, coef):
-        """Coefficients of two classes by what they multiply, (4, n_subsets, n_codes).
+    def scale(self, coef):
+        """Factor of scores with which the log-odds have coefficient 1, if that is possible.
 
-        ``coef`` are those after the log-odds. The factors of an event's probability are 1, the
-        probability of success, the log-odds, and the product of both.
+        Decisions do not depend on the scale of scores; ranks and losses do.
         """
+        return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
+
+    def thresholds(self, odds, scores, coef):
+        """Probability of success from which on samples are accepted, (n_samples,).
+
+        None where higher log-odds do not lead to acceptance.
+        """
+        return expit(odds - scores / coef[0]) if coef[0] > 0 else None
+
+    def weights(self, coef):
+        """The coefficient of the log-odds, and those of the probabilities of events.
+
+        The latter have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
+        the probability of success, the log-odds, and the product of both.
+        """
+        log_odds, coef = float(coef[0]), coef[1:]
         if not self.sources:
-            return np.zeros((4, 1, 1))
+            return log_odds, np.zeros((4, 1, 1))
         sources = [source for _, source in self.sources]
         constant, slope = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
         weights = []
@@ -445,7 +494,21 @@ class EventFeatures(NamedTuple):
         for block in np.split(coef, 1 + self.compares_scores):
             per_event = self.table[0] @ block
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
-        return np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+        return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+
+    @staticmethod
+    def plain_parameters(model, intercepts):
+        """Parameters by which the first column of each score decides alone, above its intercept."""
+        coef, _ = model.coefficients(np.zeros(model.n_parameters))
+        first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
+        if len(first) == 1:
+            return model.parameters(first[0], intercepts[0])
+        return model.parameters(first, intercepts)
+
+    @staticmethod
+    def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
+        """The solved problem and the guarantee of `fit_final_model`."""
+        return fit_final_model(problems, objective, constraints, tolerance, confidence, callback)
 
 
 def _subset_probabilities(sources, success):
@@ -453,6 +516,46 @@ def _subset_probabilities(sources, success):
     known = {"positives": success, "negatives": 1.0 - success}
     ones = np.ones_like(success)
     return np.column_stack([known.get(source, ones)[:, problem] for problem, source in sources])
+
+
+def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=None):
+    """The `EventFeatures` of the folds' models, and out-of-fold probabilities of the events.
+
+    Without a ``group_estimator`` the first fold chooses among the default ones.
+    """
+    bases = bases if len(bases) == len(folds) else bases * len(folds)
+    if group_estimator is None:
+        group_estimator = _choose_group_estimator(bases[0], training, events, folds[0])
+    models = Parallel(n_jobs=n_jobs)(
+        delayed(EventModel.fit)(base, group_estimator, training, events, train)
+        for base, (train, _) in zip(bases, folds, strict=True)
+    )
+    knows_groups = group_estimator == "sensitive_features"
+    probabilities = out_of_fold_probabilities(
+        models, events, training.samples.X, folds, knows_groups
+    )
+    features = EventFeatures(models, events.table, events.sources, events.compares_scores)
+    return features, probabilities
+
+
+def _choose_group_estimator(base, training, events, fold):
+    """The kind of default model of the group with the least log-loss on the test rows of a fold."""
+    train, test = fold
+    test = test[events.codes[test] >= 0]  # recorded groups
+    rows = safe_indexing(training.samples.X, test)
+    kinds = default_kinds(final_step_features(base, rows))
+    if len(kinds) == 1 or not events.subsets:
+        return kinds[0]
+    losses = []
+    for kind in kinds:
+        model = EventModel.fit(base, kind, training, events, train)
+        # Probabilities of the sample's group within every subset that it is in.
+        by_subset = model.probabilities(rows, events.table.shape[2])
+        likelihoods = by_subset[np.arange(len(test)), :, events.codes[test]]
+        inside = np.column_stack(events.subsets)[test]
+        logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
+        losses.append(-(training.samples.weights[test] @ logs).sum())
+    return kinds[int(np.argmin(losses))]
 
 
 # The final linear model: few features, under constraints that its decisions keep exactly.
@@ -480,9 +583,9 @@ def fit_final_model(problems, objective, constraints, tolerance, confidence=None
     constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
     iteration.
     """
-    fitters = _fitters(problems, objective, constraints, tolerance, callback)
+    fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = _select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
+    fitter, candidate = select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
     guarantee = Guarantee(candidate, fitter.constraint.tolerances)
     if confidence is not None:
@@ -494,7 +597,7 @@ def fit_final_model(problems, objective, constraints, tolerance, confidence=None
     return replace(problem, constraint=constraint), guarantee
 
 
-def _fitters(problems, objective, constraints, tolerance, callback):
+def make_fitters(problems, objective, constraints, tolerance, callback):
     """The constrained problem at each temperature of the surrogate; one where none is used."""
     (loss, weights), model = objective, _make_model(problems)
     target = np.concatenate([problem.samples.target for problem in problems])
@@ -524,7 +627,7 @@ def _preselect(fitters):
     counts_all = constraint.statistics <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = _select_best_fitter(fitters, "sweep")
+    fitter, candidate = select_best_fitter(fitters, "sweep")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
@@ -532,7 +635,7 @@ def _preselect(fitters):
     return [replace(fitter, start=candidate.parameters)]
 
 
-def _select_best_fitter(fitters, strategy="auto"):
+def select_best_fitter(fitters, strategy="auto"):
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].rank)
@@ -573,15 +676,6 @@ def _embed(constraint, rows, n_scores):
         target=target,
         uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
     )
-
-
-def first_column_parameters(model, intercepts):
-    """Parameters by which the first column of each score decides alone, above its intercept."""
-    coef, _ = model.coefficients(np.zeros(model.n_parameters))
-    first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
-    if len(first) == 1:
-        return model.parameters(first[0], intercepts[0])
-    return model.parameters(first, intercepts)
 
 
 # Input of estimators that wrap another one, whose features only that one checks.

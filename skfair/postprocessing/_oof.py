@@ -620,22 +620,21 @@ def make_predicted_class_likeliest(probabilities, classes):
     return matched
 
 
-def match_decisions(odds, scores, slope):
-    """Calibrated probabilities, stretched on both sides of the threshold until it is at 1/2.
+def match_decisions(success, thresholds, scores):
+    """Calibrated probabilities, stretched on both sides of their thresholds until these are 1/2.
 
-    Scores have the given slope in the log-odds, and are positive where success is predicted.
+    Scores are positive where success is predicted; without thresholds they are log-odds.
     """
-    if slope > 0:
-        probability, threshold = expit(odds), expit(odds - scores / slope)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            below = probability / (2.0 * threshold)
-            above = 1.0 - (1.0 - probability) / (2.0 * (1.0 - threshold))
-        success = np.where(scores > 0, above, below)
+    if thresholds is None:
+        matched = expit(scores)
     else:
-        success = expit(scores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = success / (2.0 * thresholds)
+            above = 1.0 - (1.0 - success) / (2.0 * (1.0 - thresholds))
+        matched = np.where(scores > 0, above, below)
     # Rounding must not move a probability to the other side.
     half = np.nextafter(0.5, np.where(scores > 0, 1.0, 0.0))
-    return np.where(scores > 0, np.clip(success, half, 1.0), np.clip(success, 0.0, half))
+    return np.where(scores > 0, np.clip(matched, half, 1.0), np.clip(matched, 0.0, half))
 
 
 # Signs that a fitted estimator was fitted to the samples that it is about to score.

@@ -235,14 +235,28 @@ def test_sensitive_features_at_predict_are_used(data, new_data):
     )
 
 
-def test_groups_are_predicted_by_the_group_estimator_or_by_boosting(data):
-    for group_estimator, expected in (
-        (BASE, LogisticRegression),
-        (None, HistGradientBoostingClassifier),
+def test_groups_are_predicted_by_the_group_estimator(data):
+    model = fit(data, group_estimator=BASE)
+    assert model.constraint_violation_ == 0.0
+    assert isinstance(model._event_features.models[0].group_models[0], LogisticRegression)
+
+
+def test_the_default_model_of_groups_is_the_likelier_of_two(data):
+    # Groups that shift all columns are linear in X; groups by the sign of a product are not.
+    X, y, group = data
+    corners = np.where(X[:, 2] * X[:, 3] > 0, "a", "b")
+    shifted = X + 0.6 * (group == "b")[:, np.newaxis]
+    for features, groups, expected in (
+        (shifted, group, LogisticRegression),
+        (X, corners, HistGradientBoostingClassifier),
     ):
-        model = fit(data, group_estimator=group_estimator)
-        assert model.constraint_violation_ == 0.0
-        assert isinstance(model._event_features.models[0].group_models[0], expected)
+        # Group and class together, and the group alone where a guarantee is requested.
+        for params in ({}, {"confidence_level": 0.6, "tolerance": 0.3}):
+            model = fit((features, y, groups), **{"group_estimator": None} | params)
+            assert model.constraint_violation_ == 0.0
+            fold = model._event_features.models[0]
+            classifier = fold.group_models[0] if params else fold.classifier
+            assert isinstance(classifier, expected)
 
 
 def test_probabilities_agree_with_decisions_and_stay_calibrated(model_of, new_data):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skfair import _kernels
-from skfair._kernels import compile_at_once, interior_point
-from skfair._kernels.interior_point import solve_interior_point
+from skfair._kernels import compile_at_once, elastic_qp
+from skfair._kernels.elastic_qp import solve_interior_point
 
 
 def draw(seed, n_bounds=4, n_unknowns=3):
@@ -65,8 +65,8 @@ def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
     problem = draw(1, n_bounds=12, n_unknowns=5)
     with compile_at_once():
         expected = solve_interior_point(*problem, 10.0, 1e-12)
-    function = _kernels._interpreter(interior_point._interior_point)
-    monkeypatch.setattr(interior_point, "_interior_point", function)
+    function = _kernels._interpreter(elastic_qp._interior_point)
+    monkeypatch.setattr(elastic_qp, "_interior_point", function)
     interpreted = solve_interior_point(*problem, 10.0, 1e-12)
     for values, wanted in zip(interpreted, expected, strict=True):
         np.testing.assert_array_equal(values, wanted)

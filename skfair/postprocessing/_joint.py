@@ -1,0 +1,432 @@
+"""Probabilities of group and class on small data, and the decisions that follow from them.
+
+On small data Platt scaling of a score and separate models of the group waste information. Here one
+logistic regression estimates the joint probabilities J_gy(x) = P(group g, class y | x), from the
+classifier's out-of-fold score and from a small model of the features (stacking).
+
+For decisions d(x) in [0, 1] the expected rates of groups are linear in d, and so is the expected
+share of right decisions. The best decisions under bounds on the rates solve a linear program. Its
+dual has one multiplier per row, and the decisions threshold a linear function of J(x) (R. Xian and
+H. Zhao, "A unified post-processing framework for group fairness in classification",
+arXiv:2405.04025, 2024).
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import LinearConstraint, minimize
+from scipy.special import expit, logit, softmax
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair.constraints import spread_over_samples
+from skfair.enforcement import Guarantee
+from skfair.losses import LogisticLoss
+from skfair.postprocessing._events import (
+    default_kinds,
+    fit_classifier,
+    group_codes,
+    make_fitters,
+    select_best_fitter,
+    small_boosting,
+)
+from skfair.postprocessing._oof import final_step_features, predict_probabilities
+from skfair.solvers import Progress, Result
+from skfair.surrogates import StepFunction
+from skfair.utils._sklearn import safe_indexing
+
+MAX_JOINT_SAMPLES = 10_000
+"""Samples up to which the joint probabilities are worth the time of their model."""
+
+_MAX_OUTCOMES = 12
+"""Groups times classes up to which one model of all of them is small."""
+
+_MIN_PROBABILITY = 1e-4
+"""Smallest probability whose logarithm is a column of the stack."""
+
+_STACK_C = 100.0
+"""Inverse penalty of the stack, whose columns are few."""
+
+_SMOOTHING = 0.05
+"""Width of the decisions' threshold in the dual, in units of the probability times two: the
+multipliers then vary less with the sample."""
+
+_MAX_MULTIPLIER = 100.0
+"""Largest multiplier; those of bounds that no decisions keep would be infinite."""
+
+_MAX_CORRECTIONS = 8
+
+_MAX_HALVINGS = 6
+
+_TIGHTENING = 0.05
+"""Share of the tolerances by which every correction lowers them: counted rates jump."""
+
+
+def suits_joint(problems, events, constraints):
+    """Whether one small model of group and class pays, and gives all that the constraints compare.
+
+    It pays on small data of two classes. Decisions are compared, in groups or in their classes, by
+    rates whose denominators do not depend on the decisions.
+    """
+    if len(problems) > 1 or not events.subsets or events.compares_scores:
+        return False
+    follows = all(source != "learned" for _, source in events.sources)
+    is_small = len(events.codes) <= MAX_JOINT_SAMPLES
+    is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
+    rates = [constraint.rate(StepFunction(), LogisticLoss()) for constraint in constraints]
+    return follows and is_small and not any(isinstance(rate, tuple) for rate in rates)
+
+
+# Joint probabilities.
+
+
+class FoldModel(NamedTuple):
+    """A small classifier of numbered labels, on features preprocessed by a fitted estimator."""
+
+    base: Any
+    kind: str
+    classifier: Any
+    n_labels: int
+
+    @classmethod
+    def fit(cls, base, kind, training, codes, rows):
+        """Fit to some rows: boosting of group and class, or logistic regression of the group."""
+        features = final_step_features(base, safe_indexing(training.samples.X, rows))
+        labels, estimator, n_labels = codes[rows], "linear", codes.max() + 1
+        if kind == "boosted":
+            # More trees than for the group alone: the class is learned as well.
+            estimator, n_labels = small_boosting(20, 0.3), 2 * n_labels
+            labels = 2 * labels + (training.samples.target[rows] > 0)
+        weights, everything = training.samples.weights[rows], np.arange(len(rows))
+        classifier = fit_classifier(estimator, features, labels, weights=weights, rows=everything)
+        return cls(base, kind, classifier, n_labels)
+
+    def log_ratios(self, X):
+        """Logarithms of the probabilities, over that of the first label, (n, n_labels - 1)."""
+        features = final_step_features(self.base, X)
+        columns = predict_probabilities(self.classifier, features)
+        probabilities = np.zeros((len(columns), self.n_labels))
+        probabilities[:, self.classifier.classes_] = columns
+        logs = np.log(np.maximum(probabilities, _MIN_PROBABILITY))
+        return logs[:, 1:] - logs[:, :1]
+
+
+class JointProbabilities(NamedTuple):
+    """Joint probabilities of group and class: a logistic regression of scores and log-ratios.
+
+    Outcomes are numbered ``2 * group + class``. New samples get the mean of the log-ratios by
+    ``models``. ``coef`` has shape (n_outcomes, 1 + n_log_ratios), ``intercept`` (n_outcomes,); an
+    outcome that did not occur has intercept -inf.
+    """
+
+    models: list
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    # What the final rule is made of, as of `EventFeatures`.
+
+    def refit(self, base, training, events):
+        """The same probabilities with one model of all samples."""
+        rows = np.arange(len(events.codes))
+        models = [FoldModel.fit(base, self.models[0].kind, training, events.codes, rows)]
+        return self._replace(models=models)
+
+    @staticmethod
+    def group_probabilities(probabilities):
+        """Probabilities of the groups, (n_samples, n_groups)."""
+        return probabilities.sum(axis=1)
+
+    def inputs(self, odds, X, codes=None):
+        """Log-odds of the positive class, and probabilities of groups with negatives, positives.
+
+        The latter have shape (n_samples, 2, n_groups).
+        """
+        ratios = np.mean([model.log_ratios(X) for model in self.models], axis=0)
+        return self.split(self.predict(np.hstack((odds, ratios))))
+
+    def predict(self, columns):
+        """Probability of every outcome, (n_samples, n_outcomes)."""
+        return softmax(columns @ self.coef.T + self.intercept, axis=1)
+
+    @staticmethod
+    def split(joint):
+        """Log-odds of the positive class, (n_samples, 1), and probabilities by class and group."""
+        by_class = joint.reshape(len(joint), -1, 2).transpose(0, 2, 1)
+        success = np.clip(by_class[:, 1].sum(axis=1, keepdims=True), 1e-9, 1.0 - 1e-9)
+        return logit(success), by_class
+
+    @staticmethod
+    def features(odds, probabilities):
+        """Features of the final linear model: all probabilities but the first, (1, n, n - 1)."""
+        return probabilities.reshape(1, len(probabilities), -1)[:, :, 1:]
+
+    @staticmethod
+    def scale(coef):
+        """Factor of scores with which a positive class adds 2 to them, as it does unconstrained."""
+        negative, positive = np.split(np.append(0.0, coef), 2)
+        rise = (positive - negative).mean()
+        return 2.0 / rise if rise > 0 else 1.0
+
+    @staticmethod
+    def thresholds(odds, scores, coef):
+        """Probability of the positive class from which on samples are accepted, (n_samples,)."""
+        return np.clip(expit(odds) - scores / 2.0, 1e-9, 1.0 - 1e-9)
+
+    @staticmethod
+    def weights(coef):
+        """Coefficient of the log-odds, and those of what an event is multiplied with."""
+        weights = np.zeros((4, 2, (len(coef) + 1) // 2))
+        weights[0] = np.append(0.0, coef).reshape(2, -1)
+        return 0.0, weights
+
+    @staticmethod
+    def plain_parameters(model, _):
+        """Parameters by which the likelier class is predicted, as it is without constraint."""
+        coef, _ = model.coefficients(np.zeros(model.n_parameters))
+        gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)
+        return model.parameters(gains[1:] - gains[0], gains[0])
+
+    @staticmethod
+    def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
+        """The solved problem and the guarantee, as `fit_final_model` returns them."""
+        return _fit_expected_rates(problems, objective, constraints, tolerance, callback)
+
+
+def fit_joint(bases, training, odds, events, folds, n_jobs=None):
+    """The `JointProbabilities` of the folds' models, with their out-of-fold `inputs`.
+
+    Small boosting of group and class and logistic regression of the group are both fitted; that
+    whose stack has the lower log-loss is taken.
+    """
+    codes, weights = events.codes, training.samples.weights
+    outcomes = 2 * codes + (training.samples.target > 0)
+    bases = bases if len(bases) == len(folds) else bases * len(folds)
+    best, lowest = None, np.inf
+    for kind in default_kinds(final_step_features(bases[0], training.samples.X)):
+        models = Parallel(n_jobs=n_jobs)(
+            delayed(FoldModel.fit)(base, kind, training, codes, train)
+            for base, (train, _) in zip(bases, folds, strict=True)
+        )
+        columns = np.empty((len(codes), models[0].n_labels))
+        columns[:, :1] = odds
+        for model, (_, test) in zip(models, folds, strict=True):
+            columns[test, 1:] = model.log_ratios(safe_indexing(training.samples.X, test))
+        joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
+        probabilities = joint.predict(columns)
+        likelihoods = probabilities[np.arange(len(codes)), outcomes]
+        loss = -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
+        if loss < lowest:
+            best, lowest = (joint, *joint.split(probabilities)), loss
+    return best
+
+
+def _fit_stack(columns, outcomes, weights):
+    """Coefficients and intercepts of a multinomial logistic regression, for unscaled columns.
+
+    By its score equations expected counts of all outcomes equal the counted ones.
+    """
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
+    scaler = StandardScaler()
+    regression = LogisticRegression(C=_STACK_C, max_iter=1000, tol=1e-6)
+    # Two occurring outcomes have one row of coefficients, more have one each.
+    regression.fit(scaler.fit_transform(columns), outcomes, sample_weight=weights / weights.mean())
+    rows, offsets = regression.coef_, regression.intercept_
+    if len(rows) == 1:
+        rows, offsets = np.vstack((0.0 * rows, rows)), np.append(0.0, offsets)
+    n_outcomes = 2 * (outcomes.max() // 2 + 1)
+    coef, intercept = np.zeros((n_outcomes, columns.shape[1])), np.full(n_outcomes, -np.inf)
+    coef[regression.classes_] = rows / scaler.scale_
+    intercept[regression.classes_] = offsets - coef[regression.classes_] @ scaler.mean_
+    return coef, intercept
+
+
+# The best decisions under bounds on expected rates.
+
+
+def _fit_expected_rates(problems, objective, constraints, tolerance, callback):
+    """The decisions that keep the bounds in expectation, and by count.
+
+    Where corrections do not lead to that, searches go on from there.
+    """
+    fitters = make_fitters(problems, objective, constraints, tolerance, callback)
+    fitter, candidate = fitters[0], None
+    # Rows that are linear in rates; those of other gaps are left to the searches.
+    if all(one.combine is not None and not one.is_quotient for one in fitter.constraint):
+        candidate = _correct(fitter, problems[0], callback)
+        fitters = [replace(one, start=candidate.parameters) for one in fitters]
+    if candidate is None or not candidate.keeps_bound:
+        fitter, candidate = select_best_fitter(fitters)
+    constraint = fitter.problem.constraint
+    problem = replace(fitter.problem, constraint=constraint.linearize_at(candidate.scores))
+    return problem, Guarantee(candidate, constraint.tolerances)
+
+
+def _correct(fitter, training, callback):
+    """The decisions of the dual, corrected until the counted rates keep their bounds.
+
+    A correction moves the expected rates by their residual to the counted ones, and lowers the
+    tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
+    """
+    program, candidates = _ExpectedProgram.from_fitter(fitter, training), []
+    for number in range(_MAX_CORRECTIONS + 1):
+        multipliers = program.solve(1.0 - _TIGHTENING * number)
+        parameters = program.parameters(multipliers)
+        # The certified solution is that of the requested bounds.
+        result = candidates[0].result if candidates else program.result(parameters, multipliers)
+        candidates.append(fitter.evaluate(parameters, result))
+        progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
+        is_stopped = callback(Progress(number + 1, *progress))
+        if candidates[-1].keeps_bound:
+            return _halve(fitter, *candidates[-2:])
+        if is_stopped:
+            break
+        program = program.correct(multipliers, candidates[-1].scores)
+    return min(candidates, key=lambda candidate: candidate.violation)
+
+
+def _halve(fitter, outside, inside=None):
+    """The candidate nearest to one outside the bounds that is within them, on a line to another.
+
+    A single candidate is returned as it is.
+    """
+    if inside is None:
+        return outside
+    for _ in range(_MAX_HALVINGS):
+        middle = fitter.evaluate((outside.parameters + inside.parameters) / 2.0, inside.result)
+        outside, inside = (outside, middle) if middle.keeps_bound else (middle, inside)
+    return inside
+
+
+class _ExpectedProgram(NamedTuple):
+    """Decisions of the largest expected accuracy whose expected rates keep their bounds.
+
+    With d the decisions and w the weights of the samples, the expected share of right decisions is
+    a constant plus half of ``sum_i w_i d_i (2 P(y_i = 1) - 1)``. The rows are ``constant + sum_i
+    w_i d_i (joint @ effects.T)_i``.
+    """
+
+    constraint: Any
+    joint: np.ndarray  # (n_samples, n_outcomes), of negatives first
+    weights: np.ndarray  # (n_samples,), sum 1
+    effects: np.ndarray  # (n_rows, n_outcomes), of a positive decision per weight
+    constant: np.ndarray  # (n_rows,), rows of negative decisions
+    problem: Any
+
+    @classmethod
+    def from_fitter(cls, fitter, training):
+        """The program of a fitter's constraint, with the training data's features."""
+        rest = training.X
+        joint = np.column_stack((1.0 - rest.sum(axis=1), rest))
+        weights, n_outcomes = fitter.problem.mean_weights, joint.shape[1]
+        positive = training.samples.target > 0
+        outcomes = group_codes(training.samples.groups) + positive * (n_outcomes // 2)
+        mass = np.bincount(outcomes, weights, n_outcomes)
+        effects, constant = [], []
+        for one in fitter.constraint:
+            values, by_sample = _decision_effects(one, len(joint))
+            sums = [np.bincount(outcomes, row, n_outcomes) for row in by_sample]
+            effects += [row / np.maximum(mass, np.finfo(float).tiny) for row in sums]
+            constant.append(values)
+        effects = np.array(effects).reshape(-1, n_outcomes)
+        constant = np.concatenate([np.empty(0), *constant])
+        return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
+
+    @property
+    def gains(self):
+        """Expected gain of a positive decision about each sample, (n_samples,)."""
+        return 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
+
+    def margins(self, multipliers):
+        """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
+        return (self.gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
+
+    def rows(self, margins):
+        """Expected rows of smooth decisions, less their constant, (n_rows,)."""
+        return self.effects @ (self.joint.T @ (self.weights * expit(margins)))
+
+    def correct(self, multipliers, scores):
+        """The same program with its rows moved by their residual to the counted ones."""
+        counted = [
+            one.rows_at(one.exact_sums(scores), np.zeros(one.n_aux))[0] for one in self.constraint
+        ]
+        constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
+        return self._replace(constant=constant)
+
+    def solve(self, factor):
+        """Multipliers of the rows, (n_rows,), with all tolerances times a factor.
+
+        They minimise the dual, in which the threshold of decisions is smooth.
+        """
+        scaled = self.constraint.replace_tolerances(factor * self.constraint.tolerances)
+        lower, upper = (
+            np.concatenate([np.empty(0), *(getattr(one, side) for one in scaled)]) - self.constant
+            for side in ("lower", "upper")
+        )
+        n_rows = len(upper)
+        if not n_rows:
+            return np.zeros(0)
+
+        # Multipliers of upper and of lower bounds, of which infinite ones have none.
+        bounds = np.concatenate((upper, -lower))
+        limits = [(0.0, _MAX_MULTIPLIER if np.isfinite(bound) else 0.0) for bound in bounds]
+        bounds = np.where(np.isfinite(bounds), bounds, 0.0)
+
+        def dual(both):
+            margins = self.margins(both[:n_rows] - both[n_rows:])
+            value = _SMOOTHING * self.weights @ np.logaddexp(0.0, margins) + both @ bounds
+            rows = self.rows(margins)
+            return value, bounds - np.concatenate((rows, -rows))
+
+        # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
+        aux = block_diag(*[one.aux_jacobian for one in self.constraint]).T
+        cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
+        start, method = np.zeros(2 * n_rows), "SLSQP" if cancels else "L-BFGS-B"
+        options = {"maxiter": 200, "ftol": 1e-10}
+        solution = minimize(
+            dual,
+            start,
+            jac=True,
+            bounds=limits,
+            constraints=cancels,
+            method=method,
+            options=options,
+        )
+        return solution.x[:n_rows] - solution.x[n_rows:]
+
+    def parameters(self, multipliers):
+        """Parameters of the linear model that decides by the multipliers."""
+        half = self.joint.shape[1] // 2
+        # A right decision is worth as much as a wrong one costs, less what the rows cost.
+        by_outcome = np.repeat([-1.0, 1.0], half) - self.effects.T @ multipliers
+        return self.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
+
+    def result(self, parameters, multipliers):
+        """The solution as a solver's result; the residual of a program is not measured."""
+        evaluation = self.problem.evaluate(self.problem.initial_point(parameters))
+        return Result(
+            x=evaluation.x,
+            fun=evaluation.fun,
+            violation=evaluation.violation,
+            evaluation=evaluation,
+            residual=np.nan,
+            multipliers=multipliers,
+            n_iter=1,
+            status="optimal",
+            message="The expected rates keep their bounds.",
+        )
+
+
+def _decision_effects(constraint, n_samples):
+    """Rows where all decisions are negative, and their changes by each positive decision."""
+    negative, positive = np.full(n_samples, -1.0), np.full(n_samples, 1.0)
+    no_unknowns = np.zeros(constraint.n_aux)
+    values, slope = constraint.rows_at(constraint.exact_sums(negative), no_unknowns)
+    changes = [
+        term(positive, constraint.target).value - term(negative, constraint.target).value
+        for term in constraint.exact
+    ]
+    rows = [spread_over_samples(constraint.events, changes, by_sum) for by_sum in slope]
+    return values, np.array(rows).reshape(-1, n_samples)

@@ -1,0 +1,241 @@
+"""Joint probabilities of group and class, and the decisions of the dual."""
+
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from skfair.classification import ConstrainedClassifierCV
+from skfair.constraints import DemographicParity, EqualizedOdds, MinimumRate
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.metrics import METRICS
+from skfair.postprocessing import JointProbabilities
+from skfair.postprocessing._events import group_codes, make_fitters
+from skfair.postprocessing._joint import _ExpectedProgram, _fit_stack
+from skfair.training import Training
+
+BASE = LogisticRegression()
+
+
+def draw(n_samples=1200, seed=0, names="abc"):
+    rng = np.random.default_rng(seed)
+    code = rng.choice(3, p=[0.5, 0.3, 0.2], size=n_samples)
+    X = rng.normal(size=(n_samples, 4))
+    X[:, 0] += code == 1
+    X[:, 1] -= code == 2
+    y = (X[:, 0] + X[:, 1] + rng.logistic(size=n_samples) > 0.3).astype(int)
+    return X, y, np.array(list(names))[code]
+
+
+def fit(data, constraint="demographic_parity", estimator=BASE, **params):
+    X, y, group = data
+    model = ConstrainedClassifierCV(estimator, constraint, **{"tolerance": 0.05} | params)
+    return model.fit(X, y, sensitive_features=group)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw()
+
+
+# Probabilities ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_expected_counts_of_outcomes_equal_counted_ones(is_weighted):
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(500, 3)) * [1.0, 100.0, 0.01]
+    outcomes = rng.choice([0, 1, 3, 4, 5], size=500)  # outcome 2 does not occur
+    weights = rng.uniform(0.5, 2.0, 500) if is_weighted else np.ones(500)
+    joint = JointProbabilities([], *_fit_stack(columns, outcomes, weights))
+    probabilities = joint.predict(columns)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    counted = np.bincount(outcomes, weights, 6)
+    np.testing.assert_allclose(weights @ probabilities, counted, atol=1e-3 * weights.sum())
+    assert not probabilities[:, 2].any()
+
+
+def test_two_outcomes_are_one_logistic_regression():
+    rng = np.random.default_rng(0)
+    column = rng.normal(size=(300, 1))
+    outcomes = np.where(column[:, 0] + rng.logistic(size=300) > 0, 3, 0)
+    joint = JointProbabilities([], *_fit_stack(column, outcomes, np.ones(300)))
+    alone = LogisticRegression(C=np.inf).fit(column, outcomes).predict_proba(column)[:, 1]
+    np.testing.assert_allclose(joint.predict(column)[:, 3], alone, atol=1e-2)
+    odds, by_class = joint.split(joint.predict(column))
+    assert by_class.shape == (300, 2, 2)
+    np.testing.assert_allclose(expit(odds[:, 0]), by_class[:, 1].sum(axis=1), atol=1e-8)
+
+
+def test_probabilities_of_group_and_class_are_calibrated(data):
+    X, y, group = draw(20_000, 1)
+    model = fit(data)
+    _, probabilities = model.rule_inputs(X)
+    assert probabilities.shape == (20_000, 2, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=(1, 2)), 1.0)
+    order = [list("abc")[code] for code in np.argsort(-np.unique(data[2], return_counts=True)[1])]
+    for label, (position, name) in itertools.product((0, 1), enumerate(order)):
+        share = np.mean((y == label) & (group == name))
+        assert probabilities[:, label, position].mean() == pytest.approx(share, abs=0.03)
+
+
+# The dual -----------------------------------------------------------------------------
+
+
+def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
+    """The program of random probabilities; the sizes of groups and classes are counted."""
+    rng = np.random.default_rng(seed)
+    target = rng.choice([-1.0, 1.0], size=n_samples)
+    groups = check_groups(rng.integers(n_groups, size=n_samples).astype(str), n_samples)
+    joint = rng.dirichlet(np.ones(2 * n_groups), size=n_samples)
+    training = Training(joint[:, 1:], np.array([0, 1]), Samples(target, groups, np.ones(n_samples)))
+    training = training._replace(X=joint[:, 1:])
+    objective = LogisticLoss(), training.samples.weights
+    (fitter, *_) = make_fitters([training], objective, [constraint], tolerance, None)
+    codes = group_codes(groups)
+    sizes = np.array(
+        [[np.sum((codes == g) & (target == t)) for g in range(n_groups)] for t in (-1, 1)]
+    )
+    return _ExpectedProgram.from_fitter(fitter, training), joint.reshape(-1, 2, n_groups), sizes
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("constraint", [DemographicParity(), EqualizedOdds()], ids=["dp", "eo"])
+def test_the_dual_solves_the_linear_program(constraint, seed, n_groups):
+    program, joint, sizes = make_program(constraint, seed, 0.02, n_groups)
+    gains = joint[:, 1].sum(axis=1) - joint[:, 0].sum(axis=1)
+    margins = program.margins(program.solve(1.0))
+    # The same program as differences of rates of all pairs of groups, in one block or two.
+    if isinstance(constraint, DemographicParity):
+        blocks = [joint.sum(axis=1) / sizes.sum(axis=0)]
+    else:
+        blocks = [joint[:, label] / sizes[label] for label in (0, 1)]
+    pairs = list(itertools.permutations(range(n_groups), 2))
+    rows = np.array([rates[:, k] - rates[:, i] for rates in blocks for k, i in pairs])
+    best = linprog(-gains, A_ub=rows, b_ub=np.full(len(rows), 0.02), bounds=(0, 1))
+    # The decisions of the dual are smooth, so that the values agree up to its width.
+    assert (rows @ expit(margins)).max() <= 0.02 + 1e-3
+    assert gains @ expit(margins) == pytest.approx(-best.fun, rel=0.05)
+    assert gains @ expit(margins) <= -best.fun + 1e-3
+
+
+def test_multipliers_are_the_derivative_of_the_value():
+    program, _, _ = make_program(DemographicParity(), 0, 0.02, 2)
+
+    def value(tolerance):
+        scaled = program.solve(tolerance / 0.02)
+        margins = program.margins(scaled)
+        entropy = -np.logaddexp(0.0, margins) + margins * expit(margins)
+        return program.weights @ (program.gains * expit(margins)) - 0.05 * program.weights @ entropy
+
+    slope = (value(0.022) - value(0.018)) / 0.004
+    assert np.abs(program.solve(1.0)).sum() == pytest.approx(slope, rel=0.05)
+
+
+# Fits ---------------------------------------------------------------------------------
+
+
+CONSTRAINTS = [
+    "demographic_parity",
+    "equal_opportunity",
+    "false_positive_rate_parity",
+    "equalized_odds",
+    "error_rate_parity",
+    MinimumRate("true_positive_rate", 0.7),
+    DemographicParity(ratio=0.8),
+    ["demographic_parity", "equal_opportunity"],
+]
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+def test_counted_decisions_keep_the_tolerance(data, constraint):
+    model = fit(data, constraint)
+    assert model.constraint_violation_ == 0.0
+    assert model.status_ in ("optimal", "feasible")
+    X, y, _ = data
+    constant = max(y.mean(), 1.0 - y.mean())
+    assert np.mean((model.oof_scores_ > 0) == y) > constant
+
+
+def test_the_rule_that_is_exported_decides_as_predict_does(data):
+    X, _, _ = data
+    for params in ({}, {"constraint": "equalized_odds"}, {"pos_label": 0}, {"ensemble": False}):
+        model = fit(data, **params)
+        assert isinstance(model._event_features, JointProbabilities)
+        rule = json.loads(json.dumps(model.export_rule()))
+        scores, probabilities = model.rule_inputs(X)
+        # The formula of the documentation.
+        z = rule["slope"] * scores + rule["offset"]
+        terms = np.stack([np.ones_like(z), expit(z), z, z * expit(z)])
+        moved = np.einsum("ti,ieg,teg->i", terms, probabilities, rule["weights"])
+        total = rule["log_odds"] * z + rule["intercept"] + moved
+        np.testing.assert_array_equal(total > 0, model.predict(X) == rule["pos_label"])
+
+
+def test_probabilities_agree_with_decisions(data):
+    X, y, _ = data
+    for constraint in ("demographic_parity", "equalized_odds"):
+        model = fit(data, constraint)
+        probability = model.predict_proba(X)
+        np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X))
+
+
+def test_names_of_groups_do_not_matter(data):
+    X = data[0]
+    first, second = (fit(draw(names=names)).decision_function(X) for names in ("abc", "zxy"))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.slow
+def test_other_folds_change_few_decisions():
+    sample, X = draw(4000, 2), draw(10_000, 3)[0]
+    decisions = [
+        fit(sample, cv=StratifiedKFold(5, shuffle=True, random_state=seed)).predict(X)
+        for seed in range(3)
+    ]
+    for one, other in itertools.combinations(decisions, 2):
+        assert np.mean(one != other) <= 0.05
+
+
+def test_weights_count_as_repeated_samples(data):
+    X, y, group = data
+    weights = np.where(np.arange(len(y)) % 4 == 0, 2.0, 1.0)
+    model = ConstrainedClassifierCV(BASE, tolerance=0.05)
+    model.fit(X, y, sensitive_features=group, sample_weight=weights)
+    gap = METRICS["demographic_parity_difference"](
+        y, (model.oof_scores_ > 0).astype(int), sensitive_features=group, sample_weight=weights
+    )
+    assert gap <= 0.05
+
+
+@pytest.mark.slow
+def test_input_of_any_kind():
+    X, y, group = draw(600)
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    plain = fit((X, y, group)).predict(X)
+    with_names = fit((frame, y, group))
+    np.testing.assert_array_equal(with_names.predict(frame), plain)
+    labels = fit((X, np.array(["no", "yes"])[y], group), pos_label="yes")
+    np.testing.assert_array_equal(labels.predict(X) == "yes", plain == 1)
+    thin = sparse.csr_array(X)
+    assert fit((thin, y, group)).predict(thin).shape == (600,)
+    # Missing values and categories are left to the trees.
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    missing = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    assert fit((missing, y, group), estimator=boosting).constraint_violation_ == 0.0
+    frame["t"] = pd.Categorical(np.where(X[:, 0] > 0, "high", "low"))
+    assert fit((frame, y, group), estimator=boosting).constraint_violation_ == 0.0
+    again = pickle.loads(pickle.dumps(with_names))
+    np.testing.assert_array_equal(again.predict(frame.drop(columns="t")), plain)
