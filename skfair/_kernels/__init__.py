@@ -38,7 +38,8 @@ def jit(function):
     if CACHE:
         from skfair._kernels._numba import KernelCache
 
-        kernel._cache = KernelCache(function)
+        with contextlib.suppress(RuntimeError):  # numba finds no folder, not even one to read
+            kernel._cache = KernelCache(function)
     return _compile_in_thread(kernel)
 
 

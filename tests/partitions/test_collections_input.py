@@ -62,7 +62,9 @@ FITS = {
         fit(ConstrainedERMClassifier(tolerance=0.1), d, d["y"], sample_weight=d["weights"]).coef_
     ),
     "regressor": lambda d: fit(ConstrainedERMRegressor(tolerance=0.5), d, d["y"]).coef_,
-    "percentiles": lambda d: fit(PartialParityClassifier(interval=(0.0, 1.0)), d, d["y"]).coef_,
+    "percentiles": lambda d: (
+        fit(PartialParityClassifier(interval=(0.0, 1.0), tolerance=0.2), d, d["y"]).coef_
+    ),
     "k-means": lambda d: (
         fit(
             FairKMeans(2, min_balance=0.5, random_state=0), d, sample_weight=d["weights"]
