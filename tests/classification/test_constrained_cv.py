@@ -96,16 +96,16 @@ def test_out_of_fold_decisions_keep_the_tolerance(data, model_of, constraint):
 @pytest.mark.slow
 @pytest.mark.parametrize("constraint", sorted(set(CONSTRAINTS) - set(DECISIONS)))
 def test_out_of_fold_scores_keep_every_other_constraint(data, model_of, constraint):
-    model = fit(data, constraint, tolerance=0.1)
+    model = fit(data, constraint, tolerance=0.15)
     plain = model_of(None)
     assert model.constraint_violation_ == 0.0
     reached = model.constraint_report_["gap"].iloc[0]
-    assert reached <= 0.1 + 1e-6
+    assert reached <= 0.15 + 1e-6
     metric = METRICS[CONSTRAINTS[constraint].metric]
     if metric.kind == "score":
         group = data[2]
         assert metric(model.oof_scores_, sensitive_features=group) == pytest.approx(reached)
-        assert metric(plain.oof_scores_, sensitive_features=group) > 0.1
+        assert metric(plain.oof_scores_, sensitive_features=group) > 0.15
 
 
 def test_bounded_group_loss(data):
