@@ -476,7 +476,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         # One criterion on an interval of percentiles is the only constraint.
         criterion = make_criterion(self.criterion, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, [criterion], self._request)
+        return self._train(X, y, metadata, [criterion], self._request_text)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.

@@ -627,4 +627,4 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         # One criterion on an interval of percentiles is the only constraint.
         criterion = make_criterion(self.criterion, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, groups, [criterion], self._request)
+        return self._train(X, y, metadata, groups, [criterion], self._request_text)

@@ -317,7 +317,7 @@ def missing_groups_message(estimator):
     bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
     default = signature(type(estimator)).parameters["min_balance"].default
     is_default = any(bound is not None for bound in bounds) and estimator.min_balance == default
-    request = _balance_request(estimator, BALANCES[is_default:])
+    request = _balance_request_text(estimator, BALANCES[is_default:])
     return request and (
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
@@ -327,7 +327,7 @@ def missing_groups_message(estimator):
 
 def warn_of_one_group(estimator, groups, attributes=(slice(None),)):
     """Whether balance is required, but no attribute has two groups; warns if so."""
-    request = _balance_request(estimator)
+    request = _balance_request_text(estimator)
     if request is None or len(groups.labels) > len(attributes):
         return False
     names = join_names(map(repr, group_names(groups.labels)))
@@ -349,7 +349,7 @@ def warn_of_duplicates(n_distinct, n_clusters):
     )
 
 
-def _balance_request(estimator, names=BALANCES):
+def _balance_request_text(estimator, names=BALANCES):
     """The parameters that require balanced clusters, to begin a message with; None without any."""
     values = {name: getattr(estimator, name, None) for name in names}
     required = [f"{name}={value}" for name, value in values.items() if np.any(value)]

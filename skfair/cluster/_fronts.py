@@ -177,7 +177,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion
 
 def _complete(route, data, n_clusters):
     """The route with labels and row numbers of all rows."""
-    centers = data.problem.tabulate(route.labels, n_clusters).centers
+    centers = data.problem.evaluate_labels(route.labels, n_clusters).centers
     labels = data.complete(route.labels.astype(np.int32), centers)
     labels = labels.astype(route.labels.dtype, copy=False)
     return route._replace(labels=labels, samples=data.present[route.samples])

@@ -380,20 +380,20 @@ def report_shares(constraint, moments):
     bounds = gap, constraint.tolerance
     frames = [
         _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
-        for event, sums in _sort_events(constraint.ranked, rates[:n_compared])
+        for event, sums in _pair_in_report_order(constraint.ranked, rates[:n_compared])
     ]
     frames += [
         _report_event(
             constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
-        for event, sums in _sort_events(constraint.uncompared, rates[n_compared:])
+        for event, sums in _pair_in_report_order(constraint.uncompared, rates[n_compared:])
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _sort_events(ranked, sums):
+def _pair_in_report_order(events, sums):
     """Events and their sums, in the order of reports; none without events."""
-    return [(event, sums[event]) for event in ranked.order] if sums else []
+    return [(event, sums[event]) for event in events.order] if sums else []
 
 
 def _report_event(name, ranked, event, thresholds, sums, bounds):

@@ -115,7 +115,7 @@ class MeanExcess(ConvexMeans):
         indptr, order, moments = sort_members(
             scores, *events.memberships, self.bounds, events.n_events
         )
-        self.integrate(moments)
+        self.set_moments(moments)
         # Members bucket by bucket: their samples, shares and scores, and the sizes of the buckets.
         samples, shares = samples[order], shares[order]
         self._members = samples, shares, scores[samples], np.diff(indptr)
@@ -167,7 +167,7 @@ class MeanExcess(ConvexMeans):
         # Second derivatives of corners twice as long, as the class describes.
         self.curvatures = _per_length(past[0] & ~past[3], 2 * corner)
 
-    def integrate(self, moments):
+    def set_moments(self, moments):
         """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
         (mass, first, second), (above, corners) = moments, self.inside
         squares = second @ corners.T - 2 * self.begins * (first @ corners.T)

@@ -337,7 +337,7 @@ def _check_forms(n_forms):
 
 
 @dataclass(frozen=True)
-class Excess(Gap):
+class ExcessOverOverall(Gap):
     """Excess of a group's mean over the overall mean; the largest over the groups, at least 0.
 
     `pairs` hold the event of a group, and the event of all samples of its cell.
@@ -389,7 +389,7 @@ class Excess(Gap):
             yield -np.inf, {group: 1.0, overall: -1.0}, {}, tolerance
 
 
-class MeanPositiveExcess(Excess):
+class MeanPositiveExcess(ExcessOverOverall):
     """Excess of a group's mean over the overall mean, averaged over the groups.
 
     Groups below the overall mean count as 0.
@@ -422,7 +422,7 @@ class MeanPositiveExcess(Excess):
         yield -np.inf, {}, dict.fromkeys(range(n_pairs), 1.0 / n_pairs), tolerance
 
 
-class SignedMeanExcess(Excess):
+class SignedMeanExcess(ExcessOverOverall):
     """The same average with its sign: a group below the overall mean offsets one above."""
 
     def __call__(self, means):
@@ -501,7 +501,7 @@ class Shortfall(Gap):
 AGGREGATES = {
     ("groups", "max"): RangeGap,
     ("groups", "sum"): TotalRangeGap,
-    ("overall", "max"): Excess,
+    ("overall", "max"): ExcessOverOverall,
     ("overall", "mean"): MeanPositiveExcess,
     ("overall", "signed_mean"): SignedMeanExcess,
 }

@@ -116,11 +116,11 @@ class RankedEvents:
         # Ranks among all members of a group, of which the event holds a class.
         of_groups = Events.overlapping(groups.matrix, self.samples.weights)
         return [
-            self._interval_in_group(interval, (of_groups, group), event)
+            self._to_event_percentiles(interval, (of_groups, group), event)
             for event, (interval, group) in enumerate(zip(intervals, numbers, strict=True))
         ]
 
-    def _interval_in_group(self, interval, of_group, event):
+    def _to_event_percentiles(self, interval, of_group, event):
         """Percentiles of an event whose members rank in an interval of their group."""
         # Thresholds at the ends of the interval in the group, and shares of the event above them.
         flat = interval.pairs.ravel()

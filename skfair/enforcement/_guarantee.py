@@ -135,13 +135,15 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
         latest = rounds[-1]
         excess = latest.excess(aim)
         target = latest.lower(excess, _slopes(rounds))
-        is_lowest = not (latest.target.edges - target.edges > _MIN_STEP).any()
+        is_lowest = not (
+            latest.target.largest_training_gaps - target.largest_training_gaps > _MIN_STEP
+        ).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
         rounds.append(folds.evaluate(target, clusters))
     # Step 4: fit all samples at a tolerance that had folds.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    is_first = np.array_equal(best.target.edges, requested)
+    is_first = np.array_equal(best.target.largest_training_gaps, requested)
     candidate = first if is_first else folds.fit_to(best.target, fit)
     training = best.target.expect(constraint).gaps(candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
@@ -157,7 +159,7 @@ def _slopes(rounds):
     """Fall of each out-of-fold gap per unit of the training gap, between the last two rounds."""
     slopes = rounds[0].first_slopes
     for before, after in zip(rounds[:-1], rounds[1:], strict=True):
-        steps = before.edges - after.edges
+        steps = before.training_gaps - after.training_gaps
         is_measured = steps > _MIN_STEP
         falls = (before.gaps - after.gaps) / np.where(is_measured, steps, 1.0)
         slopes = np.where(is_measured, np.clip(falls, after.min_slopes, 1.0), slopes)
@@ -173,18 +175,18 @@ class _Target(NamedTuple):
         Largest gaps of the training rates plus the optimism.
     optimism : list of (ndarray of shape (n_events,) or None), or None
         By how much rates of new data are expected to be larger, of each constraint; None for 0.
-    sizes : ndarray of shape (n_constraints,) or 0.0
+    optimism_gaps : ndarray of shape (n_constraints,) or 0.0
         Gap that the optimism of each constraint makes of equal rates.
     """
 
     tolerances: np.ndarray
     optimism: list | None = None
-    sizes: np.ndarray | float = 0.0
+    optimism_gaps: np.ndarray | float = 0.0
 
     @property
-    def edges(self):
+    def largest_training_gaps(self):
         """Largest gaps of training rates in the direction of the optimism; negative beyond 0."""
-        return self.tolerances - self.sizes
+        return self.tolerances - self.optimism_gaps
 
     def expect(self, constraint):
         """The constraint on rates plus the optimism."""
@@ -204,7 +206,7 @@ class _Evidence:
     def __init__(self, constraint, target, scores, training, clusters, hidden=0.0, optimism=None):
         self.constraint, self.target = constraint, target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
-        self.optimism, self.edges = optimism, training - target.sizes
+        self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
         self.pooled = constraint.gaps(scores)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
@@ -233,14 +235,14 @@ class _Evidence:
         It is unchanged where there is no excess, and where fits violate it: no fit has smaller
         gaps. `slopes` are the falls of out-of-fold gaps per unit of the training gaps.
         """
-        edges, requested = self.edges - excess / slopes, self.constraint.tolerances
+        edges, requested = self.training_gaps - excess / slopes, self.constraint.tolerances
         lowest = np.maximum(self.floors, edges)
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
         margin = np.maximum(self.floors, _VIOLATED * (requested - lowest))
         is_violated = self.training - self.target.tolerances > margin
         tolerances = np.minimum(self.target.tolerances, np.where(is_violated, np.inf, lowest))
         optimism = list(self.target.optimism or [None] * len(requested))
-        sizes = np.zeros(len(requested)) + self.target.sizes
+        sizes = np.zeros(len(requested)) + self.target.optimism_gaps
         # Beyond a training gap of 0, rates are led past each other, against their optimism. The
         # training data keeps the requested tolerance.
         for i in np.flatnonzero((edges < self.floors) & ~is_violated):

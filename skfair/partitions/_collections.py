@@ -339,10 +339,10 @@ def _partitions_of_dask(columns, n_jobs):
         "There is no Dask client, so that threads of this process read the collections, again for "
         "each pass over the data. Start one, as in distributed.Client(), or persist the data first."
     )
-    return Partitions(Threads(Reader(_ComputedPartitions(partitions), len(partitions)), n_jobs))
+    return Partitions(Threads(Reader(_RecomputedPartitions(partitions), len(partitions)), n_jobs))
 
 
-class _ComputedPartitions:
+class _RecomputedPartitions:
     """Delayed partitions, which this process computes again in every pass, and compares."""
 
     def __init__(self, partitions):

@@ -396,7 +396,7 @@ class CompiledBlock:
         weights = rows.bucket_curvatures(buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums
-        buckets.integrate(moments)
+        buckets.set_moments(moments)
         values = rows.evaluate_convex(buckets, x[p:])
         mixed, of_aux = (values.exact() if is_exact else values).aux_curvature(multipliers)
         by_aux = values.aux_jacobian - rows.aux_jacobian

@@ -133,7 +133,7 @@ class PartitionedProblem(Problem):
         by_row = system.split_by_constraint(multipliers)
         # Second pass: derivatives of the sums, and curvature weighted by them.
         weights = [slope.T @ v for (_, slope), v in zip(rows, by_row, strict=True)]
-        objective, gradient, by_sum, gram = reduce(_sum_terms, x[:p], weights)
+        objective, gradient, by_sum, gram = reduce(_contribute_derivatives, x[:p], weights)
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))
         of_each = np.split(by_sum, np.cumsum([len(one) for one in weights])[:-1])
         pairs = zip(rows, of_each, strict=True)
@@ -147,7 +147,7 @@ class PartitionedProblem(Problem):
         return objective, gradient, values - self.rows.constant_term(x[p:]), jacobian, hessian
 
 
-def _sum_terms(block, x, weights):
+def _contribute_derivatives(block, x, weights):
     """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
     evaluation, p = block.evaluate(x), block.n_parameters
     curvature, by_sum = evaluation.loss_curvature, []

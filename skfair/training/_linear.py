@@ -254,7 +254,7 @@ class PartialParityModel:
     _partitioned_enforcements = ("auto", "calibration", None)
 
     @property
-    def _request(self):
+    def _request_text(self):
         return f"criterion={self.criterion!r} compares groups"
 
     def _outcome(self, fitter, guarantee, training):

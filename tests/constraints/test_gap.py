@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import (
-    Excess,
+    ExcessOverOverall,
     Largest,
     MeanPositiveExcess,
     RangeGap,
@@ -26,7 +26,7 @@ GAPS = {
     "scaled range": RangeGap(BLOCKS, 0.8),
     "total range": TotalRangeGap(BLOCKS),
     "signed total range": TotalRangeGap(((0, 1), (2, 3))),
-    "excess": Excess(PAIRS),
+    "excess": ExcessOverOverall(PAIRS),
     "mean excess": MeanPositiveExcess(PAIRS),
     "signed mean": SignedMeanExcess(PAIRS),
     "largest": Largest((0, 2, 4)),

@@ -102,14 +102,14 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
             last = min(first + block, n_parents)
             members = _grow(members, (last - first) * len(pairs))
             front_kernels.add_children(points, members, (first, last), pairs, rule, rng)
-        _select(members, algorithm.keep_ties)
+        _drop_dominated(members, algorithm.keep_ties)
         if t % REFRESH == REFRESH - 1:
             front_kernels.recompute(points, members)
         # Algorithm 3 ends with a list that has grown too long.
         if members.length[0] > algorithm.max_size:
             break
     front_kernels.recompute(points, members)
-    _select(members, algorithm.keep_ties)
+    _drop_dominated(members, algorithm.keep_ties)
     order = np.argsort(members.cost[: members.length[0]], kind="stable")
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
 
@@ -227,16 +227,16 @@ def _grow(members, n_children):
     return front_kernels.FrontList(*tables, slot, members.length)
 
 
-def _select(members, keep_ties):
-    """Drop dominated members from the list, in place."""
-    n = members.length[0]
-    cost, balance, slot = members.cost[:n], members.balance[:n], members.slot[:n]
+def _drop_dominated(clusterings, keep_ties):
+    """Drop dominated clusterings from the list, in place."""
+    n = clusterings.length[0]
+    cost, balance, slot = clusterings.cost[:n], clusterings.balance[:n], clusterings.slot[:n]
     keep = _not_strictly_dominated(cost, balance) if keep_ties else non_dominated(cost, balance)
     length = keep.sum()
-    members.cost[:length], members.balance[:length] = cost[keep], balance[keep]
+    clusterings.cost[:length], clusterings.balance[:length] = cost[keep], balance[keep]
     # Slots of those that leave are free for the next children.
-    members.slot[:n] = np.concatenate([slot[keep], slot[~keep]])
-    members.length[0] = length
+    clusterings.slot[:n] = np.concatenate([slot[keep], slot[~keep]])
+    clusterings.length[0] = length
 
 
 def _not_strictly_dominated(cost, balance):

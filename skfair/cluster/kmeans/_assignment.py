@@ -452,7 +452,7 @@ def check_centers(centers, shape):
 def lloyd(samples, centers, max_iter, tol):
     """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
     labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
-    return samples.tabulate(labels, len(centers))
+    return samples.evaluate_labels(labels, len(centers))
 
 
 def iterate_lloyd(samples, centers, max_iter, tol):
@@ -539,8 +539,8 @@ def _relocation_costs(samples, centers):
 
 def occupy_clusters(problem, labels, centers):
     """The clustering of labels, once every empty cluster has got a sample."""
-    clustering = problem.tabulate(labels, len(centers))
+    clustering = problem.evaluate_labels(labels, len(centers))
     if clustering.sizes.all():
         return clustering
     members = np.bincount(labels, minlength=len(centers))
-    return problem.tabulate(problem.fill(labels, members, centers), len(centers))
+    return problem.evaluate_labels(problem.fill(labels, members, centers), len(centers))

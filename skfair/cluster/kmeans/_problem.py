@@ -192,7 +192,7 @@ class ClusteringProblem(BaseClusteringProblem):
         X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
 
-    def tabulate(self, labels, n_clusters):
+    def evaluate_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         labels = np.array(labels, dtype=np.int32)
         sums = self.partitions.reduce(sum_clusters, self.split(labels), n_clusters)
@@ -345,7 +345,7 @@ def weight_up(problem, others, is_far):
 
 def recompute_point(problem, labels, n_clusters, dual=None):
     """The point of labels, with everything recomputed."""
-    clustering = problem.tabulate(labels, n_clusters)
+    clustering = problem.evaluate_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
     return Point(clustering, cost, dual, problem.balance_of(clustering.counts))
 
@@ -458,7 +458,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             _to_problem, summary.mean, limits, summary.positions, summary.first
         )
 
-    def tabulate(self, labels, n_clusters):
+    def evaluate_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)

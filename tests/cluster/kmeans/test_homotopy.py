@@ -114,7 +114,7 @@ def test_a_balance_of_counts_holds_where_costs_differ():
     equal, _, _ = Homotopy().solve(
         replace(samples, unit_costs=None), runs, np.random.RandomState(0), lambda _: None
     )
-    assert point.cost < samples.cost_of(samples.tabulate(equal.clustering.labels, 3))
+    assert point.cost < samples.cost_of(samples.evaluate_labels(equal.clustering.labels, 3))
 
 
 def test_warm_duals_lead_to_the_same_value():

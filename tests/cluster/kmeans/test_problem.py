@@ -201,13 +201,13 @@ def relocate(samples, centers, n_drawn):
 def test_lloyd_returns_the_cost_of_its_labels_and_means():
     samples = blobs()
     labels, centers, total = iterate_lloyd(samples, samples.X[:6], 3, 0.0)
-    clustering = samples.tabulate(labels, 6)
+    clustering = samples.evaluate_labels(labels, 6)
     np.testing.assert_array_equal(centers, clustering.centers)
     assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
     # Four of six centres are at the same place: three clusters start empty.
     start = np.repeat(samples.X[:3], [4, 1, 1], axis=0)
     labels, centers, total = iterate_lloyd(samples, start, 1, 0.0)
-    clustering = samples.tabulate(labels, 6)
+    clustering = samples.evaluate_labels(labels, 6)
     assert clustering.sizes.all()
     np.testing.assert_array_equal(centers, clustering.centers)
     assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
@@ -249,5 +249,5 @@ def test_outliers_are_kept_and_represent_no_other_sample():
 def test_there_is_nothing_to_relocate(X):
     samples = samples_of(X)
     n_clusters = 1 if X.any() else 2
-    centers = samples.tabulate(np.arange(6) % n_clusters, n_clusters).centers
+    centers = samples.evaluate_labels(np.arange(6) % n_clusters, n_clusters).centers
     assert relocate(samples, centers, 5) is centers
