@@ -409,7 +409,7 @@ def get_scorer(
 
     With a `measure` the names are "neg_difference", "ratio", "minimum", "maximum" and "group", the
     largest difference, smallest ratio, smallest or largest value of the groups, or the value of one
-    `group`; "neg_" before the last three makes less of it better. A function takes the labels of
+    `group`; ``"neg_"`` before the last three makes less of it better. A function takes the labels of
     more than two classes, or the numbers of a regressor. Groups without a value are left out, with
     a warning.
 
