@@ -409,9 +409,9 @@ def get_scorer(
 
     With a `measure` the names are "neg_difference", "ratio", "minimum", "maximum" and "group", the
     largest difference, smallest ratio, smallest or largest value of the groups, or the value of one
-    `group`; ``"neg_"`` before the last three makes less of it better. A function takes the labels of
-    more than two classes, or the numbers of a regressor. Groups without a value are left out, with
-    a warning.
+    `group`; ``"neg_"`` before the last three makes less of it better. A function takes the labels
+    of more than two classes, or the numbers of a regressor. Groups without a value are left out,
+    with a warning.
 
     Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
     estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them
