@@ -10,6 +10,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from skfair.audit._estimators import (
+    describe_measure,
+    estimators_by_name,
+    find_positive_label,
+    infer_kind,
+)
 from skfair.audit._formats import changes_to_json, render_fragment, render_markdown, render_page
 from skfair.audit._report_input import check_group_size
 from skfair.audit._sections import (
@@ -20,16 +26,7 @@ from skfair.audit._sections import (
     primary_measures,
     value_text,
 )
-from skfair.audit._tables import (
-    describe_measure,
-    differences,
-    estimators_by_name,
-    find_positive_label,
-    group_text,
-    groupings,
-    infer_kind,
-    ordered_pairs,
-)
+from skfair.audit._tables import differences, group_text, groupings, ordered_pairs
 from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import check_level, upper_change
 from skfair.utils._api import MatrixLike

@@ -16,6 +16,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from skfair.audit._certify import Certificate
+from skfair.audit._estimators import SHARES
 from skfair.audit._formats import (
     FACTS,
     check_missing_marks,
@@ -30,7 +31,6 @@ from skfair.audit._formats import (
 )
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import find_subgroups
-from skfair.audit._tables import SHARES
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.groups import MISSING, fill_missing, is_like_unknown
 from skfair.inference import check_level, required_sample_size

@@ -12,6 +12,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
+from skfair.audit._estimators import (
+    estimators_by_name,
+    find_positive_label,
+    hidden_estimators,
+    infer_kind,
+    probable_estimators,
+    tabulate_reliability,
+    top_estimators,
+)
 from skfair.audit._formats import (
     FIELDS,
     collect_facts,
@@ -58,18 +67,7 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
-from skfair.audit._tables import (
-    OVERALL,
-    estimators_by_name,
-    find_positive_label,
-    groups_like_unknown,
-    hidden_estimators,
-    infer_kind,
-    probable_estimators,
-    stratify,
-    tabulate_reliability,
-    top_estimators,
-)
+from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
 from skfair.inference import ASSUMPTIONS, check_group_probabilities, check_level
 from skfair.metrics import PREDICTIONS, Measures, check_places, check_strata
 from skfair.utils._api import Label, MatrixLike

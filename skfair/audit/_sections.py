@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from skfair.audit._estimators import describe_measure, is_known_measure
 from skfair.audit._formats import FACTS, titled_facts
 from skfair.audit._tables import (
     OUTCOMES,
     OVERALL,
     WITHIN,
-    describe_measure,
     groups_like_unknown,
-    is_known_measure,
     is_missing_group,
     single_attributes,
 )

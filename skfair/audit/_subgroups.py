@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
+from skfair.audit._estimators import SHARES, TITLES, binary_measures
 from skfair.audit._formats import subgroups_to_json
 from skfair.audit._sections import value_text
-from skfair.audit._tables import SHARES, TITLES, binary_measures, name_as_text
+from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
 from skfair.inference import check_level, clopper_pearson
 from skfair.metrics import find_positive

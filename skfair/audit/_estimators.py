@@ -1,0 +1,447 @@
+"""Measures that a report shows of each task, and the estimators of their values by group."""
+
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import type_of_target
+
+from skfair.audit._tables import group_text
+from skfair.inference import (
+    ASSUMPTIONS,
+    HiddenGroups,
+    estimate_means,
+    stack_features,
+    to_log_odds,
+)
+from skfair.metrics import (
+    MEASURES,
+    RATES,
+    Rate,
+    bin_frequencies,
+    check_columns_of,
+    encode_columns,
+    find_class,
+    find_measures,
+    make_bin_edges,
+    select_decisions,
+    to_numbers,
+)
+from skfair.utils._checks import join_names
+
+# Measures that a report shows of classifiers, regressors and clusterings.
+#
+# A measure is a mean: a pair of a value of each sample, and a mask of the samples that it is over
+# (None: all of them).
+
+
+SHARES = (
+    "base_rate",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+)
+"""Rates of `RATES` that a report shows."""
+
+TITLES = {
+    "base_rate": ("Base rate", "truly positive, of all"),
+    "selection_rate": ("Selection rate", "selected, of all"),
+    "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
+    "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
+    "positive_predictive_value": ("Precision", "truly positive, of those selected"),
+    "true_negative_rate": ("True negative rate", "rejected, of those truly negative"),
+    "false_negative_rate": ("False negative rate", "rejected, of those truly positive"),
+    "false_discovery_rate": ("False discovery rate", "truly negative, of those selected"),
+    "negative_predictive_value": ("Negative predictive value", "negative, of those rejected"),
+    "false_omission_rate": ("False omission rate", "truly positive, of those rejected"),
+    "error_rate": ("Error rate", "judged wrongly, of all"),
+    "f1_score": ("F1 score", "harmonic mean of precision and true positive rate"),
+    "jaccard_score": ("Jaccard score", "selected rightly, of those selected or truly positive"),
+    "treatment_equality": ("Error ratio", "false negatives over false positives"),
+    "balanced_accuracy": ("Balanced accuracy", "mean of true positive and true negative rate"),
+    "matthews_corrcoef": ("Matthews correlation", "of truth and decision"),
+    "average_precision": ("Average precision", "over all thresholds of the scores"),
+    "brier_score": ("Brier score", "mean squared error of probabilities"),
+    "expected_calibration_error": (
+        "Expected calibration error",
+        "distance of observed and predicted frequency, mean over ten bins of equal width",
+    ),
+    "mean_squared_error": ("Mean squared error", "squared distance of prediction and truth"),
+    "accuracy": ("Accuracy", "judged rightly, of all"),
+    "scoring_rate": ("Scoring rate", "predicted above the median of all"),
+    "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
+    "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
+    "calibration_error": ("Calibration", "observed minus predicted share of positives"),
+    "mean_target": ("Mean target", "true value"),
+    "mean_prediction": ("Mean prediction", "predicted value"),
+    "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
+    "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
+}
+"""Title of each measure, and what it is the mean of."""
+
+_MAX_LABELS = 30
+
+
+def describe_measure(name):
+    """Title of a measure, and what it is the mean of."""
+    if name in TITLES:
+        return TITLES[name]
+    rate, _, label = name.partition(" of class ")
+    if label and rate in TITLES:
+        title, meaning = TITLES[rate]
+        return f"{title} of class {label}", f"{meaning}; positive is {label}"
+    if name.startswith("share of cluster "):
+        return name[0].upper() + name[1:], "of all samples of the group"
+    return name, "a measure that was passed"
+
+
+def is_known_measure(name):
+    """Whether a name is that of a measure of this package, and not of one that was passed."""
+    return name.partition(" of class ")[0] in TITLES or name.startswith("share of cluster ")
+
+
+def binary_measures(is_true, is_selected, y_proba):
+    """Measures of a classifier of two classes, from masks of the positive class, by name.
+
+    `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
+    """
+    measures = _selection_rate(is_selected)
+    if is_true is not None:
+        measures = _rate_measures(is_true, is_selected, SHARES)
+    if y_proba is not None:
+        measures["mean_probability"] = y_proba, None
+    if y_proba is not None and is_true is not None:
+        measures["calibration_error"] = is_true - y_proba, None
+    return measures
+
+
+def _selection_rate(is_selected, ending=""):
+    """The measure that needs no target."""
+    return {f"selection_rate{ending}": (is_selected, None)}
+
+
+def _rate_measures(is_true, is_selected, names, ending=""):
+    """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
+    return {name + ending: RATES[name].count_outcomes(is_true, is_selected) for name in names}
+
+
+def multiclass_measures(y_true, y_pred):
+    """Measures of a classifier of many classes, each class against the rest, by name.
+
+    `y_true` is None without a target.
+    """
+    classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
+    if y_true is None:
+        rates = (_selection_rate(y_pred == label, f" of class {label}") for label in classes)
+        return {name: measure for rate in rates for name, measure in rate.items()}
+    measures = {"accuracy": (y_true == y_pred, None)}
+    for label in classes:
+        names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
+        measures |= _rate_measures(y_true == label, y_pred == label, names, f" of class {label}")
+    return measures
+
+
+def _distinct_labels(columns):
+    """The classes of columns, sorted as text; a ValueError if there are very many."""
+    classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
+    _check_number_of_labels(classes, "classes")
+    return classes
+
+
+def score_measures(scores):
+    """Scoring rate: whether a score is above the median of all samples."""
+    return {"scoring_rate": (scores > np.median(scores), None)}
+
+
+def regression_measures(y_true, y_pred):
+    """Measures of predictions of real numbers, by name; `y_true` is None without a target."""
+    measures = score_measures(y_pred)
+    if y_true is None:
+        return measures | {"mean_prediction": (y_pred, None)}
+    errors = y_pred - y_true
+    return measures | {
+        "mean_target": (y_true, None),
+        "mean_prediction": (y_pred, None),
+        "mean_error": (errors, None),
+        "mean_absolute_error": (np.abs(errors), None),
+    }
+
+
+def clustering_measures(labels):
+    """Share of samples in each cluster, by name."""
+    clusters = np.unique(labels).tolist()
+    _check_number_of_labels(clusters, "clusters")
+    return {f"share of cluster {label}": (labels == label, None) for label in clusters}
+
+
+def _check_number_of_labels(labels, what):
+    """Raise for so many classes or clusters that they are hardly any."""
+    if len(labels) > _MAX_LABELS:
+        raise ValueError(
+            f"A report shows each of the {what}, but there are {len(labels)}: "
+            f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
+            f"merge {what} down to {_MAX_LABELS}."
+        )
+
+
+# Estimators of the measures of a report, for each task of the predictions.
+
+
+def infer_kind(kind, columns):
+    """The task of the predictions, which must fit the truth."""
+    if kind not in (None, *_ESTIMATORS):
+        raise ValueError(f"kind must be one of {list(_ESTIMATORS)} or None; got {kind!r}.")
+    if "y_pred" not in columns:
+        if kind not in (None, "classification"):
+            raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
+        return "classification"
+    if "y_true" not in columns:
+        if kind is None:
+            _refuse_ambiguous_integers(columns["y_pred"])
+        return kind or "classification"
+    # Infer the task from the target.
+    kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
+    if kind == "classification" and _has_scores(columns["y_pred"]):
+        raise ValueError(
+            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
+            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
+            'and these as y_proba or y_score; or pass kind="regression".'
+        )
+    return kind
+
+
+def _refuse_ambiguous_integers(y_pred):
+    """Raise if predictions without a target are more than two integers: classes or scores."""
+    if y_pred.dtype.kind not in "iuf" or _has_scores(y_pred):
+        return
+    numbers = np.unique(y_pred)
+    if len(numbers) > 2:
+        raise ValueError(
+            f"Without y_true the {len(numbers)} different integers of y_pred, from "
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass "
+            'kind="classification" for a selection rate of each class, kind="regression" for the '
+            'scoring rate of scores, or kind="clustering" if they are clusters.'
+        )
+
+
+def _has_scores(column):
+    """Whether a column holds numbers with decimals."""
+    return type_of_target(column) == "continuous"
+
+
+def find_positive_label(kind, columns, pos_label):
+    """The positive class of two; None for several classes, and where there are no classes."""
+    if kind != "classification":
+        return None
+    if "y_pred" not in columns:  # decisions are made of scores
+        if "y_true" not in columns:
+            return True
+        return find_class(columns["y_true"], pos_label=pos_label)
+    if "y_true" not in columns and _has_scores(columns["y_pred"]):
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label names a class, but y_pred holds scores, the first of them "
+                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
+            )
+        return None
+    # Of more than two classes none is positive unless one is named.
+    labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
+    n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
+    if n_labels > 2 and pos_label is None:
+        return None
+    return find_class(*labels, pos_label=pos_label)
+
+
+def estimators_by_name(kind, columns, positive, measures=()):
+    """Estimators of all measures by name: functions of groups and weights.
+
+    `measures` are further ones, as :func:`skfair.metrics.group_report` takes them.
+    """
+    estimators = _ESTIMATORS[kind](columns, positive)
+    if not len(measures):
+        return estimators
+    encoded, further = encode_columns(columns, positive), find_measures(measures)
+    check_columns_of(further, encoded)
+    for name, measure in further.items():
+        is_known = measure in KNOWN
+        if is_known and measure.name in estimators:
+            continue  # every report has it
+        if not is_known and (name in estimators or is_known_measure(name)):
+            raise ValueError(
+                "measures must have other names than those of the report, but "
+                f"{name!r} is one of them; rename it, as in measures={{'own {name}': ...}}."
+            )
+        if isinstance(measure, Rate) and kind != "classification":
+            raise ValueError(
+                f"{name} is a rate of decisions, but these predictions are those of a {kind}. Pass "
+                "a measure of them, such as a function of scikit-learn."
+            )
+        name = measure.name if is_known else name
+        if isinstance(measure, Rate) and positive is None:
+            estimators |= _estimators_of_classes(name, measure, encoded)
+        else:
+            estimators[name] = partial(measure.estimate, encoded)
+    return estimators
+
+
+N_BINS = 10
+"""Bins of equal width in the reliability tables of a report."""
+
+
+def tabulate_reliability(columns, positive, by_name, weights, level):
+    """Table of predicted and observed frequencies by attribute, group and bin of probabilities.
+
+    None without probabilities and outcomes of two classes.
+    """
+    if positive is None or not {"y_true", "y_proba"} <= set(columns):
+        return None
+    encoded = encode_columns(columns, positive)
+    samples = encoded["y_true"], encoded["probabilities"]
+    edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
+    for attribute, groups in by_name.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+            table = bin_frequencies(groups, weights, *samples, edges, (1.0 + level) / 2.0)
+        table = table[table["group"] < len(groups.labels)]  # not all samples
+        names = np.array([group_text(name) for name in groups.names], dtype=object)
+        table["group"] = names[table["group"]]
+        table.insert(0, "attribute", attribute)
+        tables.append(table.drop(columns="bin"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def top_estimators(columns, positive, measures, weights, k):
+    """Estimators by name of decisions for the k highest scores, and how many samples tie."""
+    encoded = encode_columns(columns, positive)
+    standard = [*SHARES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
+    further = find_measures(measures) if len(measures) else {}
+    by_name = find_measures(standard) | {
+        measure.name if measure in KNOWN else name: measure for name, measure in further.items()
+    }
+    encoded, by_name, ties = select_decisions(encoded, by_name, weights, k)
+    check_columns_of(by_name, encoded)
+    return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
+
+
+KNOWN = (*RATES.values(), *MEASURES.values())
+"""Measures of the package, which have the same name in every report."""
+
+
+def _estimators_of_classes(name, rate, columns):
+    """Estimators of a rate of each class against the rest, by name."""
+    by_class = {}
+    for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
+        masks = {key: columns[key] == label for key in ("y_true", "decisions")}
+        by_class[f"{name} of class {label}"] = partial(rate.estimate, masks)
+    return by_class
+
+
+def estimate_hidden_rates(measure, hide, groups, weights):
+    """As `estimate_means`, of groups that are missing at random for some samples.
+
+    `hide` makes `HiddenGroups` of the groups.
+    """
+    values, counts = measure
+    if groups.is_disjoint:
+        return estimate_means(values, counts, groups, weights)
+    within = np.ones(len(values), dtype=bool) if counts is None else counts
+    hidden = hide(groups)
+    present = np.flatnonzero(hidden.count(within))
+    if not len(present):
+        return None, present
+    return hidden.rates(values.astype(np.float64), within, present), present
+
+
+def _hide(features, groups):
+    """`HiddenGroups` of groups that some samples are in none of."""
+    samples, codes_of_members = groups.memberships
+    codes = np.full(len(features), -1)
+    codes[samples] = codes_of_members
+    return HiddenGroups(groups.names, codes, features)
+
+
+def hidden_estimators(columns, positive, X, probabilities=None):
+    """Estimators of rates by name, for groups that are missing at random for some samples.
+
+    Probabilities of groups are further features of the models.
+    """
+    encoded = encode_columns(columns, positive)
+    is_true, is_selected = encoded.get("y_true"), encoded["decisions"]
+    # A record may depend on predictions and outcomes.
+    known = [is_selected, is_true, encoded.get("probabilities"), encoded.get("scores")]
+    known = [column.astype(np.float64) for column in known if column is not None]
+    if is_true is not None:
+        known.append(known[0] * known[1])
+    if probabilities is not None:
+        known.append(to_log_odds(probabilities))
+    hide = cache(partial(_hide, stack_features(X, known)))
+    measures = binary_measures(is_true, is_selected, None)
+    return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
+
+
+def probable_estimators(columns, positive, assume):
+    """Estimators of rates by name, for groups that are known as probabilities."""
+    encoded = encode_columns(columns, positive)
+    measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
+    estimate, _ = ASSUMPTIONS[assume]
+    return {
+        name: partial(_estimate_probable_rates, measure, estimate)
+        for name, measure in measures.items()
+    }
+
+
+def _estimate_probable_rates(measure, estimate, groups, weights):
+    """As `estimate_means`, of groups that are probabilities; `estimate` makes their rates."""
+    values, counts = measure
+    if groups.is_disjoint:  # all samples
+        return estimate_means(values, counts, groups, weights)
+    within = np.ones(len(values)) if counts is None else counts.astype(np.float64)
+    probabilities = groups.matrix.toarray()
+    if not (within @ probabilities > 0.0).all():
+        return None, np.empty(0, dtype=np.intp)
+    rates = estimate(probabilities, within, values.astype(np.float64))
+    return rates, np.arange(len(groups.labels))
+
+
+def _classification(columns, positive):
+    """Estimators of the measures of a classifier, by name; without a target also of scores."""
+    truth, predicted = columns.get("y_true"), columns["y_pred"]
+    if truth is None and _has_scores(predicted):
+        return _means(score_measures(to_numbers(predicted, "y_pred")))
+    if positive is None:
+        return _means(multiclass_measures(truth, predicted))
+    encoded = encode_columns(columns, positive)
+    is_true, scores = encoded.get("y_true"), encoded.get("scores")
+    measures = _means(binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")))
+    if scores is None:
+        return measures
+    if truth is None:
+        return measures | _means(score_measures(scores))
+    return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
+
+
+def _regression(columns, positive):
+    """Estimators of the measures of a regressor, by name."""
+    truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
+    return _means(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
+
+
+def _clustering(columns, positive):
+    """Estimators of the measures of a clustering, by name."""
+    return _means(clustering_measures(columns["y_pred"]))
+
+
+def _means(measures):
+    """Estimators of the means of measures, by name."""
+    return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
+
+
+_ESTIMATORS = {
+    "classification": _classification,
+    "regression": _regression,
+    "clustering": _clustering,
+}
+"""Task -> function that returns estimators of its measures by name."""
