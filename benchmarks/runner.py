@@ -53,6 +53,7 @@ from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, jo
 from benchmarks.peers.libraries import libraries
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
+from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
@@ -134,6 +135,7 @@ BENCHMARKS = {
     "joint-gains": joint_gains,
     "joint-time": joint_time,
     "fold-stability": fold_stability,
+    "rate-constraints": rate_constraints,
     "several-classes": several_classes,
     "small-groups": small_groups,
     "fair-regression": fair_regression,

@@ -40,8 +40,8 @@ MAY_IMPORT = {
     "enforcement": {"_kernels", "constraints", "problems", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
     | {"groups", "inference", "problems", "solvers", "surrogates", "utils"},
-    "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}
-    | {"problems", "solvers", "surrogates", "training", "utils"},
+    "postprocessing": {"constraints", "enforcement", "exceptions", "groups", "losses", "models"}
+    | {"partitions", "problems", "solvers", "surrogates", "training", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "postprocessing", "solvers", "surrogates", "training", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}

@@ -184,6 +184,13 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     counted decisions keep the bounds. The slope of ``calibration_`` is then that before this
     regression.
 
+    Floors, ceilings and parity of quotients such as precision may conflict with one another. Before
+    the final model is fitted, a linear program finds the smallest violation that decisions can have
+    by the out-of-fold probabilities. If that is more than one sample of the smallest group, a
+    warning names the bounds that conflict and by how much one of them would have to be relaxed. The
+    status is then "infeasible", and the model is the one of least violation that a short search
+    finds. With ``confidence_level`` and more than two classes no such check is made.
+
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
 

@@ -31,7 +31,10 @@ from skfair.constraints._criteria import (
     check_constraint,
 )
 from skfair.constraints._gap import ConstraintValues as ConstraintValues
+from skfair.constraints._gap import Largest as Largest
+from skfair.constraints._gap import RangeGap as RangeGap
 from skfair.constraints._gap import ScoreJacobian as ScoreJacobian
+from skfair.constraints._gap import Shortfall as Shortfall
 from skfair.constraints._gap import block_diagonal as block_diagonal
 from skfair.constraints._gap import differentiate_means as differentiate_means
 from skfair.constraints._gap import spread_over_samples as spread_over_samples

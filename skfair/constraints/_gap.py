@@ -228,7 +228,8 @@ class RatioGap(RangeGap):
         largest = [means[list(block)].max(axis=0) for block in self.blocks]
         largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
         ranges = super()._ranges(means)
-        return np.divide(ranges, largest, out=np.zeros_like(ranges), where=largest > _ZERO)
+        no_ratio = 0.0 * ranges  # nan where a rate is unknown
+        return np.divide(ranges, largest, out=no_ratio, where=largest > _ZERO)
 
     def subgradient(self, means):
         # Of the block with the smallest ratio r: r / largest and -1 / largest.

@@ -27,6 +27,7 @@ from skfair.postprocessing._events import (
     stratify,
     warn_if_groups_predictable,
 )
+from skfair.postprocessing._feasibility import fit_feasible_rule
 from skfair.postprocessing._joint import fit_joint
 from skfair.postprocessing._oof import (
     CV_CONSTRAINTS,
@@ -156,16 +157,16 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
         # Features of the final model: the columns of the scores, and probabilities of the
         # constraints' events.
-        rule, problems = self._fit_features(
+        rule, problems, chances = self._fit_features(
             training, problems, constraints, estimators, scores, folds, fit_params, context
         )
         # Fit the final linear model, whose out-of-fold predictions keep the constraints.
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
             constraints = [] if training.lacks_groups else constraints
-            settings = self.tolerance, self.confidence_level, progress
-            problem, guarantee = rule["_event_features"].fit_rule(
-                problems, objective, constraints, *settings
+            request = problems, objective, constraints, self.tolerance
+            problem, guarantee = fit_feasible_rule(
+                rule["_event_features"], request, chances, self.confidence_level, progress
             )
         # Store what predictions need, and what describes the fit; then warn.
         outcome = self._outcome(rule["_event_features"], problem, guarantee, problems, constraints)
@@ -237,7 +238,10 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
     def _fit_features(
         self, training, problems, constraints, estimators, scores, folds, fit_params, context
     ):
-        """Fitted attributes of the features, and the problems that have the features as X."""
+        """Fitted attributes of the features, problems with the features as X, and probabilities.
+
+        The latter are those of `outcome_probabilities`.
+        """
 
         def fit_features(training, events):
             return fit_event_features(
@@ -270,6 +274,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
                 task = Subtask(self, context, f"{task_name(self._base)} of all samples")
                 estimators = [fit_rows(self._base, *data, task)]
             features = features.refit(estimators[0], training, events)
+        chances = features.outcome_probabilities(columns, probabilities)
         features_of_problems = features.features(columns, probabilities)
         problems = [
             problem._replace(X=one)
@@ -282,7 +287,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": unit,
         }
-        return rule, problems
+        return rule, problems, chances
 
     def _describe(self, problem, guarantee, problems, report, status):
         """Fitted attributes of multipliers, violation, report and guarantee."""

@@ -464,6 +464,24 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
+    def outcome_probabilities(self, odds, probabilities):
+        """Probabilities of groups with the negative class, then with the positive one.
+
+        They have shape (n_samples, 2 * n_codes). None where a subset is neither a class nor all
+        samples, or nothing is compared.
+        """
+        names = [source for _, source in self.sources]
+        if not names or "learned" in names:
+            return None
+        success = expit(odds[:, :1])
+        # Where neither a class nor all samples are a subset, the class has no part in any rate.
+        other = names.index("all") if "all" in names else 0
+        negatives, positives = (
+            probabilities[:, names.index(name) if name in names else other]
+            for name in ("negatives", "positives")
+        )
+        return np.hstack((negatives * (1.0 - success), positives * success))
+
     def scale(self, coef):
         """Factor of scores with which the log-odds have coefficient 1, if that is possible.
 

@@ -21,7 +21,6 @@ from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.constraints import spread_over_samples
 from skfair.enforcement import Guarantee
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import (
@@ -32,6 +31,7 @@ from skfair.postprocessing._events import (
     select_best_fitter,
     small_boosting,
 )
+from skfair.postprocessing._feasibility import expected_sums
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.solvers import Progress, Result
 from skfair.surrogates import StepFunction
@@ -156,6 +156,11 @@ class JointProbabilities(NamedTuple):
         by_class = joint.reshape(len(joint), -1, 2).transpose(0, 2, 1)
         success = np.clip(by_class[:, 1].sum(axis=1, keepdims=True), 1e-9, 1.0 - 1e-9)
         return logit(success), by_class
+
+    @staticmethod
+    def outcome_probabilities(odds, probabilities):
+        """Probabilities of groups with the negative class, then with the positive one."""
+        return probabilities.reshape(len(probabilities), -1)
 
     @staticmethod
     def features(odds, probabilities):
@@ -323,15 +328,13 @@ class _ExpectedProgram(NamedTuple):
         weights, n_outcomes = fitter.problem.mean_weights, joint.shape[1]
         positive = training.samples.target > 0
         outcomes = group_codes(training.samples.groups) + positive * (n_outcomes // 2)
-        mass = np.bincount(outcomes, weights, n_outcomes)
-        effects, constant = [], []
+        effects, constant = [np.empty((0, n_outcomes))], [np.empty(0)]
         for one in fitter.constraint:
-            values, by_sample = _decision_effects(one, len(joint))
-            sums = [np.bincount(outcomes, row, n_outcomes) for row in by_sample]
-            effects += [row / np.maximum(mass, np.finfo(float).tiny) for row in sums]
+            sums, changes = expected_sums(one, outcomes, n_outcomes, weights)
+            values, slope = one.rows_at(sums, np.zeros(one.n_aux))
+            effects.append(slope @ changes)
             constant.append(values)
-        effects = np.array(effects).reshape(-1, n_outcomes)
-        constant = np.concatenate([np.empty(0), *constant])
+        effects, constant = map(np.concatenate, (effects, constant))
         return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
 
     @property
@@ -417,16 +420,3 @@ class _ExpectedProgram(NamedTuple):
             status="optimal",
             message="The expected rates keep their bounds.",
         )
-
-
-def _decision_effects(constraint, n_samples):
-    """Rows where all decisions are negative, and their changes by each positive decision."""
-    negative, positive = np.full(n_samples, -1.0), np.full(n_samples, 1.0)
-    no_unknowns = np.zeros(constraint.n_aux)
-    values, slope = constraint.rows_at(constraint.exact_sums(negative), no_unknowns)
-    changes = [
-        term(positive, constraint.target).value - term(negative, constraint.target).value
-        for term in constraint.exact
-    ]
-    rows = [spread_over_samples(constraint.events, changes, by_sum) for by_sum in slope]
-    return values, np.array(rows).reshape(-1, n_samples)

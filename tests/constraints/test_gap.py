@@ -188,6 +188,12 @@ def test_ratio_by_hand():
     assert RatioGap(())(MEANS) == 0
 
 
+def test_a_ratio_of_unknown_rates_is_unknown():
+    # Precision of groups without a positive decision: no gap may seem to be kept.
+    means = np.array([[0.0, np.nan, 0.5, np.nan], [0.0, np.nan, 0.4, 0.3]])
+    np.testing.assert_allclose(RatioGap(((0, 1),))(means), [0.0, np.nan, 0.2, np.nan])
+
+
 @given(means=rates)
 def test_the_gap_of_a_ratio_is_1_minus_it(means):
     assert RATIO(means) == pytest.approx(1 - smallest_ratio(means), abs=1e-12)

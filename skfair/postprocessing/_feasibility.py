@@ -1,0 +1,333 @@
+"""Whether any decisions keep a list of constraints, by out-of-fold probabilities.
+
+For decisions d(x) in [0, 1] the expected counts of groups are linear in d. So are bounds on rates
+whose denominators do not depend on decisions, and bounds ``low <= N / D <= high`` on other rates
+are ``low D <= N <= high D``. The smallest violation of a list is a linear program, whose
+multipliers are positive where its bounds conflict. Parity of quotients is linear once the smallest
+of them is fixed: it is searched for.
+"""
+
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import linprog
+
+from skfair.constraints import (
+    ConstraintSystem,
+    Largest,
+    RangeGap,
+    Shortfall,
+    spread_over_samples,
+)
+from skfair.enforcement import Guarantee, polish
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.postprocessing._events import group_codes, make_fitters
+from skfair.utils._checks import join_names, warn
+
+_MAX_SAMPLES = 10_000
+"""Samples of the program; of more, as many are drawn."""
+
+_MIN_DENOMINATOR = 0.01
+"""Smallest denominator of a quotient, relative to that of constant decisions: precision must not be
+equal because hardly any sample is accepted."""
+
+_N_LEVELS, _N_REFINEMENTS = 12, 6
+"""Values of the smallest quotient that are tried at first, and around the best of these."""
+
+_ACCURACY = 1e-3
+"""Accuracy of an excess, in units of the rates."""
+
+_MAX_PROGRAMS = 10
+"""Linear programs for one excess; two to five are usual."""
+
+_MIN_MULTIPLIER = 1e-6
+"""Multiplier from which on a bound conflicts with others."""
+
+
+def expected_sums(constraint, outcomes, n_outcomes, weights):
+    """Sums of a constraint where all decisions are negative, and the change by positive ones.
+
+    The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
+    groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
+    """
+    negative, positive = (np.full(len(outcomes), sign) for sign in (-1.0, 1.0))
+    factors = [
+        term(positive, constraint.target).value - term(negative, constraint.target).value
+        for term in constraint.exact
+    ]
+    sums = constraint.exact_sums(negative)
+    mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
+    by_sample = (spread_over_samples(constraint.events, factors, row) for row in np.eye(len(sums)))
+    changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
+    return sums, np.array(changes).reshape(-1, n_outcomes)
+
+
+class Conflict(NamedTuple):
+    """Bounds of which no decisions keep all.
+
+    ``excess`` is the smallest one that decisions can have, in units of the rates. ``relaxations``
+    maps the name of each bound that conflicts to its smallest excess where all others are kept,
+    infinite where there is none.
+    """
+
+    excess: float
+    relaxations: dict
+
+    def describe(self):
+        """Sentences that name the bounds, and by how much each would have to be relaxed."""
+        ways = [f"{name} by {by:.2g}" for name, by in self.relaxations.items() if by < np.inf]
+        one = "it" if len(self.relaxations) == 1 else "one of them"
+        remedy = f" To keep all, relax {one}: {', or '.join(ways)}." if ways else ""
+        return (
+            f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}: "
+            f"some rate exceeds its bound by about {self.excess:.2g}.{remedy}"
+        )
+
+
+def find_conflict(constraints, weights, outcomes, chances):
+    """The `Conflict` of bound constraints; None where decisions may keep all of them.
+
+    ``outcomes`` number the groups of negatives first, then those of positives; ``chances`` are
+    their out-of-fold probabilities, (n_samples, n_outcomes), and ``weights`` have sum 1.
+    """
+    # Constant decisions keep every parity of ordinary rates.
+    constants = (np.full(len(weights), sign) for sign in (-1.0, 1.0))
+    if any((constraints.gaps(one) <= constraints.tolerances).all() for one in constants):
+        return None
+    constraints = _select_linear(constraints)
+    if not constraints:
+        return None
+    program = _Program.make(constraints, weights, outcomes, chances)
+    level, excess, multipliers = program.find_level()
+    if excess <= program.slack:
+        return None
+    # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
+    owners = np.unique(program.owners(level)[multipliers > _MIN_MULTIPLIER])
+    relaxations = {constraints[k].name: program.minimize(level, relaxed=k)[0] for k in owners}
+    return Conflict(excess, relaxations)
+
+
+def fit_feasible_rule(features, request, chances, confidence, callback):
+    """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
+
+    ``request`` has the arguments of `make_fitters` up to the tolerance. ``chances`` are those of
+    `outcome_probabilities` of the features, or None. Where no decisions keep the constraints, the
+    rule is the one nearest to them around that without constraint.
+    """
+    conflict = None
+    if chances is not None and confidence is None and len(request[0]) == 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of small groups; the fit itself warns
+            fitter = make_fitters(*request, callback)[0]
+        (training, *_), problem = request[0], fitter.problem
+        outcomes = group_codes(training.samples.groups)
+        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
+        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
+    if conflict is None:
+        return features.fit_rule(*request, confidence, callback)
+    warn(conflict.describe(), InfeasibleConstraintWarning)
+    candidate = polish(fitter, fitter.fit_plain())
+    # The solution is certified for no constraint.
+    multipliers = np.zeros(len(problem.constraint.upper))
+    result = replace(candidate.result, multipliers=multipliers)
+    candidate = candidate._replace(result=result)
+    return problem, Guarantee(candidate, fitter.constraint.tolerances)
+
+
+class _Rows(NamedTuple):
+    """Rows ``constant + changes @ e + unknowns @ u <= excess * (size + size_changes @ e)``.
+
+    Here e are the expected positive decisions about each outcome. Sizes are 1 for bounds on rates,
+    the denominator for bounds on quotients, and 0 where no excess is allowed.
+    """
+
+    constant: np.ndarray  # (n_rows,)
+    changes: np.ndarray  # (n_rows, n_outcomes)
+    unknowns: np.ndarray  # (n_rows, n_unknowns)
+    size: np.ndarray  # (n_rows,)
+    size_changes: np.ndarray  # (n_rows, n_outcomes)
+
+
+class _Program(NamedTuple):
+    """The smallest excess of constraints in expectation, over decisions between 0 and 1."""
+
+    constraints: Any
+    sums: list  # of each constraint, as `expected_sums` returns them
+    plain: np.ndarray  # (n_outcomes,), expected decisions without constraint
+    weighted: np.ndarray  # (n_outcomes, n_samples), probabilities times weights
+    largest: np.ndarray  # (n_outcomes,), expected decisions that are all positive
+    slack: float
+
+    @classmethod
+    def make(cls, constraints, weights, outcomes, chances):
+        """The program of some samples, drawn if there are too many."""
+        n_samples, n_outcomes = chances.shape
+        sums = [expected_sums(one, outcomes, n_outcomes, weights) for one in constraints]
+        # One sample more or less moves a rate, and so does the draw of samples.
+        slack = max(1.0 / one.counts.min() for one in constraints)
+        if n_samples > _MAX_SAMPLES:
+            rows = np.random.default_rng(0).choice(n_samples, _MAX_SAMPLES, replace=False)
+            chances, weights = chances[rows], weights[rows] / weights[rows].sum()
+            slack = max(slack, 1.0 / np.sqrt(_MAX_SAMPLES))
+        weighted = (chances * weights[:, np.newaxis]).T
+        success = chances[:, n_outcomes // 2 :].sum(axis=1)
+        largest = weighted.sum(axis=1)
+        return cls(constraints, sums, weighted @ (success > 0.5), weighted, largest, slack)
+
+    def find_level(self):
+        """The smallest quotient where parity of quotients is exceeded least, and the solution.
+
+        The quotient is nan where none are compared. The solution is that of `minimize`; the search
+        ends at an excess within the slack.
+        """
+        parities = [
+            [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
+            for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
+            if one.is_quotient and isinstance(one.aggregate, RangeGap)
+        ]
+        if not parities:
+            return np.nan, *self.minimize(np.nan)
+        # Around the usual quotients first, then around the best level.
+        levels = np.linspace(0.5 * np.nanmin(parities), 1.5 * np.nanmax(parities), _N_LEVELS)
+        step = levels[1] - levels[0]
+        best = levels[0], *self.minimize(levels[0])
+        for _ in range(1 + _N_REFINEMENTS):
+            for level in levels:
+                if best[1] <= self.slack:
+                    return best
+                solution = self.minimize(level, below=best[1])
+                if solution[0] < best[1]:
+                    best = level, *solution
+            step /= 2.0
+            levels = best[0] - step, best[0] + step
+        return best
+
+    def owners(self, level):
+        """Number of the constraint of each row."""
+        return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
+
+    def minimize(self, level, relaxed=None, below=np.inf):
+        """The smallest excess, at least 0, and the multipliers of the rows.
+
+        Only the constraint with the number ``relaxed`` may be exceeded; of None all may. The excess
+        is infinite if the others cannot be kept, or if none ``below`` a value is possible.
+        """
+        rows = self._rows(level)
+        constant, changes, unknowns, size, size_changes = zip(*rows, strict=True)
+        unknowns = block_diag(*unknowns)
+        constant, changes, size, size_changes = map(
+            np.concatenate, (constant, changes, size, size_changes)
+        )
+        if relaxed is not None:
+            may_exceed = self.owners(level) == relaxed
+            size, size_changes = size * may_exceed, size_changes * may_exceed[:, np.newaxis]
+        # Quotients of linear functions by Dinkelbach's method: at each excess the one of a linear
+        # program, in units of the latest sizes, is below 0 if a smaller one is possible.
+        excess = 0.0 if np.isinf(below) else max(0.0, below - _ACCURACY)
+        scale, multipliers = np.maximum(size, size + size_changes @ self.largest), None
+        for _ in range(_MAX_PROGRAMS):
+            reduced = constant - excess * size, changes - excess * size_changes
+            rest, multipliers, (decided, free) = self._solve(*reduced, unknowns, scale)
+            if multipliers is None or (rest > 0 and below < np.inf):
+                return np.inf, np.zeros(len(size))
+            if excess == 0.0 and rest <= 0.0 or abs(rest) <= _ACCURACY:
+                break
+            below = np.inf
+            scale = size + size_changes @ decided
+            values = constant + changes @ decided + unknowns @ free
+            excess = max(0.0, (values[scale > 0] / scale[scale > 0]).max())
+        return excess, multipliers
+
+    def _solve(self, constant, changes, unknowns, scale):
+        """The linear program ``constant + changes @ e + unknowns @ u <= rest * scale``.
+
+        Returns the smallest rest, at least -1, the multipliers of the rows, None if there is no
+        solution, and a pair of the expected decisions e and the unknowns u.
+        """
+        by_sample = changes @ self.weighted
+        matrix = np.hstack((by_sample, unknowns, -scale[:, np.newaxis]))
+        n_samples = by_sample.shape[1]
+        limits = np.zeros((matrix.shape[1], 2))
+        limits[:n_samples, 1] = 1.0
+        limits[n_samples:] = -np.inf, np.inf
+        limits[-1, 0] = -1.0
+        cost = np.append(np.zeros(matrix.shape[1] - 1), 1.0)
+        solution = linprog(cost, matrix, -constant, bounds=limits)
+        if solution.status != 0:
+            return np.inf, None, (None, None)
+        decided = self.weighted @ solution.x[:n_samples]
+        return solution.fun, -solution.ineqlin.marginals, (decided, solution.x[n_samples:-1])
+
+    def _rows(self, level):
+        """Rows of every constraint, with the smallest quotient at a level."""
+        pairs = zip(self.constraints, self.sums, strict=True)
+        return [
+            _quotient_rows(one, sums, self.largest, level)
+            if one.is_quotient
+            else _rate_rows(one, sums)
+            for one, sums in pairs
+        ]
+
+
+def _rate_rows(constraint, sums):
+    """Rows of rates whose denominators do not depend on decisions."""
+    values, changes = (constraint.combine @ one for one in sums)
+    sides = []
+    for sign, bounds in ((1.0, constraint.upper), (-1.0, constraint.lower)):
+        is_bound = np.isfinite(bounds)
+        # Above a free smallest rate, the largest one alone may be exceeded.
+        is_smallest = (sign < 0) & constraint.aux_jacobian.any(axis=1)
+        columns = values - bounds, changes, constraint.aux_jacobian, sign * ~is_smallest
+        sides.append([sign * one[is_bound] for one in columns])
+    constant, changes, unknowns, sizes = map(np.concatenate, zip(*sides, strict=True))
+    return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)
+
+
+def _quotient_rows(constraint, sums, largest, level):
+    """Rows ``low D <= N <= high D`` of quotients, and the smallest denominators."""
+    (counts, sizes), (count_changes, size_changes) = (np.split(one, 2) for one in sums)
+    # Denominators are largest where all decisions are positive, or all negative.
+    smallest = _MIN_DENOMINATOR * np.maximum(sizes, sizes + size_changes @ largest)
+    # Rows without an excess: denominators are not below the smallest ones.
+    no_sizes = 0.0 * sizes, 0.0 * size_changes
+    sides = [(smallest - sizes, -size_changes, *no_sizes)]
+    low, high = _quotient_limits(constraint, level)
+    for sign, bound in ((-1.0, low), (1.0, high)):
+        if np.isfinite(bound):
+            values, changes = counts - bound * sizes, count_changes - bound * size_changes
+            # Above the level, the largest quotient alone may be exceeded.
+            may_exceed = sign > 0 or np.isinf(high)
+            excess = (sizes, size_changes) if may_exceed else no_sizes
+            sides.append((sign * values, sign * changes, *excess))
+    constant, changes, sizes, size_changes = map(np.concatenate, zip(*sides, strict=True))
+    return _Rows(constant, changes, np.empty((len(constant), 0)), sizes, size_changes)
+
+
+def _quotient_limits(constraint, level):
+    """Smallest and largest quotient of every group, with the smallest one at a level."""
+    gap, tolerance = constraint.aggregate, constraint.tolerance
+    if isinstance(gap, Shortfall):
+        return gap.largest - tolerance, np.inf
+    if isinstance(gap, Largest):
+        return -np.inf, tolerance
+    return level, level / (1.0 - tolerance) if constraint.is_ratio else level + tolerance
+
+
+def _select_linear(constraints):
+    """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
+    selected, n_levels = [], 0
+    for one in constraints:
+        gap = one.aggregate
+        if one.is_quotient and not isinstance(gap, Largest | Shortfall):
+            # One parity of quotients, of one block of groups.
+            is_range = isinstance(gap, RangeGap) and gap.is_range
+            if n_levels or not is_range or len(gap.blocks) != 1:
+                continue
+            n_levels += 1
+        elif one.combine is None:
+            continue
+        selected.append(one)
+    return ConstraintSystem(tuple(selected))
