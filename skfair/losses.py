@@ -20,6 +20,17 @@ from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_H
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
+__all__ = [
+    "LOSSES",
+    "AUCLoss",
+    "AbsoluteLoss",
+    "HingeLoss",
+    "LogisticLoss",
+    "Pointwise",
+    "SquaredHingeLoss",
+    "SquaredLoss",
+]
+
 # Losses of a score: value, slope and curvature per sample.
 #
 # Targets are -1 and +1 for two classes, or real numbers. Losses do not depend on X: models map
@@ -599,23 +610,6 @@ def kernel_rate(rate):
         code = kernel_code(surrogate) if table in (SELECTED, WRONG) else None
     return None if code is None else (*code, table == WRONG)
 
-
-# Losses of scores, the objectives of training.
-#
-# Those of `LOSSES` are functions of one score and its target. :class:`AUCLoss` compares pairs of
-# samples, so it depends on their order alone.
-
-
-__all__ = [
-    "LOSSES",
-    "AUCLoss",
-    "AbsoluteLoss",
-    "HingeLoss",
-    "LogisticLoss",
-    "Pointwise",
-    "SquaredHingeLoss",
-    "SquaredLoss",
-]
 
 OBJECTIVES = ChainMap(LOSSES, {"auc": AUCLoss})
 """Classes of objectives by name: the entries of `LOSSES`, and the loss on pairs."""

@@ -366,10 +366,7 @@ def _count_bins(block, effects, scores, direction, typical):
     return errors, tuple(sums)
 
 
-# Decisions of models, counted: errors, gaps and reports by the public metrics.
-#
-# Solvers see smooth rates; what a search compares is counted here. One class for samples in memory,
-# one for partitioned samples, whose counts are sums over blocks, and one for ranks of these.
+# Candidates, and what counts their decisions.
 
 
 _NEAR = 0.02

@@ -177,31 +177,7 @@ def _weighted_excess(constraint, scores, multipliers):
     return total
 
 
-# From smooth rates to decisions: the loop that proposes candidates and takes the best.
-#
-# Solvers bound smooth rates, but the guarantee is about decisions. Steps from one to the other:
-#
-# - the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps no constraint
-#   is needed;
-# - correction: the smooth rates are moved by their residual to those of the decisions, and solved
-#   again; if that is not enough, with tighter tolerances;
-# - the path: fixed multipliers weigh the rows in labels and weights that count decisions, and grow
-#   until the decisions keep the bound;
-# - the sweep: of all intercepts the one whose decisions keep the bound with the fewest errors,
-# found
-#   by sorting the scores (exactly, unless samples times groups are very many: then in bins). One
-#   exists wherever constant decisions keep the bound. The same search goes on along directions in
-#   which the rows of the constraint move fastest;
-# - calibration, where ranks are compared and not decisions: the rows keep the tolerance at which
-# the
-#     metric just keeps the requested one; if none of its fits keeps it, random local search lowers
-#   the
-#   metric itself;
-# - constant decisions, as the last resort: they keep every parity of decisions.
-#
-# Every step proposes candidates. Of those that keep the bound the one with the fewest errors is
-# taken, and where ranks are compared that of least objective. Partitioned samples take the same
-# steps: a subsample in memory goes through them first, and the full data through the last ones.
+# The loop that proposes candidates and takes the best.
 
 
 _LOW_COST, _HIGH_COST = 4e-3, 1e-2
