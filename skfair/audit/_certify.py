@@ -39,6 +39,7 @@ from skfair.inference import (
     BoundedRates,
     LogRates,
     Rates,
+    Shortfalls,
     check_level,
     check_odds_ratio,
     clopper_pearson,
@@ -695,6 +696,8 @@ def _name_events(bound, estimates, events):
 def _required_size(bound, estimates, certificate):
     """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
     margin = certificate.tolerance - certificate.gap
+    # A floor is a ceiling of 1 minus the rate.
+    estimates = estimates.estimates if isinstance(estimates, Shortfalls) else estimates
     if not isinstance(estimates, Rates | LogRates | BoundedRates) or margin <= _NO_MARGIN:
         return None
     n_groups = len({group for _, group in bound.labels})
@@ -710,7 +713,7 @@ def _required_size(bound, estimates, certificate):
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
     if isinstance(estimates, BoundedRates):
-        # A floor is a ceiling of 1 minus the rate; the largest gap is that of a single group.
+        # The largest gap is that of a single group.
         rate = max(certificate.gap, float(half.min()))
         return required_sample_size(
             maximum=certificate.tolerance, rate=rate, n_groups=n_groups, confidence_level=level

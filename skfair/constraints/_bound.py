@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -22,7 +22,7 @@ from skfair.constraints._gap import (
     stack_values,
 )
 from skfair.groups import Events
-from skfair.inference import estimates_of, gap_posterior
+from skfair.inference import UnknownPosterior, estimates_of, gap_posterior
 from skfair.losses import as_pointwise
 
 # Protocols of bound constraints: what solvers see, and what enforcement sees.
@@ -600,9 +600,9 @@ class BoundConstraint:
         else:
             aux = self.aux_at(sums) if aux is None else aux
             values, combine = self.combine @ rates + self.aux_jacobian @ aux, self.combine
-        if self.is_quotient:  # (N / D)' = (N' - D' N / D) / D
-            sizes = sums[self.n_events :]
-            combine = np.hstack((combine / sizes, combine * (-rates / sizes)))
+        if self.is_quotient:  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
+            inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
+            combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
         return values, combine
 
     def aux_at(self, sums):
@@ -647,13 +647,18 @@ class BoundConstraint:
 
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        means = estimates_of(self.events, _count(self, scores))
+        counted = _count(self, scores)
+        means = estimates_of(counted.events, counted.values)
         return self.aggregate.estimates(means), self.aggregate.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""
-        values = _count(self, scores)
-        return gap_posterior(self.events, values, self.aggregate, self.tolerance, clusters)
+        if np.isnan(self.gap(scores)):
+            return UnknownPosterior(self.n_events, self.tolerance)
+        counted = _count(self, scores, clusters)
+        return gap_posterior(
+            counted.events, counted.values, self.aggregate, self.tolerance, counted.clusters
+        )
 
     # The same constraint with another offset, or on other samples.
 
@@ -691,34 +696,66 @@ def move_offset(constraint, residual, step_size=1.0):
     return replace(constraint, offset=offset + step_size * (residual - offset))
 
 
+def _invert_sizes(sizes):
+    """One over the denominators of quotients; 0 where there is none."""
+    return np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0.0)
+
+
 def quotient_curvature(constraint, sums, v):
     """Second derivative of ``v @ rows`` by two sums of a quotient, (n_sums, n_sums)."""
-    rates, sizes = constraint.rates(sums), sums[constraint.n_events :]
+    rates, inverse = constraint.rates(sums), _invert_sizes(sums[constraint.n_events :])
     if constraint.combine is None:
         weights = constraint.row_gap.subgradient(rates) * v
     else:
         weights = constraint.combine.T @ v
     # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
-    mixed, both = np.diag(-weights / sizes**2), np.diag(2 * weights * rates / sizes**2)
+    rates = np.nan_to_num(rates)
+    mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
     return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
 
 
-def _count(constraint, scores):
-    """What each sample counts by the public metric; a ValueError for a quotient, or for counts."""
-    if constraint.is_quotient:
+class _Counted(NamedTuple):
+    """What the public metric averages: values of samples over events, and clusters of these."""
+
+    events: Events
+    values: np.ndarray
+    clusters: np.ndarray | None
+
+
+def _count(constraint, scores, clusters=None):
+    """What samples count by the public metric: the mean over each event is its rate.
+
+    A quotient whose numerator counts a share of what its denominator counts is a mean over the
+    latter samples. Other quotients are linearised: ``z = r + (n - r d) / D`` has the mean r = N / D
+    and its standard error (W. G. Cochran, "Sampling techniques", Wiley 1977, section 2.11).
+    """
+    terms = [term(scores, constraint.target).value for term in constraint.exact]
+    if not constraint.is_quotient:
+        return _Counted(constraint.events, terms[0], clusters)
+    (counts, sizes), sums = terms, constraint.exact_sums(scores)
+    unknown = np.flatnonzero(np.isnan(constraint.rates(sums)))
+    if len(unknown):
+        groups = ", ".join(repr(constraint.labels[event][1]) for event in unknown)
         raise ValueError(
-            f"{constraint.name} compares quotients whose denominators depend on decisions, and no "
-            "limits of these are implemented; pass confidence_level=None, or a constraint on rates "
-            "with fixed denominators, such as equal_opportunity."
+            f"{constraint.name} is unknown where nothing counts in its denominator, as for group "
+            f"{groups}; pass more samples, or leave small groups out (min_group_size)."
         )
-    values = constraint.exact[0](scores, constraint.target).value
-    if constraint.statistic == "decisions" and not np.isin(values, (0.0, 1.0)).all():
+    if np.isin(counts, (0.0, 1.0)).all() and np.isin(sizes, (0.0, 1.0)).all():
+        if (counts <= sizes).all():
+            rows = np.flatnonzero(sizes)
+            events = constraint.events.take(rows)
+            return _Counted(events, counts[rows], clusters if clusters is None else clusters[rows])
+    samples, event, _ = constraint.events.memberships
+    if len(np.unique(samples)) < len(samples):
         raise ValueError(
-            f"{constraint.name} counts samples other than by 0 and 1, and no limits of such rates "
-            "are implemented; pass confidence_level=None, or a constraint on a rate whose table "
-            "holds zeros and ones."
+            f"{constraint.name} compares quotients of groups that overlap, and no limits of these "
+            "are implemented; pass one group per sample, or confidence_level=None."
         )
-    return values
+    rates, denominators = constraint.rates(sums), sums[constraint.n_events :]
+    of_event = np.zeros(len(counts), dtype=np.intp)
+    of_event[samples] = event
+    values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]
+    return _Counted(constraint.events, values, clusters)
 
 
 @lru_cache(maxsize=128)

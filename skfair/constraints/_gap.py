@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import BoundedRates, LogRates, Rates, all_pairs
+from skfair.inference import BoundedRates, LogRates, Rates, Shortfalls, all_pairs
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -241,6 +241,12 @@ class RatioGap(RangeGap):
         return slope
 
     def estimates(self, means):
+        if not means.are_rates:
+            raise ValueError(
+                "Limits of ratios need rates that are shares of samples; F1, costs and other "
+                "weighted counts are none. Pass a tolerance in place of the ratio, or "
+                "confidence_level=None."
+            )
         return LogRates(means)
 
     def change_by_one(self, means, size):
@@ -492,7 +498,8 @@ class Shortfall(Gap):
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
     def estimates(self, means):
-        return BoundedRates(means, is_complement=True)
+        bounded = BoundedRates(means) if isinstance(means, Rates) else means
+        return Shortfalls(bounded, self.largest)
 
     def _rows(self, tolerance):
         for event in self.events:

@@ -207,7 +207,8 @@ class _Evidence:
         self.constraint, self.target = constraint, target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
-        self.pooled = constraint.gaps(scores)
+        # Unknown gaps, such as that of precision where nobody is accepted, are beyond all others.
+        self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
         self.is_ratio = [one.is_ratio for one in constraint]
@@ -297,7 +298,8 @@ class _Evidence:
         """
         excess = np.maximum(0.0, training - np.maximum(self.target.tolerances, self.training))
         expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
-        return np.divide(expected, self.pooled, out=ones, where=self.pooled > 0)
+        is_known = (self.pooled > 0) & np.isfinite(self.pooled)
+        return np.divide(expected, self.pooled, out=ones, where=is_known)
 
     def required_size_factor(self, training, level):
         """Multiple of the sample size at which the gap of such a fit is certain enough.

@@ -8,6 +8,7 @@ from skfair.inference._estimates import (
     LogRates,
     Means,
     Rates,
+    Shortfalls,
     all_pairs,
     check_level,
     clopper_pearson,
@@ -22,6 +23,7 @@ from skfair.inference._estimates import _constrained_rate as constrained_rate
 from skfair.inference._gaps import (
     CurvePosterior,
     Interval,
+    UnknownPosterior,
     balance_limit,
     cluster_effects,
     contrast_interval,

@@ -297,22 +297,44 @@ class LogRates(Estimates):
 
 
 class BoundedRates(Estimates):
-    """Rates, or 1 minus them, each of which is compared with a bound.
+    """Rates, each of which is compared with a bound.
 
     The limits are exact ones, or Wilson's if these are wider.
     """
 
-    def __init__(self, rates, is_complement=False):
-        self._rates, self._is_complement = rates, is_complement
+    def __init__(self, rates):
+        self._rates, self.values, self.counts = rates, rates.values, rates.counts
         self.sizes, self.correlation = rates.sizes, rates.correlation
-        self.values = 1.0 - rates.values if is_complement else rates.values
 
     def limits(self, level):
-        """Limits of the rates, or of 1 minus them, as in `Estimates.limits`."""
+        """Limits of the rates, as in `Estimates.limits`."""
         rates, (low, high) = self._rates, self._rates.limits(level)
         exact_low, exact_high = clopper_pearson(rates.values * rates.sizes, rates.sizes, level)
-        low, high = np.minimum(low, exact_low), np.maximum(high, exact_high)
-        return (1.0 - high, 1.0 - low) if self._is_complement else (low, high)
+        return np.minimum(low, exact_low), np.maximum(high, exact_high)
+
+
+class Shortfalls(Estimates):
+    """A largest value less each of several estimates."""
+
+    def __init__(self, estimates, largest):
+        self.estimates, self._largest = estimates, largest
+        self.values, self.counts = largest - estimates.values, estimates.counts
+        self.sizes, self.correlation = estimates.sizes, estimates.correlation
+
+    @property
+    def is_uncertain(self):
+        """Mask of the estimates whose limits are known to hold less often than stated."""
+        return self.estimates.is_uncertain
+
+    def limits(self, level):
+        """The largest value less the limits, as in `Estimates.limits`."""
+        low, high = self.estimates.limits(level)
+        return self._largest - high, self._largest - low
+
+    def upper(self, contrasts, level):
+        """Upper limits of linear forms: those of the negative forms, and a constant."""
+        constants = self._largest * np.asarray(contrasts.sum(axis=1)).ravel()
+        return constants + self.estimates.upper(-contrasts, level)
 
 
 class Means(_EventMeans):

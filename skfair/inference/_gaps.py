@@ -375,6 +375,17 @@ class MeanPosterior:
         return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
 
 
+class UnknownPosterior:
+    """A gap of which nothing is known, as that of precision where nobody is accepted."""
+
+    def __init__(self, n_events, tolerance):
+        self.means, self.sizes, self.tolerance = np.zeros(n_events), np.ones(n_events), tolerance
+
+    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+        """0: an unknown gap is never known to be within the tolerance."""
+        return 0.0
+
+
 class CurvePosterior:
     """Shares above several thresholds, drawn. The gap is the largest at any threshold.
 

@@ -396,15 +396,26 @@ def _to_numbers(column, name):
 
 
 def evaluate(constraint, samples, scores):
-    """Masks of the constraint's cells, and the value that it averages for each sample."""
+    """Masks of the constraint's cells, and the value that it averages for each sample.
+
+    A quotient is the share of what its numerator counts among the samples that its denominator
+    counts: these are the cells then.
+    """
     cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
     if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:
         raise ValueError(
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."
         )
-    rate = constraint.rate(StepFunction(), LogisticLoss())(scores, samples.target)
-    return cells, np.broadcast_to(np.asarray(rate.value, dtype=np.float64), scores.shape)
+    rate = constraint.rate(StepFunction(), LogisticLoss())
+    terms = rate if isinstance(rate, tuple) else (rate,)
+    values, *sizes = (
+        np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
+        for term in terms
+    )
+    for counts in sizes:
+        cells = {name: mask & (counts > 0) for name, mask in cells.items()}
+    return cells, values
 
 
 def outcome_use(constraint, samples):

@@ -95,7 +95,8 @@ class Settings:
     @cached_property
     def range(self):
         """Smallest and largest value that is averaged."""
-        return (0.0, 1.0) if self.constraint.counts_decisions else self.value_range
+        constraint = self.constraint
+        return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
 
     @cached_property
     def scaled_tolerance(self):
@@ -183,19 +184,28 @@ def _check_constraint(constraint):
         and resolved.aggregate == "max"
         and resolved.ratio is None
         and not isinstance(resolved, MinimumRate)
-        and not isinstance(resolved.rate(StepFunction(), LogisticLoss()), tuple)  # a quotient
-        and (resolved.table is None or {0.0, 1.0} >= set(resolved.table))
+        and _averages(resolved)
     )
     if not is_supported:
         raise ValueError(
             "constraint must be the largest difference between the means of two groups "
-            '(reference="groups", aggregate="max", no ratio, no quotient, decisions counting 0 or '
-            f"1), BoundedGroupLoss or MaximumRate; got {constraint}. In place of a floor bound the "
-            "opposite rate, as MaximumRate('false_negative_rate', 0.25) for recall. Other criteria "
-            "can be certified once, by skfair.audit.certify."
+            '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
+            "that its numerator has in the samples of its denominator, unlike F1 and treatment "
+            f"equality), BoundedGroupLoss or MaximumRate; got {constraint}. In place of a floor "
+            "bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) for recall. "
+            "Other criteria can be certified once, by skfair.audit.certify."
         )
     resolved._check_parameters()
     return resolved
+
+
+def _averages(constraint):
+    """Whether rates are means, or shares of the samples that a denominator counts."""
+    if not isinstance(constraint.rate(StepFunction(), LogisticLoss()), tuple):
+        return True
+    counts, sizes = np.array(constraint.table)
+    is_binary = np.isin(counts, (0.0, 1.0)).all() and np.isin(sizes, (0.0, 1.0)).all()
+    return bool(is_binary and (counts <= sizes).all())
 
 
 def _is_number(value):
@@ -429,7 +439,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
         depends on the class alone.
     value_range : tuple of two floats, default=(0.0, 1.0)
         Smallest and largest value that is averaged, for constraints on scores, predicted numbers
-        and losses. Rates of decisions do not use it.
+        and losses. Rates of decisions, whose largest value is known, do not use it.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
 

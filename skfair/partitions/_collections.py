@@ -446,7 +446,8 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
 
     Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
     of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same
-    index. About all others it answers at once.
+    index. `Blocks` of a file are read one by one, and the answer is an array in memory. About all
+    others it answers at once.
 
     Parameters
     ----------
@@ -473,15 +474,34 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     def decorate(method):
         @wraps(method)
         def answer(self, X, **others):
-            if not is_lazy(X):
+            if not is_partitioned(X):
                 return method(self, X, **others)
-            # Compute chunk by chunk: the method is called again, with chunks that are in memory.
             others = {name: rows for name, rows in others.items() if rows is not None}
+            if isinstance(X, Blocks):
+                return _answer_block_by_block(method, self, X, others, empty(self))
+            # Compute chunk by chunk: the method is called again, with chunks that are in memory.
             return _chunk_by_chunk(getattr(self, method.__name__), X, others, empty(self))
 
         return answer
 
     return decorate
+
+
+def _answer_block_by_block(method, estimator, X, others, empty):
+    """What a method answers about every block of files, as one array."""
+    in_memory = {name: rows for name, rows in others.items() if not isinstance(rows, Blocks)}
+    if in_memory:
+        raise TypeError(
+            f"{join_names(in_memory)} must be in blocks as X is, but is of type "
+            f"{type(next(iter(in_memory.values()))).__name__}. Select it from the same file."
+        )
+    answers = partitions_of(X=X, **others).gather(_answer_block, method, estimator, empty)
+    return np.concatenate(answers)
+
+
+def _answer_block(block, method, estimator, empty):
+    """What a method answers about one block, which may have no rows."""
+    return method(estimator, block.pop("X"), **block) if len(block["X"]) else empty
 
 
 def _call_on_chunk(method, expected, empty, number, *chunks):

@@ -1,5 +1,6 @@
 """Parity of rates whose denominators depend on decisions, as a user writes it: precision, F1."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -115,11 +116,15 @@ def test_any_model_keeps_it():
     assert model.constraint_violation_ == 0.0
 
 
-def test_no_guarantee_is_claimed():
-    X, y, groups = draw(400)
+@pytest.mark.parametrize("n_samples, is_guaranteed", [(400, False), (20_000, True)])
+def test_guarantee_needs_samples(n_samples, is_guaranteed):
+    X, y, groups = draw(n_samples)
     model = ConstrainedERMClassifier(PredictiveParity(), tolerance=0.2, confidence_level=0.9)
-    with pytest.raises(ValueError, match="no limits of these are implemented; pass confidence_lev"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the status says it
         model.fit(X, y, sensitive_features=groups)
+    assert (model.status_ != "uncertain") is is_guaranteed
+    assert (model.guarantee_probability_ >= 0.9) is is_guaranteed
 
 
 def test_a_group_without_positive_decisions_has_an_unknown_gap():

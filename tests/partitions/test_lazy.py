@@ -15,7 +15,7 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.partitions import row_by_row
+from skfair.partitions import open_blocks, row_by_row
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import AdamPrimalDual
 
@@ -151,3 +151,21 @@ def test_a_frozen_classifier_is_constrained_on_partitioned_data(is_frame):
         PartialParityPostprocessor(LogisticRegression()).fit(
             *columns[:2], sensitive_features=columns[2]
         )
+
+
+def test_blocks_of_files_are_answered_block_by_block(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "c"])
+    frame = frame.assign(group=rng.integers(2, size=500))
+    frame["y"] = (frame["a"] + frame["group"] + rng.normal(size=500) > 0.5).astype(int)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=120, index=False)
+    table = open_blocks(tmp_path / "rows.parquet")
+    columns, lazy = frame[["a", "b", "c"]], table[["a", "b", "c"]]
+    model = ConstrainedERMClassifier(tolerance=0.1, group_interactions="intercept")
+    model.fit(columns, frame["y"], sensitive_features=frame["group"])
+    for method in ("predict", "decision_function", "predict_proba"):
+        answer = getattr(model, method)
+        expected = answer(columns, sensitive_features=frame["group"])
+        np.testing.assert_array_equal(answer(lazy, sensitive_features=table["group"]), expected)
+    with pytest.raises(TypeError, match="sensitive_features must be in blocks as X is"):
+        model.predict(lazy, sensitive_features=frame["group"])
