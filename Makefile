@@ -115,10 +115,12 @@ release-check: $(BIN)/python
 test-wheel: build
 	tests/wheel.sh $(PYTHON) dist/skfair_estimators-*-py3-none-any.whl
 
+# All pages are written (-a): a search lists the entries of the index of written pages alone.
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay
-	$(BIN)/python -m sphinx -j auto -W --keep-going -b html doc doc/_build/html
+	$(BIN)/python -m sphinx -a -j auto -W --keep-going -b html doc doc/_build/html
 	$(BIN)/python doc/widths.py
+	$(BIN)/python doc/searches.py
 	@echo "The documentation is in doc/_build/html/index.html"
 
 bench: $(VENV)/.has-bench

@@ -179,6 +179,12 @@ class Translator(HTML5Translator):
             self.body[-2:] = [tag.replace(role, "") for tag in self.body[-2:]]
 
 
+def replace_empty_headers(app, pagename, templatename, context, doctree):
+    """Write the corners of pandas' tables as cells: screen readers read headers aloud."""
+    if "body" in context:
+        context["body"] = context["body"].replace("<th></th>", "<td></td>")
+
+
 def write_papers_table(app):
     """Write the index of the papers that ``python -m benchmarks papers`` prints."""
     text = "\n".join(map(table, PAPERS))
@@ -192,4 +198,5 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
+    app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)

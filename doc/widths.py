@@ -42,6 +42,29 @@ def frame(page):
     return f'<iframe{sandbox} src="{page.as_uri()}" style="height:900px"></iframe>'
 
 
+def find_browser():
+    """Return the path of a Chromium, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def render(browser, address):
+    """Return the text of a page, and the messages of the browser, after its scripts have run."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--allow-file-access-from-files",
+            f"--user-data-dir={folder}/profile",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+            address,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    return html.unescape(done.stdout), done.stderr
+
+
 def excesses(browser, pages, widths):
     """List by how many pixels each page is wider than a window, or its text than its column.
 
@@ -52,28 +75,17 @@ def excesses(browser, pages, widths):
         together = Path(folder, "frames.html")
         frames = "".join(map(frame, pages))
         together.write_text(f"<!DOCTYPE html><body>{frames}{script}", encoding="utf-8")
-        command = [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--allow-file-access-from-files",
-            f"--user-data-dir={folder}/profile",
-            "--virtual-time-budget=8000",
-            "--dump-dom",
-            together.as_uri(),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    text = re.search(r"EXCESSES (\[\[.*?\]\])", html.unescape(done.stdout))
+        shown, messages = render(browser, together.as_uri())
+    text = re.search(r"EXCESSES (\[\[.*?\]\])", shown)
     if text is None:
-        sys.exit(f"{browser} showed no pages:\n{done.stdout[-500:]}{done.stderr[-500:]}")
+        sys.exit(f"{browser} showed no pages:\n{shown[-500:]}{messages[-500:]}")
     return json.loads(text[1])
 
 
 def main():
     """Measure all pages, several browsers at once."""
     built = Path(__file__).parent / "_build" / "html"
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = find_browser()
     if browser is None:
         print(f"Widths of pages were not measured: none of {', '.join(BROWSERS)} is installed.")
         return

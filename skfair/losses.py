@@ -153,7 +153,9 @@ def as_pointwise(result, n_samples, of):
 
 
 class LogisticLoss(ScoreFunction):
-    r"""Logistic loss :math:`\log(1 + e^{-ys})`.
+    r"""Logistic loss, that of logistic regression.
+
+    It is :math:`\log(1 + e^{-ys})` for a class y of -1 or 1 and a score s.
 
     Examples
     --------
@@ -175,7 +177,9 @@ class LogisticLoss(ScoreFunction):
 
 
 class SquaredHingeLoss(ScoreFunction):
-    r"""Squared hinge loss :math:`\tfrac12 \max(0, 1 - ys)^2`.
+    r"""Squared hinge loss, as in scikit-learn's ``LinearSVC``.
+
+    It is :math:`\tfrac12 \max(0, 1 - ys)^2` for a class y of -1 or 1 and a score s.
 
     Examples
     --------
@@ -192,10 +196,11 @@ class SquaredHingeLoss(ScoreFunction):
 
 
 class HingeLoss(ScoreFunction):
-    r"""Hinge loss :math:`\max(0, 1 - ys)`, rounded near margin 1 over a short interval.
+    r"""Hinge loss, that of support vector machines, rounded near margin 1.
 
-    Between margins 1 - width and 1 it is the parabola :math:`(1 - ys)^2 / (2\,width)`, so that
-    Newton's method applies; it is at most width / 2 below the hinge.
+    It is :math:`\max(0, 1 - ys)` except in a short interval. Between margins 1 - width and 1 it is
+    the parabola :math:`(1 - ys)^2 / (2\,width)`, so that Newton's method applies; it is at most
+    width / 2 below the hinge.
 
     Parameters
     ----------
@@ -224,7 +229,9 @@ class HingeLoss(ScoreFunction):
 
 
 class SquaredLoss(ScoreFunction):
-    r"""Squared loss :math:`\tfrac12 (s - y)^2`.
+    r"""Squared loss, that of least squares.
+
+    It is :math:`\tfrac12 (s - y)^2`.
 
     Examples
     --------
@@ -241,7 +248,9 @@ class SquaredLoss(ScoreFunction):
 
 
 class AbsoluteLoss(ScoreFunction):
-    r"""Absolute loss :math:`|s - y|`, rounded near 0 as by Huber.
+    r"""Absolute loss of regression, rounded near 0 as by Huber.
+
+    It is :math:`|s - y|` except near 0.
 
     Parameters
     ----------
@@ -307,10 +316,10 @@ def over_pairs(loss):
 
 
 class AUCLoss(BaseEstimator):
-    r"""Loss of pairs of a positive and a negative, a surrogate of 1 minus the area under the ROC.
+    r"""Ranking loss: positives should score above negatives, for a large area under the ROC.
 
-    With the loss :math:`\ell` of a difference of scores, and negatives [j] in descending order,
-    it is ([1]_, (81) and (83))
+    It is a mean over pairs of a positive and a negative. With the loss :math:`\ell` of a difference
+    of scores, and negatives [j] in descending order, it is ([1]_, (81) and (83))
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""Rankers whose orders are fair."""
+"""Rankers under constraints on the chances of groups to be ranked high."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regressors whose predictions are fair."""
+"""Regressors whose predictions keep bounds on the gaps between groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Smooth surrogates of the decision :math:`1[s > 0]`."""
+"""Surrogates of decisions: functions of the score that have a slope, which fits can follow."""
 
 import numpy as np
 
@@ -27,7 +27,9 @@ class StepFunction(ScoreFunction):
 
 
 class Sigmoid(ScoreFunction):
-    r"""Logistic sigmoid :math:`1 / (1 + e^{-s/T})`.
+    r"""Surrogate of a decision that rises smoothly from 0 to 1: the logistic sigmoid.
+
+    It is :math:`1 / (1 + e^{-s/T})` of a score s.
 
     Parameters
     ----------
@@ -55,7 +57,9 @@ class Sigmoid(ScoreFunction):
 
 
 class Ramp(ScoreFunction):
-    r"""Ramp :math:`\mathrm{clip}(s / width + \tfrac12, 0, 1)`.
+    r"""Surrogate of a decision that rises from 0 to 1 in a straight line around the threshold.
+
+    It is :math:`\mathrm{clip}(s / width + \tfrac12, 0, 1)` of a score s.
 
     Parameters
     ----------

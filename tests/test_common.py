@@ -160,7 +160,9 @@ def public_methods(thing):
 @pytest.mark.parametrize("thing", DOCUMENTED)
 def test_every_public_name_has_a_summary_and_an_example(thing):
     documentation = sections(thing.__doc__ or "")
-    assert documentation[""].strip(), "the docstring's first line says what it is"
+    summary = documentation[""].strip().partition("\n\n")[0]
+    assert summary.endswith("."), "the docstring's first sentence says what it is"
+    assert ":math:" not in summary and "\n" not in summary, "plainly, on one line"
     # pytest runs the examples: setup.cfg has --doctest-modules.
     assert ">>>" in documentation.get("Examples", ""), "a runnable example is missing"
 

@@ -59,15 +59,15 @@ def test_a_form_asks_for_something(name):
     [
         ("any_model", ["reject option", "threshold optimizer"]),
         ("audit", ["EEOC", "disparate impact", "adverse impact", "bias audit"]),
-        ("fair_classification", ["predictive parity"]),
+        ("fair_classification", ["predictive parity", "reweighing"]),
         ("fair_clustering", ["capacitated k-means", "size-constrained k-means"]),
-        ("moving", ["reweighing", "MetricFrame", "Theil index"]),
+        ("moving", ["MetricFrame", "Theil index"]),
     ],
 )
 def test_words_that_users_search_for_are_main_entries_of_a_page(page, words):
     """The search of the built pages lists main entries of the index first."""
     text = (HOME / "doc" / f"{page}.rst").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^\.\. index:: (.+)$", text, flags=re.MULTILINE)
-    assert set(line.split(", ")) == {f"! {word}" for word in words}
-    beside = text.replace(line, "").lower()
+    entries = re.findall(r"^\.\. index:: (.+)$", text, flags=re.MULTILINE)
+    assert sorted(", ".join(entries).split(", ")) == sorted(f"! {word}" for word in words)
+    beside = re.sub(r"^\.\. index:: .+$", "", text, flags=re.MULTILINE).lower()
     assert all(word.lower().split()[0] in beside for word in words)

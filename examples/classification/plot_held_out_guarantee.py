@@ -71,7 +71,7 @@ ax.set(
 plain, guaranteed = (np.mean(values) for values in accuracies.values())
 n_violated = [int(np.sum(np.array(values) > TOLERANCE)) for values in gaps.values()]
 figure.suptitle(
-    f"The tolerance is violated in the population {n_violated[1]} times instead of "
+    f"The tolerance is violated in the population {n_violated[1]} times\ninstead of "
     f"{n_violated[0]}, at {100 * (plain - guaranteed):.1f} points of accuracy"
 )
 

@@ -94,7 +94,7 @@ for (alpha, rows), (color, mark) in zip(
     )
     for _, row in rows.iterrows():
         place = (-row[f"mean_test_{gap}"], row["mean_test_accuracy"])
-        offset = (4, 5) if mark == "o" else (4, -12 if row["tolerance"] <= 0.02 else 4)
+        offset = (4, 5) if mark == "o" or row["tolerance"] <= 0.02 else (4, -12)
         ax.annotate(f"{row['tolerance']:g}", place, offset, textcoords="offset points", color=color)
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
@@ -102,6 +102,7 @@ ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="selected")
 ax.plot(test_gap, test_accuracy, "X", color="black", ms=10, label="selected, test set")
 ax.axvline(BOUND, color="black", linewidth=0.8, linestyle="--", label="bound")
 ax.set(xlabel="gap of false positive rates", ylabel="accuracy", xlim=(0, None))
+ax.margins(y=0.08)
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(frameon=False, loc="lower right")
 figure.suptitle(

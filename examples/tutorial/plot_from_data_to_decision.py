@@ -126,14 +126,14 @@ rates.loc[[*measures, "positive_predictive_value"], "value"].round(3)
 #    * - "equalized_odds"
 #      - Both of the last two.
 #      - "demographic_parity", as above; predictive parity, unless there are no false positives;
-#        "error_rate_parity", unless the two error rates are equal
+#        "error_rate_parity", unless false positive and false negative rates are equal
 #    * - predictive parity (equal precision)
-#      - People who are selected: does a selection mean the same for each group? skfair measures
-#        it as ``positive_predictive_value``, and has no constraint of that name.
+#      - People who are selected: does a selection mean the same for each group? The constraint is
+#        ``RateParity("precision")``.
 #      - "equalized_odds", unless there are no false positives
 #    * - "error_rate_parity"
 #      - Errors of both kinds, which offset each other.
-#      - "equalized_odds", unless the two error rates are equal
+#      - "equalized_odds", unless false positive and false negative rates are equal
 #
 # The exclusions are theorems on exact equality [1]_ [2]_. Within tolerances two criteria may be
 # compatible: pass a list of constraints, and the fit says whether it could keep them.

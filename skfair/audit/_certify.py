@@ -73,7 +73,7 @@ _NO_MARGIN = 1e-9
 
 
 class Certificate(NamedTuple):
-    """Whether held-out data show that a tolerance is met; made by `certify`, or of predictions.
+    """Result of `certify`: whether held-out data show that a model keeps a tolerance.
 
     Attributes
     ----------
@@ -538,7 +538,7 @@ def _combine_classes(certificates):
 
 
 def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95) -> Metric:
-    """The upper limit of a gap as a metric, so that a scorer can be made of it.
+    """Make a metric of the upper confidence limit of a gap, for scorers and searches.
 
     The gap of a constraint with a ratio is 1 minus the ratio.
 

@@ -536,7 +536,7 @@ def find_subgroups(
     pos_label: Label | None = None,
     missing: Literal["error", "group", "exclude"] = "error",
 ) -> SubgroupReport:
-    r"""Search all conjunctions of conditions for the subgroups that depart most from the rest.
+    r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
 
     Every search has a worst subgroup. This one says which departures are real and at least how
     large. A subgroup meets up to `max_conditions` conditions on different columns. A condition is a

@@ -1,4 +1,4 @@
-"""Classifiers whose decisions are fair."""
+"""Classifiers whose decisions keep bounds on the gaps between groups."""
 
 from skfair.classification._constrained_cv import ConstrainedClassifierCV
 from skfair.classification._linear import ConstrainedERMClassifier, PartialParityClassifier

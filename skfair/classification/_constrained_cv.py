@@ -48,6 +48,10 @@ from skfair.utils._sklearn import HasMethods, StrOptions, validate_params, with_
 class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     r"""Any classifier, with decisions that satisfy fairness constraints out of sample.
 
+    It wraps the boosting model, forest or pipeline that you have. The model is fitted as it is, and
+    a small model on top of it changes decisions until the gaps between groups keep the tolerance on
+    out-of-fold predictions. By default `predict` does not take the group.
+
     Among all decisions that do not use the group, the best ones under constraints on rates of
     groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x through the
     probabilities of the groups alone [1]_ [2]_. So the classifier is left as it is, and a linear

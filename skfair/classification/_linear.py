@@ -379,7 +379,7 @@ class ConstrainedERMClassifier(LinearClassifier):
 
 @document
 class PartialParityClassifier(PartialParityModel, LinearClassifier):
-    r"""Linear classifier whose scores are fair on an interval of percentiles.
+    r"""Linear classifier whose scores treat groups equally within an interval of percentiles.
 
     Fairness is required where decisions are contested, for instance among those ranked near the
     cut-off of an admission, and nowhere else. With :math:`F_k(h)` the share of group k that scores

@@ -86,7 +86,7 @@ class PartialParityPostprocessor(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    r"""Any classifier, with scores made fair on an interval of percentiles by shifting ranks.
+    r"""Any classifier, with scores shifted so that groups are equal on an interval of percentiles.
 
     The score of a sample is replaced by its rank t in its group, that is the share of the group
     which scores higher. Ranks have the same distribution in all groups. So that every group k may

@@ -55,7 +55,7 @@ def fair_kmeans_front(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ParetoFront:
-    r"""What every degree of balance costs: a front of k-means clusterings.
+    r"""Compute the front of k-means clusterings, which shows what every degree of balance costs.
 
     Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of
     the clusters (f1, less is better) and the minimum balance of a cluster (f2, more is better), or
@@ -204,7 +204,7 @@ def fair_spectral_front(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ParetoFront:
-    """Pareto front of normalised cut and balance over spectral clusterings.
+    """Compute the front of spectral clusterings, which shows what every degree of balance costs.
 
     The balance of a clustering is the minimum over clusters, of the balance or of the ratio of two
     groups' shares. The embedding is computed once, the rounding at every level.

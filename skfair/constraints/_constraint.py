@@ -330,12 +330,12 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 
 
 class Constraint(ExplainsArguments, BaseEstimator):
-    """Base of all constraints on means of a rate over groups.
+    """Base class of all constraints, and of constraints of one's own.
 
-    A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
-    constraint of one's own needs `cells`, the sets of samples whose rates are compared, and what is
-    averaged over them: a `table`, if decisions are counted, or else a method `rate`. It declares in
-    ``applies_to`` which predictions it is about.
+    It bounds gaps between means over groups. A constraint holds hyper-parameters only; `bind` makes
+    it a function of the scores of samples. A constraint of one's own needs `cells`, the sets of
+    samples whose rates are compared, and what is averaged over them: a `table`, if decisions are
+    counted, or else a method `rate`. It declares in ``applies_to`` which predictions it is about.
 
     Parameters
     ----------

@@ -53,9 +53,10 @@ class DecisionRateParity(Constraint):
 
 @constraint_docs
 class DemographicParity(DecisionRateParity):
-    r"""Equal selection rates: :math:`P(\hat y = 1 \mid g)` is the same for all groups g.
+    r"""Equal selection rates: every group is selected equally often (statistical parity).
 
-    Up to a difference, the tolerance, or up to a ratio r:
+    :math:`P(\hat y = 1 \mid g)` is the same for all groups g, up to a difference, the tolerance, or
+    up to a ratio r:
 
     .. math:: \min_g P(\hat y = 1 \mid g) \ge r \max_g P(\hat y = 1 \mid g),
 
@@ -95,7 +96,9 @@ class DemographicParity(DecisionRateParity):
 
 @constraint_docs
 class EqualOpportunity(DecisionRateParity):
-    r"""Equal true positive rates: :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all g.
+    r"""Equal true positive rates: positives are accepted equally often in every group.
+
+    :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all groups g.
 
     Parameters
     ----------
@@ -115,7 +118,9 @@ class EqualOpportunity(DecisionRateParity):
 
 @constraint_docs
 class FalsePositiveRateParity(DecisionRateParity):
-    r"""Equal false positive rates: :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all g.
+    r"""Equal false positive rates: negatives are accepted equally often in every group.
+
+    :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all groups g.
 
     Parameters
     ----------
@@ -135,7 +140,9 @@ class FalsePositiveRateParity(DecisionRateParity):
 
 @constraint_docs
 class EqualizedOdds(DecisionRateParity):
-    r"""Equal true and false positive rates; the larger of the two gaps counts, or their sum.
+    r"""Equal true positive rates and equal false positive rates in every group.
+
+    The larger of the two gaps counts, or their sum.
 
     Parameters
     ----------
@@ -157,10 +164,10 @@ class EqualizedOdds(DecisionRateParity):
 
 @constraint_docs
 class ErrorRateParity(DecisionRateParity):
-    r"""Equal error rates: :math:`P(\hat y \ne y \mid g)` is the same for all groups g.
+    r"""Equal error rates: decisions are wrong equally often in every group.
 
-    A ratio of small error rates is hard to keep, and more errors in all groups raise it: prefer a
-    tolerance.
+    :math:`P(\hat y \ne y \mid g)` is the same for all groups g. A ratio of small error rates is
+    hard to keep, and more errors in all groups raise it: prefer a tolerance.
 
     Parameters
     ----------
@@ -181,9 +188,9 @@ class ErrorRateParity(DecisionRateParity):
 
 @constraint_docs
 class MeanParity(Constraint):
-    r"""Equal mean scores: :math:`E[s \mid g]` is the same for all groups g.
+    r"""Equal mean scores of all groups; for a regressor, equal mean predictions.
 
-    For a real target the scores are predictions. Decisions and ranks may differ all the same.
+    :math:`E[s \mid g]` is the same for all groups g. Decisions and ranks may differ all the same.
 
     Parameters
     ----------
@@ -232,11 +239,11 @@ class MeanParity(Constraint):
 
 @constraint_docs
 class ConditionalDemographicParity(DecisionRateParity):
-    r"""Equal selection rates within strata: :math:`P(\hat y = 1 \mid z, g)` is the same for all g.
+    r"""Equal selection rates within strata, such as among applicants of equal education.
 
     Where groups differ in something that may count, such as the education that a post asks for,
-    only samples of the same stratum z are compared [1]_. The largest gap of all strata counts, or
-    their sum.
+    only samples of the same stratum z are compared [1]_: :math:`P(\hat y = 1 \mid z, g)` is the
+    same for all groups g. The largest gap of all strata counts, or their sum.
 
     Parameters
     ----------
@@ -415,10 +422,10 @@ class GroupLoss(Constraint):
 
 @constraint_docs
 class LossParity(GroupLoss):
-    r"""Equal mean losses: :math:`E[\ell(s, y) \mid g]` is the same for all groups g.
+    r"""Equal mean losses: scores fit the target equally well in every group.
 
-    With ``reference="overall"`` no group's mean loss may exceed that of all samples by more than
-    the tolerance, one-sided.
+    :math:`E[\ell(s, y) \mid g]` is the same for all groups g. With ``reference="overall"`` no
+    group's mean loss may exceed that of all samples by more than the tolerance, one-sided.
 
     Parameters
     ----------
@@ -443,7 +450,7 @@ class LossParity(GroupLoss):
 
 @constraint_docs
 class EqualOpportunityLoss(GroupLoss):
-    r"""Equal mean losses of the positive class.
+    r"""Equal mean losses of all groups within the positive class.
 
     Parameters
     ----------
@@ -463,7 +470,9 @@ class EqualOpportunityLoss(GroupLoss):
 
 @constraint_docs
 class EqualizedOddsLoss(GroupLoss):
-    r"""Equal mean losses of each class; the larger of the two gaps counts, or their sum.
+    r"""Equal mean losses of all groups within each class.
+
+    The larger of the two gaps counts, or their sum.
 
     Parameters
     ----------
@@ -483,9 +492,10 @@ class EqualizedOddsLoss(GroupLoss):
 
 @constraint_docs
 class BoundedGroupLoss(GroupLoss):
-    r"""No group's mean loss exceeds a bound: :math:`E[\ell(s, y) \mid g] \le upper\_bound`.
+    r"""Upper bound on the mean loss of every group, and so of the worst-off one.
 
-    The gap of this constraint is the largest mean loss itself, so it binds a single group too.
+    :math:`E[\ell(s, y) \mid g] \le upper\_bound` for all groups g. The gap of this constraint is
+    the largest mean loss itself, so it binds a single group too.
 
     Parameters
     ----------
@@ -545,7 +555,7 @@ class BoundedGroupLoss(GroupLoss):
 
 
 class RankingParity(DecisionRateParity):
-    r"""Equal chances of two groups to be ranked above the other where they are more relevant.
+    r"""Equal chances of two groups that their more relevant documents are ranked above the other's.
 
     Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
 

@@ -182,10 +182,11 @@ class PartialParity(Constraint):
 
 @partial_docs
 class PartialStatisticalParity(PartialParity):
-    r"""Within an interval of percentiles, equal shares of the groups above every threshold.
+    r"""Equal score distributions of the groups within an interval of percentiles.
 
-    With :math:`F_k(h)` the share of group k that scores higher than h, and I the interval, the gap
-    is ([1]_, Definition 4.2)
+    Within the interval, every threshold has equal shares of the groups above it. With
+    :math:`F_k(h)` the share of group k that scores higher than h, and I the interval, the gap is
+    ([1]_, Definition 4.2)
 
     .. math::
 
@@ -290,7 +291,7 @@ class PartialStatisticalParity(PartialParity):
 
 @partial_docs
 class PartialGroupAUC(PartialParity):
-    r"""Within an interval of percentiles, even odds that one group scores above another.
+    r"""Even odds that one group scores above another within an interval of percentiles.
 
     The gap is :math:`|AUC_{kk'} - \tfrac12|`, with :math:`AUC_{kk'}` the probability that a
     member of group k scores above a member of group k', both from the interval of their group
@@ -395,7 +396,7 @@ class ThresholdParity(PartialParity):
 
 @partial_docs
 class PartialDemographicParity(ThresholdParity):
-    r"""Within an interval of percentiles, equal shares of the groups above the threshold.
+    r"""Equal selection rates of the groups within an interval of percentiles.
 
     The gap is, with ranks F and the interval I as in :class:`PartialStatisticalParity`,
 
@@ -456,7 +457,7 @@ class PartialDemographicParity(ThresholdParity):
 
 @partial_docs
 class PartialEqualOpportunity(ThresholdParity):
-    r"""Within an interval of percentiles, equal true positive rates.
+    r"""Equal true positive rates of the groups within an interval of percentiles.
 
     As :class:`PartialDemographicParity`, among the positive class ([1]_, Definition A.2).
 
@@ -517,7 +518,7 @@ class PartialEqualOpportunity(ThresholdParity):
 
 @partial_docs
 class PartialEqualizedOdds(PartialEqualOpportunity):
-    r"""Within an interval of percentiles, equal true and equal false positive rates.
+    r"""Equal true and equal false positive rates within an interval of percentiles.
 
     As :class:`PartialEqualOpportunity`, in both classes; the larger of the two gaps counts ([1]_,
     Definition A.3).

@@ -86,10 +86,11 @@ def _counted_samples(rate):
 
 @constraint_docs
 class RateParity(ConstraintOnRate):
-    r"""Equal rates of any kind: :math:`r_g = N_g / D_g` is the same for all groups g.
+    r"""Equal rates of any kind in every group, such as equal precision (predictive parity).
 
-    Of precision this is predictive parity, of accuracy overall accuracy equality, of the ratio of
-    false negatives to false positives treatment equality. The tolerance is in units of the rate.
+    A rate is a quotient, and :math:`r_g = N_g / D_g` is the same for all groups g. Of accuracy this
+    is overall accuracy equality, of the ratio of false negatives to false positives treatment
+    equality. The tolerance is in units of the rate.
 
     A group without positive decisions has no precision: with a denominator of 0 no constraint is
     kept.
@@ -180,10 +181,10 @@ class BoundedRate(ConstraintOnRate):
 
 @constraint_docs
 class MaximumRate(BoundedRate):
-    r"""No group's rate exceeds a bound: :math:`r_g \le bound` for all groups g.
+    r"""Upper bound on a rate of every group, such as a false positive rate of at most .1.
 
-    The gap of this constraint is the largest rate itself, and its tolerance the bound. Groups below
-    ``min_group_size`` are not covered.
+    :math:`r_g \le bound` for all groups g. The gap of this constraint is the largest rate itself,
+    and its tolerance the bound. Groups below ``min_group_size`` are not covered.
 
     Parameters
     ----------
@@ -212,12 +213,12 @@ class MaximumRate(BoundedRate):
 
 @constraint_docs
 class MinimumRate(BoundedRate):
-    r"""Every group's rate reaches a floor: :math:`r_g \ge bound` for all groups g.
+    r"""Lower bound on a rate of every group, such as a true positive rate of at least .8.
 
-    With m the largest value of the rate, 1 for most, the gap of this constraint is m less the
-    smallest rate, and its tolerance m less the floor, so that an excess is in units of the rate.
-    Groups below ``min_group_size`` are not covered. A list of a parity and of floors at the rates
-    of a plain model asks for equality by raising rates alone.
+    :math:`r_g \ge bound` for all groups g. With m the largest value of the rate, 1 for most, the
+    gap of this constraint is m less the smallest rate, and its tolerance m less the floor, so that
+    an excess is in units of the rate. Groups below ``min_group_size`` are not covered. A list of a
+    parity and of floors at the rates of a plain model asks for equality by raising rates alone.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def gap_interval(
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
-    r"""Interval of the largest difference between two groups' means, in the population.
+    r"""Confidence interval of the largest difference between two groups' means in the population.
 
     The gap of k groups is the largest of k (k - 1) differences. The largest upper limit of a
     difference, each at the full level, bounds it: only the pair of the largest true difference has
@@ -188,7 +188,7 @@ def ratio_interval(
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
-    r"""Interval of the smallest over the largest rate of the groups (disparate impact ratio).
+    r"""Confidence interval of the smallest over the largest rate (disparate impact ratio).
 
     The construction of :func:`gap_interval` on logarithms: the margins of the rates on the log
     scale add up like standard errors ([1]_). Limits of the rates are Clopper and Pearson's, or
@@ -515,7 +515,7 @@ def balance_limit(
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
-    r"""Lower limit of the balance of fixed clusters in the population.
+    r"""Lower confidence limit of the balance that given clusters have in the population.
 
     Among the :math:`m` samples of groups i and j in a cluster, the number of i is binomial with the
     probability :math:`\theta = p_i / (p_i + p_j)`, and the ratio of the groups is :math:`\theta /

@@ -44,7 +44,7 @@ def required_sample_size(
     power: float = 0.8,
     kind: Literal["certificate", "fit"] = "certificate",
 ) -> int:
-    r"""Sample size of each group at which a model is certified, or a fit guaranteed.
+    r"""Compute how many samples of each group a certificate, or a guaranteed fit, needs.
 
     For a certificate by `skfair.audit.certify` it is the smallest size n at which a model whose
     groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given

@@ -38,7 +38,7 @@ _FAR = 1e3
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    r"""Linear scores, parametrised by standardised columns.
+    r"""Linear scores, with one parameter for each standardised column.
 
     Parameters are :math:`(v, b)` with scores :math:`\sum_j v_j (x_{ij} - \mu_j)/\sigma_j + b`:
     first-order methods need columns of one scale. X itself is neither centred nor scaled, so sparse

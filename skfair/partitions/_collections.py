@@ -442,7 +442,7 @@ def _bundle(*partitions):
 
 
 def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
-    """Let a method that answers row by row give lazy answers about lazy samples.
+    """Decorate a method of rows so that it gives lazy answers about lazy samples.
 
     Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
     of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same

@@ -246,7 +246,7 @@ def _only_block(argument):
 
 
 def blocks(n_samples, size=BLOCK):
-    """Rows of blocks of equal size; the last one may be smaller.
+    """Divide rows into blocks of equal size; the last one may be smaller.
 
     Parameters
     ----------

@@ -185,14 +185,14 @@ class GroupCalibrationDisplay(Display):
         {display}
         """
         ax = self._use_axes(ax, size=(5.2, 4.8))
-        groups = self.table.groupby(level=[*range(self.table.index.nlevels - 1)], sort=False)
-        names = to_text(name[0] if len(name) == 1 else name for name in groups.groups)
-        for k, (name, (_, bins)) in enumerate(zip(names, groups, strict=True)):
-            observed = bins["observed"]
+        codes, groups = self.table.index.droplevel(-1).factorize()
+        for k, name in enumerate(to_text(groups)):
+            bins = self.table[codes == k]
+            observed, low, high = bins[["observed", "low", "high"]].to_numpy().T
             ax.errorbar(
                 bins["mean_probability"],
                 observed,
-                yerr=[observed - bins["low"], bins["high"] - observed],
+                yerr=[observed - low, high - observed],
                 markersize=5,
                 capsize=2.5,
                 linewidth=1,

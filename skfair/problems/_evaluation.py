@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """A problem at one point; each property is computed once, when it is first used.
+    """Objective, constraints and derivatives of a problem at given parameters.
+
+    Each property is computed once, when it is first used.
 
     Parameters
     ----------

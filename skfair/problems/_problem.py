@@ -133,7 +133,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedProblem(Problem):
-    r"""Empirical risk under constraints on the scores.
+    r"""The problem that a solver solves: the smallest mean loss under constraints on the scores.
 
     .. math::
 
@@ -523,7 +523,9 @@ def original_multipliers(rows, multipliers):
 
 
 def example_problem(n_samples: int = 200, tolerance: float = 0.02) -> ConstrainedProblem:
-    """Logistic loss under demographic parity of two groups, whose smooth rates differ by .2.
+    """Make a small problem to try a solver on: logistic loss under demographic parity.
+
+    The smooth rates of its two groups differ by .2.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ class Result:
 
 
 class Solver(BaseEstimator):
-    """Base of all solvers, which implement one generator of iterates.
+    """Base class of all solvers, which implement one generator of iterates.
 
     Parameters
     ----------

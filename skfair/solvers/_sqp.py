@@ -308,7 +308,7 @@ _LARGEST_DAMPING = 1e8
 
 
 class SQP(Solver):
-    r"""Sequential quadratic programming.
+    r"""Default solver of linear models: sequential quadratic programming (SQP).
 
     Each iteration minimises a quadratic model of the Lagrangian subject to the linearised rows,
     whose violation is penalised (elastic mode), so that every sub-problem has a solution:
@@ -607,7 +607,9 @@ def _require(holds, name, what, value):
 
 
 class AugmentedLagrangian(Solver):
-    r"""Method of multipliers.
+    r"""Solver that raises penalties and multipliers until the constraints hold.
+
+    This is the augmented Lagrangian method, or method of multipliers.
 
     With the rows written as :math:`G \le 0`, each iteration minimises by L-BFGS
 

@@ -18,7 +18,7 @@ from skfair.utils._sklearn import Interval
 
 
 class StochasticSolver(Solver):
-    """Base of solvers on mini-batches, which implement one generator of steps.
+    """Base class of solvers on mini-batches, which implement one generator of steps.
 
     An iteration of the driver is an epoch of n_samples / batch_size steps. All samples are only
     evaluated after an epoch, to choose the best iterate and for callbacks.
@@ -179,7 +179,7 @@ class Adam:
 
 
 class SGD(StochasticSolver):
-    r"""Stochastic gradient descent on the objective, alone or with a fairness penalty.
+    r"""Baseline on mini-batches: stochastic gradient descent, alone or with a fairness penalty.
 
     With the rows written as :math:`G \le 0`, each step on new mini-batches is
 
@@ -283,7 +283,7 @@ class SGD(StochasticSolver):
 
 
 class AdamPrimalDual(StochasticSolver):
-    r"""Adam steps on the Lagrangian, with multipliers updated by the gaps of all decisions.
+    r"""Default solver of networks: Adam, with multipliers that grow while a gap is too large.
 
     With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
     mini-batch, with smooth rates,

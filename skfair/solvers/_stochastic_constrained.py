@@ -19,7 +19,7 @@ from skfair.utils._sklearn import Interval, StrOptions
 
 
 class SSLALM(StochasticSolver):
-    r"""Stochastic smoothed and linearised augmented Lagrangian method (SSL-ALM).
+    r"""Solver on mini-batches by an augmented Lagrangian, smoothed and linearised (SSL-ALM).
 
     With the rows written as :math:`c(x) = G(\theta) + u = 0` with slack :math:`u \ge 0` and
     :math:`x = (\theta, u)`, Algorithm 2 of [1]_ draws :math:`\xi, \zeta_1, \zeta_2` independently
@@ -262,7 +262,7 @@ cut off."""
 
 
 class StochasticGhost(StochasticSolver):
-    r"""Stochastic ghost method (StGh).
+    r"""Solver on mini-batches whose steps keep linearised constraints: stochastic ghost (StGh).
 
     With the rows written as :math:`G \le 0`, :math:`d(x; X^J)` is the direction on a mini-batch of
     J samples (and as many of every event of the constraint),
@@ -411,7 +411,7 @@ def _linearise(evaluation, one_sided):
 
 
 class StochasticSwitching(StochasticSolver):
-    r"""Switching subgradient method on mini-batches (SSw).
+    r"""Solver on mini-batches that steps against the objective or a broken constraint (SSw).
 
     With :math:`\bar G` the maximum of the rows, written as :math:`G \le 0`, on a mini-batch,
     Algorithm 3 of [1]_ repeats, with new samples for each,
@@ -564,7 +564,7 @@ class StochasticSwitching(StochasticSolver):
 
 
 class StochasticIDCA(StochasticSolver):
-    r"""Solve a sequence of convex problems by primal-dual steps on mini-batches.
+    r"""Solver on mini-batches for percentile constraints: a sequence of convex problems.
 
     As :class:`IDCA` does, rows that are differences of convex functions are majorised at an
     iterate, by g. The problem with these rows is solved by T steps of [2]_ on mini-batches instead
@@ -701,7 +701,7 @@ class StochasticIDCA(StochasticSolver):
 
 
 class StochasticPLADA(StochasticSolver):
-    r"""Alternating directions on the proximal-perturbed Lagrangian, on mini-batches.
+    r"""Solver on mini-batches that updates parameters, slacks and multipliers in turn (PLADA).
 
     The updates are those of :class:`PLADA` with G linearised,
 

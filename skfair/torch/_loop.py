@@ -213,7 +213,7 @@ def _make_function():
 
 
 class RecentScores:
-    """The last samples of a training loop, for constraints that mini-batches are too small for.
+    """Memory of the last samples of a training loop, where mini-batches are too small for groups.
 
     Called with the tensors of scores, targets and groups (as numbers) of a mini-batch, of shape
     (n_batch,) each, it returns those of the last `n_samples` samples, this batch at the end, for
@@ -275,7 +275,7 @@ def _scale_gradient(tensor, factor):
 
 
 def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
-    """Samples of all processes of ``torch.distributed``, for `constraint_values`.
+    """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of
     their samples. Each process gets all samples, so that rates are those of sums over processes.
@@ -321,7 +321,7 @@ def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
 
 
 class ConstrainedObjective:
-    r"""Objective of the steps of a training loop under constraints, beside an optimiser of PyTorch.
+    r"""Loss of a training loop under constraints, which works beside any optimiser of PyTorch.
 
     It is that of one of the solvers on mini-batches. Called with the mean loss f of a mini-batch
     and the values v of `constraint_values`, or values of one's own that are at most 0 where the

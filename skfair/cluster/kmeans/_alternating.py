@@ -276,7 +276,9 @@ SWAP_CONSTRAINTS = {
 
 
 class AlternatingSwaps(BaseEstimator):
-    """Settings of Algorithm 2: alternate mini-batch k-means updates and balance swaps.
+    """A published algorithm for fair k-means, with its settings: alternating swaps.
+
+    Algorithm 2 of [1]_ alternates mini-batch updates of k-means and swaps for balance.
 
     An iteration assigns ``n_kmeans_updates`` random points to their nearest centre, which moves
     by ``w / N_k`` of the way to the point, and then makes ``n_swap_updates`` swaps between the
@@ -428,7 +430,9 @@ class AlternatingSwaps(BaseEstimator):
 
 
 class AlternatingFront(BaseEstimator):
-    """Settings of Algorithm 3: grow a list of clusterings towards the Pareto front.
+    """A published algorithm for fronts of cost and balance, with its settings.
+
+    Algorithm 3 of [1]_ grows a list of clusterings towards the Pareto front.
 
     Every clustering of the list goes through q iterations of Algorithm 2 with each of the pairs
     (n_a, n_b); the results join the list, and what others dominate leaves it.

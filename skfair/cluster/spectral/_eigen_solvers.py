@@ -54,7 +54,7 @@ TILE_BYTES = 2**22  # one tile of kernel values, which fits into the cache
 
 
 class RBFAffinity:
-    r"""The Gaussian kernel of the rows of X, multiplied tile by tile and never stored.
+    r"""Gaussian kernel that is computed in tiles when it is used, and never stored as a matrix.
 
     .. math:: K_{ij} = \exp(-\gamma \|x_i - x_j\|^2)
 
@@ -258,11 +258,12 @@ LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty a
 
 
 class SFSC(BaseEstimator):
-    r"""Settings of s-FSC: Arnoldi on a shifted, projected Laplacian, to full accuracy.
+    r"""A published eigen-solver for spectral clustering, with its settings: s-FSC.
 
-    :math:`\hat L = I - M` is shifted along the constraint, :math:`P \hat L P + \sigma (I - P)`
-    with P the projection onto the feasible vectors, so that its smallest eigenvalues are those of
-    feasible eigenvectors ([1]_; compared in [2]_). The known eigenvector is not computed.
+    It applies Arnoldi's method to full accuracy. :math:`\hat L = I - M` is shifted along the
+    constraint, :math:`P \hat L P + \sigma (I - P)` with P the projection onto the feasible vectors,
+    so that its smallest eigenvalues are those of feasible eigenvectors ([1]_; compared in [2]_).
+    The known eigenvector is not computed.
 
     Parameters
     ----------
@@ -352,7 +353,7 @@ def norm_of_laplacian(operator):
 
 
 class DCADMM(BaseEstimator):
-    r"""Settings of DC-ADMM: a splitting with a difference-of-convex dual.
+    r"""A published eigen-solver for spectral clustering, with its settings: DC-ADMM.
 
     Algorithm 1 of [1]_ splits :math:`MH = Y` and alternates, with C the constraint,
 

@@ -20,7 +20,7 @@ from skfair.utils._sklearn import Interval, StrOptions
 
 
 class GDA(Solver):
-    r"""Gradient descent-ascent on the Lagrangian, with extrapolated rows.
+    r"""Gradient descent in the parameters, and ascent in the multipliers of constraints (GDA).
 
     With the rows written as :math:`G \le 0`,
 
@@ -311,7 +311,7 @@ class GeometricDecay(BaseEstimator):
 
 
 class SwitchingSubgradient(Solver):
-    r"""Step against the objective if the rows nearly hold, otherwise against the worst row.
+    r"""Solver that steps against the objective, or against the worst constraint if one is broken.
 
     With :math:`G = \max_i G_i` over the one-sided rows,
 
@@ -539,7 +539,9 @@ _OUTPUT_OFFSET = -3.0
 
 
 class MultiplierModel(StochasticSolver):
-    r"""Primal-dual steps with multipliers computed by a network from descriptions of the rows.
+    r"""Solver for very many constraints, whose multipliers are computed by a small network.
+
+    The network reads descriptions of the rows.
 
     With the rows written as :math:`G_r \le 0`, each described by a vector :math:`z_r`, the
     multiplier of a row is :math:`\lambda_\phi(z_r) \ge 0`, so that rows with similar descriptions

@@ -137,11 +137,12 @@ def _piece_coefficients(linear, gram, start):
 
 
 class IDCA(Solver):
-    r"""Solve a sequence of convex problems whose rows majorise those of the problem.
+    r"""Solver for percentile constraints: a sequence of convex problems (IDCA).
 
-    Rows that are differences of convex functions, :math:`f_i^+ - f_i^- \le 0`, are majorised at
-    the iterate :math:`w_k` by :math:`g_i(v) = f_i^+(v) - f_i^-(w_k) - \nabla f_i^-(w_k)^T
-    (v - w_k)`, and the next iterate nearly solves
+    Each of them has stricter constraints than the problem itself. Rows that are differences of
+    convex functions, :math:`f_i^+ - f_i^- \le 0`, are majorised at the iterate :math:`w_k` by
+    :math:`g_i(v) = f_i^+(v) - f_i^-(w_k) - \nabla f_i^-(w_k)^T (v - w_k)`, and the next iterate
+    nearly solves
 
     .. math::
 
@@ -324,7 +325,7 @@ class _InexactProximalPoint(Solver):
 
 
 class IPPSSG(_InexactProximalPoint):
-    r"""Inexact proximal point method with switching subgradients inside.
+    r"""Proximal point method, with steps against objective or constraint inside (IPP-SSG).
 
     Around the centre :math:`x_t` the outer loop approximately solves the strongly convex problem
 
@@ -407,7 +408,7 @@ class IPPSSG(_InexactProximalPoint):
 
 
 class IPPConEx(_InexactProximalPoint):
-    r"""Inexact proximal point method with constraint extrapolation inside.
+    r"""Proximal point method, with primal-dual steps inside (IPP-ConEx).
 
     The outer problems are those of :class:`IPPSSG`; the inner loop is primal-dual ([1]_,
     Algorithm 1). With :math:`\ell(x_k) = G(x_{k-1}) + J(x_{k-1}) (x_k - x_{k-1})`, where G and F
@@ -495,10 +496,11 @@ class IPPConEx(_InexactProximalPoint):
 
 
 class PLADA(Solver):
-    r"""Alternating directions on the proximal-perturbed Lagrangian.
+    r"""Solver that updates parameters, slacks and multipliers in turn (PLADA).
 
-    With the rows written as :math:`G(\theta) + u = z`, slack :math:`u \ge 0`, :math:`z = 0` and
-    :math:`\rho = \alpha / (1 + \alpha\beta)`, Algorithm 1 of [1]_ repeats
+    These are alternating directions on the proximal-perturbed Lagrangian. With the rows written as
+    :math:`G(\theta) + u = z`, slack :math:`u \ge 0`, :math:`z = 0` and :math:`\rho = \alpha / (1 +
+    \alpha\beta)`, Algorithm 1 of [1]_ repeats
 
     .. math::
 
