@@ -476,10 +476,14 @@ class _Steps:
             if weights is None or not weights.any():
                 continue
             try:
-                batch = one.take(rows)
+                events = one.events.take(rows)
             except ValueError:
                 continue  # an event has no sample in the batch
-            slopes += batch(scores, _NO_UNKNOWNS).jacobian.weigh_samples(weights)
+            for term, by_event in zip(
+                one.smooth, np.split(weights, len(one.smooth)), strict=True
+            ):
+                derivative = term(scores, self.problem.target[rows]).slope
+                slopes += events.means_adjoint(by_event) * derivative
         return slopes
 
     def _update_multipliers(self):
