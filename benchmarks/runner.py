@@ -51,6 +51,7 @@ from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
+from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
 from benchmarks.peers.several_classes import several_classes
@@ -123,6 +124,7 @@ BENCHMARKS = {
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
     "network-time": network_time,
+    "network-peers": network_peers,
     "step-time": step_time,
     "many-groups": group_loss_gaps,
     "ranking-pairs": ranking_pairs,
