@@ -81,8 +81,8 @@ def constraint_values(
     Raises
     ------
     ValueError
-        If lengths differ, the target is not binary, a constraint is on ranks, or a group or a class
-        of it is missing where the constraint needs it.
+        If lengths differ, there is no sample, the target is not binary, a constraint is on ranks,
+        or a group or a class of it is missing where the constraint needs it.
 
     See Also
     --------
@@ -105,14 +105,34 @@ def constraint_values(
     >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
     (True, True)
     """
-    flat = scores.reshape(-1)
+    setting = _Setting(constraint, tolerance, surrogate)
+    return _outside_graphs()(setting, scores.reshape(-1), target, sensitive_features)
+
+
+def _evaluate(setting, scores, target, sensitive_features):
+    """The values of constraints, (n_constraints,), as a tensor."""
+    if not len(scores):
+        raise ValueError(
+            "scores must have at least one sample, but there is none; leave empty batches out."
+        )
     cells = _count_cells(target, sensitive_features)
-    if len(flat) != len(cells.codes):
+    if len(scores) != len(cells.codes):
         raise ValueError(
             "scores, target and sensitive_features must have one entry per sample, but there are "
-            f"{len(flat)} scores and {len(cells.codes)} targets."
+            f"{len(scores)} scores and {len(cells.codes)} targets."
         )
-    return _make_function().apply(flat, cells, _Setting(constraint, tolerance, surrogate))
+    return _make_function().apply(scores, cells, setting)
+
+
+_OUTSIDE_GRAPHS: dict = {}
+"""`_evaluate` as torch.compile leaves it; no lru_cache, which torch.compile warns of."""
+
+
+def _outside_graphs():
+    """`_evaluate`, which torch.compile calls between two graphs instead of tracing it."""
+    if not _OUTSIDE_GRAPHS:
+        _OUTSIDE_GRAPHS["evaluate"] = require_torch().compiler.disable(_evaluate)
+    return _OUTSIDE_GRAPHS["evaluate"]
 
 
 class _Cells(NamedTuple):

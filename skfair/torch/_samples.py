@@ -102,7 +102,9 @@ class TensorSamples:
             return TensorSamples(self.tensor, self.rows[rows])
         if isinstance(rows, slice):
             return TensorSamples(self.tensor[rows])
-        return TensorSamples(self.tensor, require_torch().as_tensor(rows, device=self.tensor.device))
+        return TensorSamples(
+            self.tensor, require_torch().as_tensor(rows, device=self.tensor.device)
+        )
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
@@ -211,7 +213,15 @@ def map_tensors(inputs, function):
 def call_module(module, inputs):
     """Outputs of a module: several inputs are its arguments, by position or by name."""
     if isinstance(inputs, dict):
-        return module(**inputs)
+        try:
+            return module(**inputs)
+        except TypeError as error:
+            if "unexpected keyword" in str(error):
+                error.add_note(
+                    "A sample that is a dict has the arguments of the module by name. Leave "
+                    "others, such as labels, out of it in the dataset or in collate_fn."
+                )
+            raise
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
 
 
