@@ -16,6 +16,8 @@ TOLERANCES = (0.02, 0.05)
 N_TRAIN, N_TEST = 5_000, 10_000
 """Samples of each split that are used, at most."""
 N_EPOCHS, BATCH = 8, 256
+ALPHA = 2e-3
+"""Penalty on weights of ours, the default of ConstrainedMLPClassifier."""
 TUNING_SEEDS = (100, 101)
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Factors of the loss terms of fairret that are tried."""
@@ -84,7 +86,7 @@ def _tune(runs, data, criterion, tolerance):
 def _measure(run, data, criterion, seed):
     """Gap on training samples, accuracy and gap on held-out samples."""
     problem = case(data, seed).scale()
-    train, test = _head(problem.train, N_TRAIN), _head(problem.test, N_TEST)
+    train, test = _take_first(problem.train, N_TRAIN), _take_first(problem.test, N_TEST)
     decide, gap = run(train, seed), GAPS[criterion]
     train_gap, test_gap = (
         gap(part.y, decide(part.X), sensitive_features=part.groups) for part in (train, test)
@@ -92,7 +94,7 @@ def _measure(run, data, criterion, seed):
     return train_gap, np.mean(decide(test.X) == test.y), test_gap
 
 
-def _head(part, n):
+def _take_first(part, n):
     """The first samples of a split, which is in random order."""
     return Split(*(column[:n] for column in part))
 
@@ -133,7 +135,7 @@ def _check(where, tolerance, results, ours, theirs):
 def _estimator(criterion, tolerance, train, seed):
     from skfair.torch import ConstrainedTorchClassifier
 
-    settings = {"constraint": criterion, "tolerance": tolerance}
+    settings = {"constraint": criterion, "tolerance": tolerance, "alpha": ALPHA}
     solver = AdamPrimalDual(max_iter=N_EPOCHS)
     return fit_constrained(
         ConstrainedTorchClassifier, train, seed, solver=solver, **settings
@@ -144,7 +146,7 @@ def _loop_and_last_layer(criterion, tolerance, train, seed):
     from skfair.torch import ConstrainedTorchClassifier
 
     module = _train(_skfair(criterion, tolerance, None), train, seed)
-    settings = {"constraint": criterion, "tolerance": tolerance, "solver": None}
+    settings = {"constraint": criterion, "tolerance": tolerance, "alpha": ALPHA, "solver": None}
     return fit_constrained(
         ConstrainedTorchClassifier, train, seed, module=module, **settings
     ).predict

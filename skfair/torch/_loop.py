@@ -106,7 +106,7 @@ def constraint_values(
     (True, True)
     """
     setting = _Setting(constraint, tolerance, surrogate)
-    return _outside_graphs()(setting, scores.reshape(-1), target, sensitive_features)
+    return _hide_from_compiler()(setting, scores.reshape(-1), target, sensitive_features)
 
 
 def _evaluate(setting, scores, target, sensitive_features):
@@ -128,7 +128,7 @@ _OUTSIDE_GRAPHS: dict = {}
 """`_evaluate` as torch.compile leaves it; no lru_cache, which torch.compile warns of."""
 
 
-def _outside_graphs():
+def _hide_from_compiler():
     """`_evaluate`, which torch.compile calls between two graphs instead of tracing it."""
     if not _OUTSIDE_GRAPHS:
         _OUTSIDE_GRAPHS["evaluate"] = require_torch().compiler.disable(_evaluate)
