@@ -51,12 +51,14 @@ from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
+from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
+from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
 from benchmarks.robustness.blas_kernels import blas_kernels
 from benchmarks.robustness.interrupts import interrupts
 from benchmarks.robustness.scorers import scorers
@@ -124,7 +126,11 @@ BENCHMARKS = {
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
     "network-time": network_time,
+    "network-peers": network_peers,
     "step-time": step_time,
+    "torch": torch_device,
+    "torch-loop": torch_loop,
+    "torch-loader": torch_loader,
     "many-groups": group_loss_gaps,
     "ranking-pairs": ranking_pairs,
     "any-model": any_model,
@@ -167,7 +173,9 @@ def main(arguments):
     """Run benchmarks and print their tables. A failed check does not stop the run."""
     options = _parse(arguments)
     budget = QUICK if options.quick else FULL
-    budget = budget._replace(recorded_only=options.recorded, cells=tuple(options.cells))
+    budget = budget._replace(
+        recorded_only=options.recorded, cells=tuple(options.cells), device=options.device
+    )
     checks = []
     for name in options.names or BENCHMARKS:
         start = perf_counter()
@@ -177,7 +185,7 @@ def main(arguments):
             print(f"\n== {name}: not run. {error}", flush=True)
             continue
         seconds = perf_counter() - start
-        if budget is FULL:
+        if budget == FULL:
             store_seconds(name, seconds)
         checks += report.checks
         print(f"\n== {name} ({seconds:.0f} s)\n{show(report)}", flush=True)
@@ -210,8 +218,23 @@ def _parse(arguments):
         metavar="TEXT",
         help="of redraws, only the cells whose name contains one of these texts",
     )
+    parser.add_argument(
+        "--device", default="cpu", help="of torch: the device that is compared with the CPU"
+    )
     options = parser.parse_args(arguments)
+    if options.device != "cpu":
+        _check_device(parser, options.device)
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"unknown benchmarks {unknown}; known are {sorted(BENCHMARKS)}.")
     return options
+
+
+def _check_device(parser, device):
+    """End with a message if a device of PyTorch cannot be used."""
+    from skfair.torch._samples import check_device
+
+    try:
+        check_device(device)
+    except (ImportError, ValueError) as error:
+        parser.error(str(error))

@@ -21,6 +21,7 @@ class Budget(NamedTuple):
     fraction: float  # of the iterations that a paper reports
     recorded_only: bool = False  # load stored records and make no runs
     cells: tuple = ()  # texts in the names of the cells that are run; all of them by default
+    device: str = "cpu"  # of PyTorch
 
 
 FULL = Budget(n_runs=5, fraction=1.0)

@@ -25,8 +25,8 @@ def network_time(budget):
     problem = case("Adult", 0).scale()
     contenders = {
         "MLPClassifier": lambda seed: _fit_plain(problem.train, seed),
-        "ConstrainedMLPClassifier": lambda seed: _fit_constrained(
-            ConstrainedMLPClassifier, problem, seed
+        "ConstrainedMLPClassifier": lambda seed: fit_constrained(
+            ConstrainedMLPClassifier, problem.train, seed
         ),
     }
     runs = run_alternately(contenders, budget.n_runs)
@@ -47,11 +47,12 @@ def _fit_plain(train, seed):
         return model.fit(train.X, train.y)
 
 
-def _fit_constrained(estimator, problem, seed, **settings):
-    model = estimator(tolerance=TOLERANCE, random_state=seed, **settings)
+def fit_constrained(estimator, train, seed, **settings):
+    """An estimator of networks, fitted to a split without warnings."""
+    model = estimator(**{"tolerance": TOLERANCE, "random_state": seed} | settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the gaps are reported instead
-        return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
+        return model.fit(train.X, train.y, sensitive_features=train.groups)
 
 
 def _torch(problem, budget):
@@ -63,8 +64,8 @@ def _torch(problem, budget):
     contenders = {}
     for name, n in epochs.items():
         settings = {"solver": AdamPrimalDual(max_iter=n), "alpha": 2e-3}
-        contenders[f"torch, {name}"] = lambda seed, settings=settings: _fit_constrained(
-            ConstrainedTorchClassifier, problem, seed, **settings
+        contenders[f"torch, {name}"] = lambda seed, settings=settings: fit_constrained(
+            ConstrainedTorchClassifier, problem.train, seed, **settings
         )
         contenders[f"plain loop, {name}"] = lambda seed, n=n: _plain_loop(problem.train, n, seed)
     runs = run_alternately(contenders, budget.n_runs)

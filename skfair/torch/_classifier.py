@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -352,6 +353,17 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         model = TorchModel(self.module_, X, self.device)
         return check_finite(model.evaluate(model.initial()).scores)
 
+    def __reduce_ex__(self, protocol):
+        # For pickle, joblib and copies, as of any object.
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
+
+    def __reduce__(self):
+        # For skops, which cannot store tensors.
+        raise TypeError(
+            "skops cannot store modules of PyTorch. Store the estimator with joblib or pickle, or "
+            "the weights alone: torch.save(model.module_.state_dict(), path)."
+        )
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
@@ -476,10 +488,12 @@ class _Steps:
             if weights is None or not weights.any():
                 continue
             try:
-                batch = one.take(rows)
+                events = one.events.take(rows)
             except ValueError:
                 continue  # an event has no sample in the batch
-            slopes += batch(scores, _NO_UNKNOWNS).jacobian.weigh_samples(weights)
+            for term, by_event in zip(one.smooth, np.split(weights, len(one.smooth)), strict=True):
+                derivative = term(scores, self.problem.target[rows]).slope
+                slopes += events.means_adjoint(by_event) * derivative
         return slopes
 
     def _update_multipliers(self):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair.constraints import bind_all
+from skfair.constraints import Constraint, bind_all
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, as_pointwise
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -28,14 +28,7 @@ from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
 from skfair.utils._checks import resolve_name
 
-if TYPE_CHECKING:
-    from skfair.constraints import Constraint
-
 # Constraints as differentiable functions of scores.
-
-
-_NO_UNKNOWNS = np.empty(0)
-"""Auxiliary unknowns of constraints with one row per gap."""
 
 
 def constraint_values(
@@ -88,8 +81,8 @@ def constraint_values(
     Raises
     ------
     ValueError
-        If lengths differ, the target is not binary, a constraint is on ranks, or a group or a class
-        of it is missing where the constraint needs it.
+        If lengths differ, there is no sample, the target is not binary, a constraint is on ranks,
+        or a group or a class of it is missing where the constraint needs it.
 
     See Also
     --------
@@ -112,31 +105,81 @@ def constraint_values(
     >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
     (True, True)
     """
-    rows = _bind(constraint, target, sensitive_features, tolerance, surrogate)
-    flat = scores.reshape(-1)
-    if len(flat) != len(rows.target):
+    setting = _Setting(constraint, tolerance, surrogate)
+    return _hide_from_compiler()(setting, scores.reshape(-1), target, sensitive_features)
+
+
+def _evaluate(setting, scores, target, sensitive_features):
+    """The values of constraints, (n_constraints,), as a tensor."""
+    if not len(scores):
+        raise ValueError(
+            "scores must have at least one sample, but there is none; leave empty batches out."
+        )
+    cells = _count_cells(target, sensitive_features)
+    if len(scores) != len(cells.codes):
         raise ValueError(
             "scores, target and sensitive_features must have one entry per sample, but there are "
-            f"{len(flat)} scores and {len(rows.target)} targets."
+            f"{len(scores)} scores and {len(cells.codes)} targets."
         )
-    return _make_function().apply(flat, rows)
+    return _make_function().apply(scores, cells, setting)
 
 
-def _bind(constraint, target, sensitive_features, tolerance, surrogate):
-    """The `_Values` of constraints on some samples."""
-    target = _to_classes(_to_array(target))
-    groups = check_groups(_to_array(sensitive_features), len(target))
-    samples = Samples(target, groups, np.ones(len(target)))
-    surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
-    resolved = resolve_constraints(constraint)
-    (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
-    for one in bound:
-        if one.statistic == "ranks":
-            raise ValueError(
-                f"{one.name} compares ranks, which few samples do not show; train without it, and "
-                "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
-            )
-    return _Values(target, [replace(one, one_row=True) for one in bound])
+_OUTSIDE_GRAPHS: dict = {}
+"""`_evaluate` as torch.compile leaves it; no lru_cache, which torch.compile warns of."""
+
+
+def _hide_from_compiler():
+    """`_evaluate`, which torch.compile calls between two graphs instead of tracing it."""
+    if not _OUTSIDE_GRAPHS:
+        _OUTSIDE_GRAPHS["evaluate"] = require_torch().compiler.disable(_evaluate)
+    return _OUTSIDE_GRAPHS["evaluate"]
+
+
+class _Cells(NamedTuple):
+    """Samples by group and class: all that constraints know of them, except for their scores.
+
+    Cell 2 g is the negative class of group g, and cell 2 g + 1 its positive class. `labels` are the
+    groups, an integer k for the numbers below k, or a tuple of one tuple per group.
+    """
+
+    codes: np.ndarray  # (n_samples,)
+    counts: np.ndarray  # (n_cells,)
+    labels: Any
+
+    @property
+    def target(self):
+        """Classes -1 and +1 of the samples, (n_samples,)."""
+        return _SIGNS[self.codes & 1]
+
+
+_SIGNS = np.array([-1.0, 1.0])
+
+_MAX_CODE = 1 << 10
+"""Groups that are integers below it are their own codes."""
+
+
+def _count_cells(target, sensitive_features):
+    """The `_Cells` of samples."""
+    is_positive, groups = _is_positive(_to_array(target)), _to_array(sensitive_features)
+    codes = _find_codes(groups, len(is_positive))
+    if codes is not None:
+        labels = int(codes.max()) + 1
+    else:
+        checked = check_groups(groups, len(is_positive))
+        codes, labels = checked.codes, tuple(map(tuple, checked.labels.tolist()))
+    n_groups = labels if isinstance(labels, int) else len(labels)
+    codes = 2 * codes + is_positive
+    return _Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
+
+
+def _find_codes(groups, n_samples):
+    """Groups that are small numbers, as integers; None for others, which `check_groups` encodes."""
+    if not isinstance(groups, np.ndarray) or groups.shape != (n_samples,) or not n_samples:
+        return None
+    if groups.dtype.kind not in "biu":
+        return None
+    codes = groups.astype(np.intp)
+    return codes if codes.view(np.uintp).max() < _MAX_CODE else None  # negative ones are large
 
 
 def _to_array(values):
@@ -145,43 +188,109 @@ def _to_array(values):
     return values.detach().cpu().numpy() if is_tensor else values
 
 
-def _to_classes(target):
-    """Classes -1 and +1."""
-    target = np.ravel(np.asarray(target))
-    positive = target == 1
-    if not any((positive | (target == negative)).all() for negative in (0, -1)):
+def _is_positive(target):
+    """Whether each sample is of the positive class."""
+    target = np.asarray(target).reshape(-1)
+    if target.dtype == bool:
+        return target
+    is_positive = target == 1
+    n_negative = len(target) - np.count_nonzero(is_positive)
+    if n_negative not in (np.count_nonzero(target == 0), np.count_nonzero(target == -1)):
         raise ValueError(
             "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
             f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
             "(y == label)."
         )
-    return np.where(positive, 1.0, -1.0)
+    return is_positive
 
 
-class _Values:
-    """Values of constraints on some samples, and their derivatives by the scores."""
+class _Setting:
+    """Constraints with tolerance and surrogate: equal ones are bound once."""
 
-    def __init__(self, target, constraints):
-        self.target = target
-        self.constraints = constraints
+    def __init__(self, constraint, tolerance, surrogate):
+        self.arguments = constraint, tolerance, surrogate
+        each = constraint if isinstance(constraint, list | tuple) else [constraint]
+        # Constraints may be changed between two calls: they are compared by their parameters.
+        self.key = (float(tolerance), surrogate, *map(_describe, each))
+        self.counts_members = any(_counts_members(one) for one in each)
 
-    def __call__(self, scores):
-        """Values, (n_constraints,), and a function from one weight of each to slopes."""
-        points = [one(scores, _NO_UNKNOWNS) if len(one.lower) else None for one in self.constraints]
-        values = [
-            -one.tolerance if point is None else point.values[0] - one.upper[0]
-            for one, point in zip(self.constraints, points, strict=True)
-        ]
+    def __eq__(self, other):
+        return self.key == other.key
 
-        def pull_back(weights):
-            """One slope per sample from one weight per value."""
-            slopes = np.zeros(len(scores))
-            for weight, point in zip(weights, points, strict=True):
-                if point is not None and weight:
-                    slopes += point.jacobian.adjoint(np.array([weight]))
-            return slopes
+    def __hash__(self):
+        return hash(self.key)
 
-        return np.array(values), pull_back
+    def bind(self, cells):
+        """The `_CellRate` of each constraint on samples that occupy these cells."""
+        # Which cells are compared depends on their sizes if small groups are left out.
+        occupied = cells.counts if self.counts_members else cells.counts > 0
+        arguments = self, cells.labels, occupied.astype(np.intp).tobytes()
+        try:
+            return _bind_cells(*arguments)
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
+            return _bind_cells.__wrapped__(*arguments)
+
+
+def _describe(constraint):
+    """What makes two constraints equal."""
+    if not isinstance(constraint, Constraint):
+        return constraint
+    return type(constraint), *vars(constraint).items()
+
+
+def _counts_members(constraint):
+    """Whether a constraint compares groups of some size alone."""
+    return getattr(constraint, "min_group_size", None) not in (None, 1)
+
+
+@lru_cache(maxsize=256)
+def _bind_cells(setting, labels, occupied):
+    """The `_CellRate` of each constraint; `occupied` are the bytes of a count per cell."""
+    counts = np.frombuffer(occupied, dtype=np.intp)
+    constraint, tolerance, surrogate = setting.arguments
+    # One sample stands for those of a cell.
+    present = np.flatnonzero(counts)
+    names = [(group,) for group in range(labels)] if isinstance(labels, int) else labels
+    groups = check_groups([names[group] for group in present // 2], len(present))
+    samples = Samples(
+        _SIGNS[present & 1], groups, np.ones(len(present)), multiplicity=counts[present]
+    )
+    surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
+    resolved = resolve_constraints(constraint)
+    for one in resolved:
+        if one.rate(surrogate, LogisticLoss()) is None:
+            raise ValueError(
+                f"{one.name} compares ranks, which few samples do not show; train without it, and "
+                "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
+            )
+    (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    return [_CellRate(replace(one, one_row=True), present, len(counts)) for one in bound]
+
+
+class _CellRate:
+    """A constraint on means over unions of cells."""
+
+    def __init__(self, constraint, present, n_cells):
+        self.constraint = constraint
+        self.members = np.zeros((constraint.n_events, n_cells))
+        self.members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+
+    def __call__(self, scores, target, cells):
+        """Value, and its slopes by the scores, (n_samples,)."""
+        one = self.constraint
+        if not len(one.lower):  # nothing is compared
+            return -one.tolerance, np.zeros(len(scores))
+        terms = [as_pointwise(term(scores, target), len(scores), one.name) for term in one.smooth]
+        totals = [np.bincount(cells.codes, term.value, len(cells.counts)) for term in terms]
+        # Means over events from sums over cells.
+        sizes = self.members @ cells.counts.astype(np.float64)
+        values, slope = one.rows_at((np.array(totals) @ self.members.T / sizes).ravel())
+        # Chain rule: the row by the means, these by cells, and cells by samples.
+        by_cell = (slope.reshape(len(terms), -1) / sizes) @ self.members
+        slopes = [one[cells.codes] * term.slope for one, term in zip(by_cell, terms, strict=True)]
+        return values[0] - one.upper[0], sum(slopes[1:], slopes[0])
 
 
 @cache
@@ -193,18 +302,22 @@ def _make_function():
         """Values of constraints, and their gradient by the scores."""
 
         @staticmethod
-        def forward(ctx, scores, rows):
+        def forward(ctx, scores, cells, setting):
             """Values, (n_constraints,)."""
-            values, ctx.pull_back = rows(as_float64(scores))
-            dtype = torch.promote_types(scores.dtype, torch.float32)
-            return torch.as_tensor(values, dtype=dtype, device=scores.device)
+            at, target = as_float64(scores), cells.target
+            pairs = [rate(at, target, cells) for rate in setting.bind(cells)]
+            like = {"dtype": torch.promote_types(scores.dtype, torch.float32)}
+            like["device"] = scores.device
+            slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
+            ctx.save_for_backward(torch.from_numpy(slopes).to(**like))
+            return torch.tensor([value for value, _ in pairs], **like)
 
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, weights):
-            """One slope per score, and nothing for the rows."""
-            slopes = ctx.pull_back(as_float64(weights))
-            return torch.as_tensor(slopes, dtype=weights.dtype, device=weights.device), None
+            """One slope per score, and nothing for the other arguments."""
+            (slopes,) = ctx.saved_tensors
+            return weights @ slopes, None, None
 
     return ConstraintFunction
 
@@ -420,21 +533,21 @@ class _PrimalDual:
     def __init__(self, solver, parameters):
         self.solver = solver
         self.multipliers = None
-        self._since = []  # values since the last step
+        self._total, self._n_calls = 0.0, 0  # values since the last step
 
     def __call__(self, loss, values):
         """The Lagrangian."""
         if self.multipliers is None:
             self.multipliers = np.zeros(len(values))
-        self._since.append(as_float64(values))
+        self._total, self._n_calls = self._total + as_float64(values), self._n_calls + 1
         return loss + _as_tensor(self.multipliers, values) @ values
 
     def step(self):
         """Move the multipliers by the mean of the values since the last step."""
-        if self._since:
-            mean = np.mean(self._since, axis=0)
+        if self._n_calls:
+            mean = self._total / self._n_calls
             self.multipliers = np.maximum(0.0, self.multipliers + self.solver.dual_step * mean)
-            self._since = []
+            self._total, self._n_calls = 0.0, 0
 
 
 class _Penalty:

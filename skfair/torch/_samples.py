@@ -87,24 +87,30 @@ def make_samples(X, device):
 
 
 class TensorSamples:
-    """Samples as one tensor on the device, (n_samples, ...)."""
+    """Samples of one tensor on the device, (n_samples, ...), all of them or those at positions."""
 
-    def __init__(self, tensor):
+    def __init__(self, tensor, rows=None):
         self.tensor = tensor
+        self.rows = rows
 
     def __len__(self):
-        return len(self.tensor)
+        return len(self.tensor if self.rows is None else self.rows)
 
     def take(self, rows):
-        """Some of the samples, by positions or a slice."""
+        """Some of the samples, by positions or a slice; they are copied when they are read."""
+        if self.rows is not None:
+            return TensorSamples(self.tensor, self.rows[rows])
         if isinstance(rows, slice):
             return TensorSamples(self.tensor[rows])
-        rows = require_torch().as_tensor(rows, device=self.tensor.device)
-        return TensorSamples(self.tensor.index_select(0, rows))
+        return TensorSamples(
+            self.tensor, require_torch().as_tensor(rows, device=self.tensor.device)
+        )
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
-        return self.tensor[rows].clone()
+        if self.rows is None:
+            return self.tensor[rows].clone()
+        return self.tensor.index_select(0, self.rows[rows])
 
     def read_batches(self, batches):
         """Yield the samples of each of several batches, slices or arrays of positions."""
@@ -207,7 +213,15 @@ def map_tensors(inputs, function):
 def call_module(module, inputs):
     """Outputs of a module: several inputs are its arguments, by position or by name."""
     if isinstance(inputs, dict):
-        return module(**inputs)
+        try:
+            return module(**inputs)
+        except TypeError as error:
+            if "unexpected keyword" in str(error):
+                error.add_note(
+                    "A sample that is a dict has the arguments of the module by name. Leave "
+                    "others, such as labels, out of it in the dataset or in collate_fn."
+                )
+            raise
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
 
 

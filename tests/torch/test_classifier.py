@@ -1,6 +1,7 @@
 """ConstrainedTorchClassifier: tolerances, parameters, input and errors."""
 
 import copy
+import pickle
 
 import joblib
 import numpy as np
@@ -414,3 +415,14 @@ def test_the_model_of_the_fit_is_public(data):
     model = fit(data)
     at = TorchModel(model.module_, X)
     np.testing.assert_array_equal(at.evaluate(at.initial()).scores, model.decision_function(X))
+
+
+def test_skops_refuses_with_a_sentence(data):
+    skops = pytest.importorskip("skops.io")
+    with pytest.raises(TypeError, match="skops cannot store modules of PyTorch. Store"):
+        skops.dumps(ConstrainedTorchClassifier())
+    X, y, groups = data
+    model = ConstrainedTorchClassifier(solver=AdamPrimalDual(max_iter=1), random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))

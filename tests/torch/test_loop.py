@@ -139,6 +139,7 @@ def test_one_group_has_nothing_to_compare():
         (("demographic_parity", [1.0, 2.0, 3.0], [0, 1], [0, 1]), "there are 3 scores and 2"),
         (("demographic_parity", [1.0, 2.0], [1, 2], [0, 1]), r"target must have the classes 0 and"),
         (("demographic_parity", [1.0, 2.0], [0, 1], [0, 1, 1]), "sensitive_features"),
+        (("demographic_parity", [], [], []), "at least one sample, but there is none"),
         (
             ("partial_group_auc", np.arange(90.0), np.arange(90) % 2, np.arange(90) % 3),
             "compares ranks, which few samples",
@@ -149,6 +150,79 @@ def test_bad_input_is_refused(arguments, message):
     constraint, scores, target, groups = arguments
     with pytest.raises(ValueError, match=message):
         constraint_values(constraint, torch.tensor(scores), target, groups)
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda codes: codes - 5,
+        lambda codes: codes + 10**6,
+        lambda codes: codes.astype(float),
+        lambda codes: np.array(["c", "a", "b"])[codes].tolist(),
+        lambda codes: np.column_stack((codes, codes)),
+        lambda codes: torch.as_tensor(codes[:, None]),
+    ],
+)
+def test_values_do_not_depend_on_the_labels_of_groups(encode, samples):
+    scores, target, groups = samples
+    values = [
+        constraint_values("equalized_odds", torch.tensor(scores), target, labels).item()
+        for labels in (groups, encode(groups))
+    ]
+    assert values[0] == pytest.approx(values[1], abs=1e-15)
+
+
+def test_batches_without_a_group_are_compared_by_the_others(samples):
+    scores, target, groups = samples
+    for rows in (slice(None), groups != 1, groups != 2, slice(None)):
+        expected = bound_to("demographic_parity", target[rows], groups[rows])(scores[rows])
+        values = constraint_values(
+            "demographic_parity", torch.tensor(scores[rows]), target[rows], groups[rows]
+        )
+        assert values.item() == pytest.approx(expected, abs=1e-12)
+
+
+def bound_to(name, target, groups):
+    """The gap of smooth rates as a function of scores."""
+    known = Samples(
+        np.where(target > 0, 1.0, -1.0), check_groups(groups, len(target)), np.ones(len(target))
+    )
+    one = CONSTRAINTS[name]().bind(known, Sigmoid(), LogisticLoss(), 0.0)
+    return lambda scores: one.aggregate(one.rates(one.smooth_sums(scores)))
+
+
+def test_a_constraint_may_change_between_two_calls(samples):
+    scores, target, groups = torch.tensor(samples[0]), *samples[1:]
+    parity = DemographicParity(tolerance=0.1)
+    first = constraint_values(parity, scores, target, groups)
+    parity.set_params(tolerance=0.2)
+    second = constraint_values(parity, scores, target, groups)
+    assert (first - second).item() == pytest.approx(0.1)
+
+
+def test_small_groups_are_left_out_of_each_batch():
+    scores, target = torch.linspace(-1.0, 2.0, 12), np.arange(12) % 2
+    parity = DemographicParity(min_group_size=3)
+    for groups in (np.repeat([0, 1, 2], [5, 5, 2]), np.repeat([0, 1, 2], [5, 2, 5])):
+        is_large = np.bincount(groups)[groups] >= 3
+        with pytest.warns(UserWarning, match="min_group_size"):
+            values = constraint_values(parity, scores, target, groups)
+        alone = constraint_values(
+            "demographic_parity", scores[is_large], target[is_large], groups[is_large]
+        )
+        assert values.item() == pytest.approx(alone.item())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # which dynamo looks at
+def test_a_step_may_be_compiled(samples):
+    scores, target, groups = (torch.as_tensor(one) for one in samples)
+    layer = nn.Linear(1, 1).double()
+
+    def value():
+        return constraint_values("equalized_odds", layer(scores[:, None]), target, groups).sum()
+
+    assert torch.compile(value, backend="eager")().item() == value().item()
 
 
 def test_recent_samples_give_the_values_and_gradients_of_all(samples):

@@ -275,3 +275,17 @@ def test_a_loss_of_pytorch_that_is_a_mean_is_refused(data):
     X, y, groups = data
     with pytest.raises(ValueError, match="pass it with reduction='none'"):
         make(loss=nn.BCEWithLogitsLoss()).fit(Pairs(X), y, sensitive_features=groups)
+
+
+class Labelled(Pairs):
+    """A dict with the class beside the inputs."""
+
+    def __getitem__(self, row):
+        return super().__getitem__(row)[0] | {"label": 1}
+
+
+def test_a_message_names_what_a_dict_may_have(data):
+    X, y, groups = data
+    with pytest.raises(TypeError) as raised:
+        make(solver=AdamPrimalDual(max_iter=1)).fit(Labelled(X), y, sensitive_features=groups)
+    assert "such as labels" in raised.value.__notes__[0]
