@@ -188,7 +188,7 @@ def redraw(name, share, mechanism, block):
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])
             for ratio in (1.0, ODDS_RATIO, np.inf):
-                ends = model.ends(values, [(masks[0], compared)], ratio)
+                ends = model.with_odds_ratio(ratio).ends(values, [(masks[0], compared)])
                 gap = interval_of_ends(ends, LEVEL)
                 one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
                 record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
@@ -346,7 +346,7 @@ def redraw_probabilities(name, statement, share, block):
                 compared = hidden.find_compared(masks[0])
                 if len(compared) < 2:
                     continue
-                gap = interval_of_ends(hidden.ends(values, [(masks[0], compared)], 1.0), LEVEL)
+                gap = interval_of_ends(hidden.ends(values, [(masks[0], compared)]), LEVEL)
             one = bool(gap.low <= truth <= gap.high), float(gap.high - gap.low)
             record.setdefault(rate, []).append(one)
     return record
