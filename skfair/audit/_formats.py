@@ -638,7 +638,12 @@ def check_missing_marks(*columns):
 
 
 def check_same_notation(y_true, y_pred):
-    """Raise for classes that are numbers in one column and text in the other."""
+    """Raise for classes that are written in two ways, in one column or in both; `y_true` or None.
+
+    These are numbers and text, and text that differs in case or surrounding spaces alone.
+    """
+    columns = [column for column in (y_true, y_pred) if column is not None]
+    _check_one_spelling(columns)
     if y_true is None:
         return
     numbers, text = sorted((y_true, y_pred), key=lambda column: not holds_numbers(column))
@@ -648,6 +653,22 @@ def check_same_notation(y_true, y_pred):
             f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
             f"such as {text.iloc[0]!r}."
         )
+
+
+def _check_one_spelling(columns):
+    """Raise for labels that differ in case or surrounding spaces alone."""
+    labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
+    spellings = {}
+    for label in sorted(labels):
+        spellings.setdefault(label.strip().casefold(), []).append(label)
+    for same in spellings.values():
+        if len(same) > 1:
+            raise ValueError(
+                "Classes must be written the same way in all rows, but "
+                f"{join_names(repr(one.name) for one in columns)} hold "
+                f"{join_names(map(repr, same))}, which differ in case or spaces alone; replace all "
+                "of them by one."
+            )
 
 
 def holds_numbers(column):
