@@ -67,8 +67,14 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report .tick{stroke:var(--soft)}
 .skfair-report svg text{font-size:12px;fill:currentColor}
 @media (max-width:40rem){.skfair-report svg text{font-size:19px}
-.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.4rem}
-.skfair-report tbody th{min-width:4.5rem}}
+.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.3rem}
+.skfair-report table:has(thead th:nth-child(5)){font-size:.75rem}
+.skfair-report table:has(thead th:nth-child(7)){font-size:.68rem}
+.skfair-report table:has(thead th:nth-child(7)) :is(th,td){padding-right:.15rem}
+.skfair-report tbody th{min-width:5.2rem;overflow-wrap:break-word;hyphens:auto}
+.skfair-report tr.marked :is(th,td){font-weight:inherit}.skfair-report small{white-space:normal}
+.skfair-report td>div{min-width:6rem}.skfair-report td>div>span{flex:1 1 6rem}
+.skfair-report td:has(svg){width:auto}.skfair-report svg{flex-basis:5rem}}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report .ref{stroke:var(--ref);stroke-width:1.5;stroke-dasharray:3 3}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
