@@ -379,8 +379,8 @@ def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
     model = clone(estimator).set_params(missing="error", tolerance=0.05)
     known = np.column_stack([X, y, target])
     male = LogisticRegression().fit(known, sex).predict_proba(known)[:, 1]
-    given_inputs = pd.DataFrame({"f": 1.0 - male, "m": male})
-    for assume, probabilities in {"independent": proxies, "sufficient": given_inputs}.items():
+    by_inputs = pd.DataFrame({"f": 1.0 - male, "m": male})
+    for assume, probabilities in {"independent": proxies, "sufficient": by_inputs}.items():
         fair = clone(model).set_params(assume=assume)
         fair = fit(fair, X, y, None, group_probabilities=probabilities)
         assert gap(fair, X, sex) < 0.09 and fair.assumption_.startswith("if ")
@@ -392,8 +392,8 @@ def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
 @pytest.mark.parametrize("estimator", EVERY, ids=name_of)
 def test_probabilities_help_to_estimate_missing_groups(estimator, data, proxies):
     X, y, sex, _ = data
-    few = np.where(np.arange(6000) % 10 == 0, sex, None)
-    model = fit(estimator, X, y, few, group_probabilities=proxies)
+    recorded = np.where(np.arange(6000) % 10 == 0, sex, None)
+    model = fit(estimator, X, y, recorded, group_probabilities=proxies)
     assert gap(model, X, sex) < 0.1
     assert model.assumption_ == "if groups are missing at random given X and y"
     # The number of samples of a group is nearly that of all its members.

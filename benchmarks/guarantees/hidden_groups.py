@@ -188,7 +188,7 @@ def redraw(name, share, mechanism, block):
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])
             for ratio in (1.0, ODDS_RATIO, np.inf):
-                ends = model.with_odds_ratio(ratio).ends(values, [(masks[0], compared)])
+                ends = model.replace_odds_ratio(ratio).ends(values, [(masks[0], compared)])
                 gap = interval_of_ends(ends, LEVEL)
                 one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
                 record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
@@ -500,14 +500,14 @@ def fit_probable(name, seed):
     is_recorded = draw_records(train, FITTED_SHARE, MECHANISMS[0], rng)
     recorded = {"sensitive_features": np.where(is_recorded, train.groups.astype(str), None)}
     fair = partial(ConstrainedERMClassifier, tolerance=TOLERANCES[name])
-    some = f"{FITTED_SHARE:.0%} recorded"
+    partly = f"{FITTED_SHARE:.0%} recorded"
     fits = {
         "no constraint": (fair(constraint=None), {}),
         "all groups": (fair(), {"sensitive_features": train.groups}),
         "sufficient": (fair(assume="sufficient"), proxies),
         "independent": (fair(assume="independent"), proxies),
-        some: (fair(missing="at_random"), recorded),
-        f"{some}, and probabilities": (fair(missing="at_random"), recorded | proxies),
+        partly: (fair(missing="at_random"), recorded),
+        f"{partly}, and probabilities": (fair(missing="at_random"), recorded | proxies),
     }
     record = {}
     for fit, (model, known) in fits.items():

@@ -385,10 +385,10 @@ def _record_groups(features, groups):
 
 def weigh_groups(assume):
     """Function that takes groups which are probabilities for `ProbableGroups`."""
-    return cache(partial(_probable_groups, assume))
+    return cache(partial(_make_probable_groups, assume))
 
 
-def _probable_groups(assume, groups):
+def _make_probable_groups(assume, groups):
     """`ProbableGroups` of groups whose memberships are probabilities."""
     table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
     return ProbableGroups(table, assume)

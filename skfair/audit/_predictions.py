@@ -26,7 +26,7 @@ from skfair.groups import (
     check_columns,
     check_group_probabilities,
     fill_missing,
-    probable_groups,
+    make_probable_groups,
 )
 from skfair.inference import (
     MIN_RECORDED,
@@ -501,7 +501,7 @@ class KnownGroups(NamedTuple):
     def _weigh(self, groups, columns, X):
         """Groups whose memberships are probabilities, and `ProbableGroups` of them."""
         probabilities = self._check_probabilities(columns[0])
-        return probable_groups(probabilities), ProbableGroups(probabilities, self.assume)
+        return make_probable_groups(probabilities), ProbableGroups(probabilities, self.assume)
 
     def _check_probabilities(self, column):
         """The probabilities as a DataFrame with a row for each value of the column, or None."""
@@ -533,7 +533,7 @@ class HiddenConstraint(NamedTuple):
 
     def gap(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
-        estimates, forms = self._replace(hidden=self.hidden.estimated()).estimates(scores)
+        estimates, forms = self._replace(hidden=self.hidden.make_estimable()).estimates(scores)
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
     def estimates(self, scores):

@@ -68,7 +68,7 @@ from skfair.audit._sections import (
 )
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
-from skfair.groups import check_group_probabilities, probable_groups
+from skfair.groups import check_group_probabilities, make_probable_groups
 from skfair.inference import (
     check_level,
     check_what_is_known,
@@ -467,7 +467,7 @@ class FairnessReport:
         elif assume:
             estimators = hidden_estimators(columns, positive, weigh_groups(assume))
             assumption = state_assumption(assume)
-            samples = samples._replace(groups=probable_groups(group_probabilities))
+            samples = samples._replace(groups=make_probable_groups(group_probabilities))
         elif k is None:
             estimators = estimators_by_name(kind, columns, positive, measures)
         by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)

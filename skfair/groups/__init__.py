@@ -34,7 +34,7 @@ from skfair.groups._known import encode_known_groups as encode_known_groups
 from skfair.groups._known import encode_known_values as encode_known_values
 from skfair.groups._known import fill_missing as fill_missing
 from skfair.groups._known import is_like_unknown as is_like_unknown
-from skfair.groups._known import probable_groups as probable_groups
+from skfair.groups._known import make_probable_groups as make_probable_groups
 from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
 from skfair.groups._samples import EncodedBlock as EncodedBlock

@@ -431,9 +431,9 @@ class Groups:
         codes = self.recorded_codes
         is_recorded = (codes >= 0)[:, np.newaxis]
         members = codes[:, np.newaxis] == np.arange(len(self.labels))
-        return self.with_memberships(np.where(is_recorded, members, probabilities))
+        return self.replace_memberships(np.where(is_recorded, members, probabilities))
 
-    def with_memberships(self, probabilities: np.ndarray) -> Groups:
+    def replace_memberships(self, probabilities: np.ndarray) -> Groups:
         """Groups of the same labels, of which samples are members with these probabilities.
 
         Parameters

@@ -155,7 +155,7 @@ def check_group_probabilities(probabilities, data):
     return pd.DataFrame(numbers, columns=table.columns)
 
 
-def probable_groups(probabilities):
+def make_probable_groups(probabilities):
     """`Groups` whose memberships are the probabilities of a DataFrame."""
     labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
     return Groups.overlapping(sparse.csr_array(probabilities.to_numpy()), labels)

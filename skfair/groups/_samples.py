@@ -25,7 +25,7 @@ from skfair.groups._groups import (
 from skfair.groups._known import (
     check_group_probabilities,
     check_recorded_groups,
-    probable_groups,
+    make_probable_groups,
 )
 from skfair.partitions import (
     BLOCK,
@@ -265,7 +265,7 @@ def check_samples(
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
     extra = {"clusters": clusters}
     if sensitive_features is None:
-        all_groups = probable_groups(group_probabilities)
+        all_groups = make_probable_groups(group_probabilities)
     elif may_be_missing:
         all_groups = check_recorded_groups(sensitive_features, len(weights))
     else:

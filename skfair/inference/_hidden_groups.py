@@ -89,13 +89,13 @@ class HiddenGroups(ABC):
         """Whether all members are known."""
         return False
 
-    def estimated(self):
+    def make_estimable(self):
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
     def rates(self, values, within, groups):
         """Estimated `HiddenRates` of the groups at these positions."""
-        means, influence = self.estimated()._end(values, within, 1)
+        means, influence = self.make_estimable()._end(values, within, 1)
         counts = self.count(within)[groups]
         return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
 
@@ -152,20 +152,20 @@ class RecordedGroups(HiddenGroups):
     def is_complete(self):
         return bool(self.is_recorded.all())
 
-    def with_odds_ratio(self, odds_ratio):
+    def replace_odds_ratio(self, odds_ratio):
         """The same groups under another assumption; an infinite ratio assumes nothing."""
         other = copy(self)
         other.odds_ratio = odds_ratio
         return other
 
-    def estimated(self):
+    def make_estimable(self):
         """The same groups, if missing at random.
 
         Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and
         L. P. Zhao, Journal of the American Statistical Association 89, 1994): they are right if one
         of the two models is.
         """
-        return self.with_odds_ratio(1.0)
+        return self.replace_odds_ratio(1.0)
 
     def count(self, within):
         return self.members[within].sum(axis=0).astype(np.intp)
@@ -572,7 +572,7 @@ def _gap_of_missing(groups, within, values, level):
     _check_compared(groups.names, compared)
 
     def interval(ratio):
-        ends = groups.with_odds_ratio(ratio).ends(values, [(within, compared)])
+        ends = groups.replace_odds_ratio(ratio).ends(values, [(within, compared)])
         return interval_of_ends(ends, level)
 
     chosen, possible = interval(groups.odds_ratio), interval(np.inf)

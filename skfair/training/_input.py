@@ -214,7 +214,7 @@ def expect_groups(training, assume=None):
         return training
     if assume == "independent":
         probabilities = separate_groups(_stack(columns), groups.matrix.toarray())
-        return _replace_groups(training, groups.with_memberships(probabilities))
+        return _replace_groups(training, groups.replace_memberships(probabilities))
     return fill_groups(training, predict_missing(training, columns))
 
 
