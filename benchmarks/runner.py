@@ -4,10 +4,16 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from time import perf_counter
 
 from benchmarks.guarantees.any_model_splits import any_model_splits
+from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
-from benchmarks.guarantees.hidden_groups import group_probabilities, hidden_fits, hidden_groups
+from benchmarks.guarantees.hidden_groups import (
+    group_probabilities,
+    hidden_fits,
+    hidden_groups,
+    probable_fits,
+)
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -97,11 +103,13 @@ BENCHMARKS = {
     "blas-kernels": blas_kernels,
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
+    "changes": changes,
     "tails": tails,
     "subgroups": subgroups,
     "hidden-groups": hidden_groups,
     "hidden-fits": hidden_fits,
     "group-probabilities": group_probabilities,
+    "probable-fits": probable_fits,
     "report": report,
     "reports": reports,
     "selection": selection,

@@ -22,6 +22,7 @@ from skfair.partitions import is_partitioned, row_by_row
 from skfair.postprocessing import ConstrainedCV
 from skfair.training import (
     MISSING_GROUPS,
+    PROBABLE_GROUPS,
     ConstrainedLinearModel,
     GroupScoreMixin,
     PartialParityModel,
@@ -85,7 +86,8 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
         refuse_missing_groups(self, constraints, self.group_interactions)
-        training = expect_groups(check_real_training(self, X, y, metadata, request))
+        training = check_real_training(self, X, y, metadata, request)
+        training = expect_groups(training, self.assume)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
@@ -139,7 +141,7 @@ class ConstrainedERMRegressor(LinearRegressor):
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
-    {missing}
+    {missing, assume}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         is smoothed as by Huber.
@@ -196,11 +198,14 @@ class ConstrainedERMRegressor(LinearRegressor):
     True
     """
 
+    __metadata_request__fit = {"group_probabilities": True}
+
     _parameter_constraints = {
         **LinearRegressor._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "missing": [StrOptions(MISSING_GROUPS)],
+        "assume": [StrOptions(PROBABLE_GROUPS), None],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
         "n_jobs": [Integral, None],
@@ -213,6 +218,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         tolerance: float = 0.05,
         min_group_size: int | Literal["auto"] = "auto",
         missing: Literal["error", "at_random"] = "error",
+        assume: Literal["sufficient", "independent"] | None = None,
         loss: Literal["squared", "absolute"] = "squared",
         alpha: float = 1e-4,
         fit_intercept: bool = True,
@@ -229,6 +235,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.tolerance = tolerance
         self.min_group_size = min_group_size
         self.missing = missing
+        self.assume = assume
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -250,6 +257,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         *,
         sensitive_features: MatrixLike | None = None,
         sample_weight: ArrayLike | None = None,
+        group_probabilities: MatrixLike | None = None,
     ) -> Self:
         """Train the regressor.
 
@@ -264,6 +272,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         {sensitive_features}
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the loss and in the means; samples of weight 0 count as absent.
+        {group_probabilities}
 
         Returns
         -------
@@ -282,6 +291,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         for constraint in constraints:
             _check_constraint(constraint, self)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metadata |= {"group_probabilities": group_probabilities}
         request = f"constraint={self.constraint!r} compares groups"
         return self._train(X, y, metadata, constraints, request)
 

@@ -333,3 +333,143 @@ def test_partitioned_samples_are_refused(data):
     X, y = (dask.from_array(one, chunks=3000) for one in (X, y))
     with pytest.raises(ValueError, match="Partitioned samples need missing='error'"):
         LINEAR.fit(X, y, sensitive_features=dask.from_array(recorded, chunks=3000))
+
+
+# Probabilities of groups ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def proxies(data):
+    """Probabilities by a number that depends on sex alone."""
+    _, _, sex, _ = data
+    z = np.random.default_rng(1).normal(size=6000) + 1.5 * (sex == "m")
+    male = 1.0 / (1.0 + np.exp(-1.5 * (z - 0.75) - np.log(1.5)))
+    return pd.DataFrame({"f": 1.0 - male, "m": male})
+
+
+@pytest.mark.parametrize("estimator", [LINEAR, REGRESSOR], ids=name_of)
+def test_certain_probabilities_are_groups(estimator, data):
+    X, y, sex, _ = data
+    certain = pd.DataFrame({"f": (sex == "f") * 1.0, "m": (sex == "m") * 1.0})
+    model = clone(estimator).set_params(missing="error")
+    expected = fit(model, X, y, sex)
+    for assume in ("sufficient", "independent"):
+        actual = fit(model.set_params(assume=assume), X, y, None, group_probabilities=certain)
+        assert gap(actual, X, sex) == pytest.approx(gap(expected, X, sex), abs=0.03)
+        assert actual.groups_.labels[:, 0].tolist() == ["f", "m"]
+
+
+def test_sufficient_probabilities_equal_repeated_rows(data, proxies):
+    X, y, _, _ = data
+    model = ConstrainedERMClassifier(tolerance=0.05, assume="sufficient")
+    actual = fit(model, X[:2000], y[:2000], None, group_probabilities=proxies[:2000])
+    report = actual.constraint_report_.set_index("group")
+    decisions = actual.predict(X[:2000])
+    for group in "fm":
+        expected = np.average(decisions, weights=proxies[group][:2000])
+        assert report.loc[group, "rate"] == pytest.approx(expected)
+    assert report["rate"].max() - report["rate"].min() <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize("estimator", [LINEAR, REGRESSOR], ids=name_of)
+def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
+    """A number that depends on the group alone, and probabilities given X and y."""
+    X, y, sex, _ = data
+    target = X[:, 0] + y
+    model = clone(estimator).set_params(missing="error", tolerance=0.05)
+    known = np.column_stack([X, y, target])
+    male = LogisticRegression().fit(known, sex).predict_proba(known)[:, 1]
+    by_inputs = pd.DataFrame({"f": 1.0 - male, "m": male})
+    for assume, probabilities in {"independent": proxies, "sufficient": by_inputs}.items():
+        fair = clone(model).set_params(assume=assume)
+        fair = fit(fair, X, y, None, group_probabilities=probabilities)
+        assert gap(fair, X, sex) < 0.09 and fair.assumption_.startswith("if ")
+    # Probabilities that do not have what the decisions are made of say too little.
+    wrong = clone(model).set_params(assume="sufficient")
+    assert gap(fit(wrong, X, y, None, group_probabilities=proxies), X, sex) > 0.05
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=name_of)
+def test_probabilities_help_to_estimate_missing_groups(estimator, data, proxies):
+    X, y, sex, _ = data
+    recorded = np.where(np.arange(6000) % 10 == 0, sex, None)
+    model = fit(estimator, X, y, recorded, group_probabilities=proxies)
+    assert gap(model, X, sex) < 0.1
+    assert model.assumption_ == "if groups are missing at random given X and y"
+    # The number of samples of a group is nearly that of all its members.
+    report = model.constraint_report_.set_index("group")
+    if not isinstance(estimator, ConstrainedERMRegressor):
+        assert report.loc["f", "n"] == pytest.approx((sex == "f").sum(), rel=0.05)
+
+
+def test_sparse_features_and_weights_of_zero(data, proxies):
+    X, y, sex, _ = data
+    model = ConstrainedERMClassifier(tolerance=0.05, assume="independent")
+    weights = (np.arange(6000) % 2).astype(float)
+    dense = fit(model, X[1::2], y[1::2], None, group_probabilities=proxies[1::2].to_numpy())
+    params = {"group_probabilities": proxies.to_numpy(), "sample_weight": weights}
+    halved = fit(model, X, y, None, **params)
+    np.testing.assert_allclose(halved.coef_, dense.coef_, rtol=1e-6)
+    model = fit(model, sparse.csr_array(X), y, None, group_probabilities=proxies)
+    assert gap(model, sparse.csr_array(X), sex) < 0.1
+
+
+def test_probabilities_are_routed_in_cross_validation(data, proxies):
+    X, y, _, _ = data
+    model = ConstrainedERMClassifier(tolerance=0.05, assume="sufficient")
+    with config_context(enable_metadata_routing=True):
+        scores = cross_validate(
+            model, X, y, cv=2, params={"group_probabilities": proxies}, error_score="raise"
+        )
+    assert (scores["test_score"] > 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "params", "message"),
+    [
+        ({}, {}, "assume='sufficient' or 'independent'"),
+        ({"assume": "sufficient"}, {"sensitive_features": True}, "leave one of the two out"),
+        ({"assume": "sufficient"}, {"group_probabilities": None}, "group_probabilities=...\\)"),
+        ({"assume": "independent", "confidence_level": 0.9}, {}, "confidence_level=0.9"),
+        ({"assume": "sufficient", "group_interactions": True}, {}, "depend on the group"),
+        ({"assume": "sufficient", "constraint": PartialStatisticalParity()}, {}, "ranks"),
+        ({}, {"sensitive_features": True}, "pass missing='at_random', got 'error'"),
+        ({"missing": "at_random"}, {}, "is about groups that are missing"),
+        ({"assume": "sufficient"}, {"group_probabilities": np.ones((6000, 2))}, "sum to 1"),
+        ({"assume": "sufficient"}, {"group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
+        (
+            {"assume": "independent"},
+            {"group_probabilities": np.full((6000, 2), 0.5)},
+            "nearly collinear",
+        ),
+    ],
+    ids=str,
+)
+def test_fits_refuse_what_does_not_go_together(settings, params, message, data, proxies):
+    X, y, sex, _ = data
+    params = {"group_probabilities": proxies} | params
+    if "sensitive_features" in params:
+        params["sensitive_features"] = sex
+    with pytest.raises(ValueError, match=message):
+        ConstrainedERMClassifier(**settings).fit(X, y, **params)
+
+
+def test_models_of_groups_need_recorded_ones(data, proxies):
+    X, y, _, _ = data
+    with pytest.raises(ValueError, match="learns the group from samples that have one"):
+        clone(ANY_MODEL).fit(X, y, group_probabilities=proxies)
+
+
+def test_partitioned_samples_have_no_probabilities(data, proxies):
+    from skfair.partitions import is_partitioned
+
+    da = pytest.importorskip("dask.array")
+    X, y, sex, _ = data
+    columns = [da.from_array(one, chunks=(3000, *one.shape[1:])) for one in (X, y, sex)]
+    assert is_partitioned(*columns)
+    with pytest.raises(ValueError, match="cannot have group_probabilities"):
+        ConstrainedERMClassifier().fit(
+            *columns[:2], sensitive_features=columns[2], group_probabilities=proxies
+        )
+    with pytest.raises(ValueError, match="assume=None"):
+        ConstrainedERMClassifier(assume="sufficient").fit(*columns[:2], group_probabilities=proxies)

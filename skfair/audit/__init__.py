@@ -11,12 +11,12 @@ from skfair.audit._command_line import (
     add_certify_command,
     add_plan_command,
     add_report_command,
-    add_subgroups_command,
 )
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._monitor_command import add_monitor_command
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
+from skfair.audit._subgroups_command import add_subgroups_command
 
 __all__ = [
     "Certificate",

@@ -18,10 +18,10 @@ from skfair.audit._predictions import (
     RATE,
     RATIO,
     HiddenConstraint,
+    KnownGroups,
     are_probabilities,
     arrange_for_metric,
     bind_constraint,
-    bind_hidden,
     check_applies,
     check_fitted_model,
     final_estimator,
@@ -33,7 +33,6 @@ from skfair.audit._predictions import (
     resolve_units,
     warn_of_dependent_samples,
 )
-from skfair.constraints import MaximumRate, MinimumRate
 from skfair.groups import check_alignment
 from skfair.inference import (
     BoundedRates,
@@ -41,12 +40,10 @@ from skfair.inference import (
     Rates,
     Shortfalls,
     check_level,
-    check_odds_ratio,
     clopper_pearson,
     exact_pair_test,
     lower_limit,
     required_sample_size,
-    state_odds_ratio,
     upper_limit,
 )
 from skfair.metrics import Metric
@@ -109,7 +106,7 @@ class Certificate(NamedTuple):
         Lower limit of the population's gap at that confidence. Above the tolerance, the data show
         that the tolerance is exceeded.
     assumption : str
-        What it assumes of samples whose group is missing; empty if there are none.
+        What it assumes of samples whose group is not known; empty if there are none.
 
     Examples
     --------
@@ -139,7 +136,7 @@ limit 0.04; exact).
         y_true: ArrayLike | None,
         y_pred: ArrayLike,
         *,
-        sensitive_features: MatrixLike,
+        sensitive_features: MatrixLike | None = None,
         constraint: str | Constraint = "demographic_parity",
         tolerance: float | None = None,
         confidence_level: float = 0.95,
@@ -148,6 +145,10 @@ limit 0.04; exact).
         kind: Literal["classification", "regression"] | None = None,
         loss: str | Callable | None = None,
         X: MatrixLike | None = None,
+        missing: Literal["error", "at_random"] = "error",
+        odds_ratio: float = 1.0,
+        group_probabilities: MatrixLike | None = None,
+        assume: Literal["sufficient", "independent"] | None = None,
     ) -> Self:
         """Certificate of the predictions of any model, such as a file of decisions.
 
@@ -172,7 +173,10 @@ limit 0.04; exact).
             Loss that constraints on mean losses compare, if they have none of their own. None is
             the logistic loss of a decision function; for a regression it must be passed.
         X : array-like of shape (n_samples, n_features), default=None
-            Features, for constraints that use them, such as strata.
+            Features, for constraints that use them, such as strata, and for the models of groups
+            that are missing.
+        missing, odds_ratio, group_probabilities, assume
+            As in :func:`certify`.
 
         Returns
         -------
@@ -196,7 +200,10 @@ limit 0.04; exact).
         """
         resolved, level = resolve_constraint(constraint), check_level(confidence_level)
         kind = infer_task(resolved, y_true, kind)
+        known = KnownGroups(sensitive_features, missing, odds_ratio, group_probabilities, assume)
+        known.check()
         columns = {"y_pred": y_pred, "sensitive_features": sensitive_features, "X": X}
+        columns |= {"group_probabilities": group_probabilities}
         check_alignment(**{"y_true": y_true} | columns)
         if y_true is None:
             refuse_missing_outcomes(resolved, y_pred, X)
@@ -209,7 +216,7 @@ limit 0.04; exact).
             has_probabilities=is_score and are_probabilities(per_class[0][0][-1]),
         )
         return _certify_predictions(
-            resolved, per_class, sensitive_features, sample_weight, X, unit, tolerance, level
+            resolved, per_class, known, sample_weight, X, unit, tolerance, level
         )
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
@@ -287,7 +294,7 @@ def certify(
     X: MatrixLike,
     y: ArrayLike,
     *,
-    sensitive_features: MatrixLike,
+    sensitive_features: MatrixLike | None = None,
     constraint: str | Constraint = "demographic_parity",
     tolerance: float | None = None,
     confidence_level: float = 0.95,
@@ -297,6 +304,8 @@ def certify(
     loss: str | Callable | None = None,
     missing: Literal["error", "at_random"] = "error",
     odds_ratio: float = 1.0,
+    group_probabilities: MatrixLike | None = None,
+    assume: Literal["sufficient", "independent"] | None = None,
 ) -> Certificate:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -322,8 +331,8 @@ def certify(
         choice among models.
     y : array-like of shape (n_samples,)
         True classes or targets.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample.
+    sensitive_features : array-like or sparse matrix, default=None
+        Group of each sample. None if there are only probabilities of groups.
     constraint : str or Constraint, default="demographic_parity"
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
@@ -356,6 +365,14 @@ def certify(
     odds_ratio : float, default=1.0
         With ``missing="at_random"``, the largest factor by which odds of a group may differ between
         equal samples with and without a record. ``np.inf`` assumes nothing.
+    group_probabilities : array-like of shape (n_samples, n_groups), default=None
+        Probability of each group, such as that by names and places; a DataFrame names the groups.
+        With ``missing="at_random"`` they are further features of the models of missing groups.
+        Without `sensitive_features`, rates of decisions are computed from them alone.
+    assume : {"sufficient", "independent"}, default=None
+        What is assumed of probabilities alone, as in
+        :func:`skfair.inference.hidden_gap_interval`. None assumes nothing: then it is the largest
+        gap that the probabilities allow that must be within the tolerance.
 
     Returns
     -------
@@ -365,7 +382,8 @@ def certify(
     Raises
     ------
     ValueError
-        If the tolerance or the confidence level is out of range, there is no tolerance or also a
+        If groups are neither recorded nor given as probabilities, the tolerance or the confidence
+        level is out of range, there is no tolerance or also a
         ratio, X is the training data, the constraint is not about what the estimator predicts (the
         error names those that are), the loss of a regressor is not known, or predictions, groups or
         weights are invalid for the metric.
@@ -398,6 +416,8 @@ def certify(
     True
     """
     check_fitted_model(estimator)
+    known = KnownGroups(sensitive_features, missing, odds_ratio, group_probabilities, assume)
+    known.check()
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(
@@ -410,36 +430,22 @@ def certify(
     refuse_training_data(X, X_fit)
     warn_of_dependent_samples(X)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
-    _check_missing(missing, odds_ratio, constraint, sample_weight)
-    bind = bind_constraint
-    if missing == "at_random":
-        bind = partial(bind_hidden, odds_ratio=odds_ratio)
     certificate = _certify_predictions(
-        constraint, per_class, sensitive_features, sample_weight, X, unit, tolerance, level, bind
-    )._replace(fit_unit=fit_unit)
-    if missing == "error":
-        return certificate
-    # Required sizes are those of samples that are all recorded.
-    assumption = state_odds_ratio(odds_ratio, "X, decision and outcome")
-    return certificate._replace(assumption=assumption, required_sample_size=None, n_more=None)
+        constraint, per_class, known, sample_weight, X, unit, tolerance, level
+    )
+    return certificate._replace(fit_unit=fit_unit)
 
 
-def _certify_predictions(
-    constraint,
-    per_class,
-    sensitive_features,
-    sample_weight,
-    X,
-    unit,
-    tolerance,
-    level,
-    bind=bind_constraint,
-):
-    """The certificate of predictions, which are as `predict_for_metric` returns them."""
+def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, tolerance, level):
+    """The certificate of predictions, which are as `predict_for_metric` returns them.
+
+    `known` is what is known of their groups.
+    """
+    known.check_applies(constraint, sample_weight)
     largest = _largest_gap(constraint, unit)
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     bound_constraints = [
-        bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params)
+        known.bind(constraint, predictions, sample_weight, X=X, **params)
         for predictions, params in per_class
     ]
     # Each class holds at the full level. An excess of any of them shares the error.
@@ -450,7 +456,11 @@ def _certify_predictions(
         )
         for bound, scores in bound_constraints
     ]
-    return _combine_classes(certificates)._replace(unit=unit)
+    certificate = _combine_classes(certificates)._replace(unit=unit, assumption=known.assumption)
+    if known.is_complete:
+        return certificate
+    # Required sizes are those of samples that are all recorded.
+    return certificate._replace(required_sample_size=None, n_more=None)
 
 
 def _find_least_estimates(bound, scores):
@@ -720,30 +730,3 @@ def _required_size(bound, estimates, certificate):
         )
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     return plan(min(margin, 0.99), rate=rate)
-
-
-# Constraints on groups that are missing for some samples.
-
-
-def _check_missing(missing, odds_ratio, constraint, sample_weight):
-    """Raise for what cannot be certified of groups that are missing for some samples."""
-    if missing not in ("error", "at_random"):
-        raise ValueError(f"missing must be one of 'error', 'at_random'; got {missing!r}.")
-    if check_odds_ratio(odds_ratio) != 1.0 and missing == "error":
-        raise ValueError(
-            f"odds_ratio={odds_ratio!r} is about samples whose group is missing, but "
-            "missing='error' was passed; pass missing='at_random', or leave it out."
-        )
-    if missing == "error":
-        return
-    compares = constraint.counts_decisions and constraint.reference == "groups"
-    if not compares or isinstance(constraint, MinimumRate | MaximumRate):
-        raise ValueError(
-            "missing='at_random' is for differences and ratios of rates of decisions between "
-            f"groups, which {constraint} does not compare. Pass a constraint such as "
-            "'demographic_parity' with reference='groups', or samples whose group is recorded."
-        )
-    if sample_weight is not None:
-        raise ValueError(
-            "missing='at_random' is not implemented for sample_weight; leave one of them out."
-        )

@@ -1,4 +1,4 @@
-"""The commands ``report``, ``certify``, ``plan`` and ``subgroups``, and what all commands share."""
+"""The commands ``report``, ``certify`` and ``plan``, and what all commands share."""
 
 import json
 import os
@@ -16,7 +16,6 @@ from types import MappingProxyType
 import pandas as pd
 
 from skfair.audit._certify import Certificate
-from skfair.audit._estimators import SHARES
 from skfair.audit._formats import (
     FACTS,
     check_missing_marks,
@@ -26,14 +25,12 @@ from skfair.audit._formats import (
     find_label,
     has_decimals,
     holds_numbers,
-    parse_column,
     read_columns,
 )
 from skfair.audit._report import FairnessReport
-from skfair.audit._subgroups import find_subgroups
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.groups import MISSING, fill_missing, is_like_unknown
-from skfair.inference import check_level, required_sample_size
+from skfair.inference import ASSUMPTIONS, check_level, required_sample_size
 from skfair.metrics import Measure, Rate
 from skfair.utils._checks import check_tolerance, join_names, warn
 from skfair.utils._fit import write_text
@@ -51,6 +48,11 @@ _OPTIONS = {
     "Without X": "Without --features",
     "Pass X": "Pass --features",
     "X is used": "--features is used",
+    "group_probabilities": "--group-probability",
+    "assume=": "--assume ",
+    "pass assume.": "pass --assume.",
+    "missing='error'": "--missing error",
+    "missing='at_random'": "--missing at_random",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
     "min_published": "--min-published",
@@ -82,9 +84,28 @@ def add_column_options(command, kinds):
     add(
         "--sensitive",
         nargs="+",
-        required=True,
+        default=[],
         metavar="COLUMN",
-        help="columns of protected attributes (groups)",
+        help="columns of protected attributes (groups); left out if only probabilities are known",
+    )
+    add(
+        "--group-probability",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of the probability of each group; with --missing at_random they model it",
+    )
+    add(
+        "--assume",
+        choices=sorted(ASSUMPTIONS),
+        help="what is assumed of --group-probability without --sensitive",
+    )
+    add(
+        "--features",
+        nargs="+",
+        metavar="COLUMN",
+        default=[],
+        help="columns that --missing at_random models the groups by",
     )
     add("--weight", help="column of sample weights")
     add(
@@ -107,12 +128,18 @@ def check_roles(options):
     """Raise for columns, kinds and labels that contradict each other."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
-    named += getattr(options, "control", None) or []
+    named += [*(getattr(options, "control", None) or []), *options.group_probability]
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability, --sensitive and --control."
+            "twice among --target, --prediction, --probability, --sensitive, --control and "
+            "--group-probability."
+        )
+    if not options.sensitive and not options.group_probability:
+        raise ValueError(
+            "Groups are compared: name the columns of protected attributes by --sensitive, or of "
+            "probabilities of groups by --group-probability."
         )
     if options.target is not None and options.kind == "clustering":
         raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
@@ -237,7 +264,8 @@ def read_predictions(options):
     """The columns of the file as arguments of `from_predictions`, and the threshold of scores."""
     roles = [options.target, options.prediction, options.probability, options.weight]
     control = getattr(options, "control", None) or []
-    names = [name for name in (*roles, *options.sensitive, *control) if name is not None]
+    groups = *options.sensitive, *options.group_probability
+    names = [name for name in (*roles, *groups, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
     y_true, y_pred, y_proba, weights = (complete_column(table, name) for name in roles)
@@ -259,9 +287,22 @@ def read_predictions(options):
         columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
-    groups = table[options.sensitive].astype(object)
-    groups = groups.map(str).where(groups.notna(), None)
-    return columns | {"y_true": y_true, "y_pred": y_pred, "sensitive_features": groups}, threshold
+    columns |= {"y_true": y_true, "y_pred": y_pred} | _read_groups(table, options)
+    return columns, threshold
+
+
+def _read_groups(table, options):
+    """What the file has of groups: labels, and probabilities with what is assumed of them."""
+    known = {"sensitive_features": None, "X": _read_features(options), "assume": options.assume}
+    if options.sensitive:
+        groups = table[options.sensitive].astype(object)
+        known["sensitive_features"] = groups.map(str).where(groups.notna(), None)
+    if options.group_probability:
+        names = options.group_probability
+        by_name = {name: complete_column(table, name) for name in names}
+        _check_are_numbers(by_name.values())
+        known["group_probabilities"] = pd.DataFrame(by_name)
+    return known
 
 
 def _number_of_places(options):
@@ -288,14 +329,7 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
     numeric = [y_proba, weights]
     are_scores = options.threshold is not None or getattr(options, "top", None) is not None
     numeric += [y_true, y_pred] if is_regression else [y_pred] * are_scores
-    for column in numeric:
-        if column is not None and not holds_numbers(column):
-            numbers = pd.to_numeric(column, errors="coerce")
-            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
-            raise ValueError(
-                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
-                "decimals with a point, and no separators of thousands."
-            )
+    _check_are_numbers(column for column in numeric if column is not None)
     if y_true is None or options.kind == "regression":
         return
     if options.kind == "classification" and has_decimals(y_true):
@@ -309,6 +343,18 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
             f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --kind "
             "regression if both are quantities; else pass the predicted classes as --prediction."
         )
+
+
+def _check_are_numbers(columns):
+    """Raise for a column that holds text."""
+    for column in columns:
+        if not holds_numbers(column):
+            numbers = pd.to_numeric(column, errors="coerce")
+            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
+            raise ValueError(
+                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
+                "decimals with a point, and no separators of thousands."
+            )
 
 
 def _threshold(options, y_true, y_pred):
@@ -369,13 +415,6 @@ def add_report_command(commands):
         choices=["exclude", "group", "error", "at_random"],
         help="what happens to empty groups (default: group, or exclude for a summary); at_random "
         "estimates them",
-    )
-    add(
-        "--features",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="columns that --missing at_random models the groups by",
     )
     add(
         "--measure",
@@ -447,17 +486,29 @@ def _build_report(options):
         return FairnessReport.from_predictions(
             kind=options.kind,
             unknown=options.unknown,
-            missing=options.missing or ("group" if options.summary is None else "exclude"),
+            missing=_choose_missing(options),
             min_share=options.min_share,
             confidence_level=options.confidence,
             title=options.title,
             min_published=options.min_published,
             measures=[_import_measure(name) for name in options.measure],
-            provenance=_provenance(options, len(columns["sensitive_features"]), threshold),
+            provenance=_provenance(options, _count_rows(columns), threshold),
             subgroups=options.subgroups,
-            X=_read_features(options),
             **columns,
         )
+
+
+def _choose_missing(options):
+    """What happens to empty groups: --missing, or what suits the page."""
+    if options.missing is not None or not options.sensitive:
+        return options.missing or "error"
+    return "group" if options.summary is None else "exclude"
+
+
+def _count_rows(columns):
+    """Number of samples of the file."""
+    groups = columns["sensitive_features"]
+    return len(columns["group_probabilities"] if groups is None else groups)
 
 
 def _import_measure(name):
@@ -503,8 +554,9 @@ def _provenance(options, n_rows, threshold):
     """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
     roles = ("target", "prediction", "probability", "weight")
     named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
-    named.append(f"sensitive {', '.join(options.sensitive)}")
-    named += [f"control {', '.join(options.control)}"] if options.control else []
+    lists = {"sensitive": options.sensitive, "control": options.control}
+    lists["probabilities of groups"] = options.group_probability
+    named += [f"{role} {', '.join(names)}" for role, names in lists.items() if names]
     # Facts about the file come first; those that the user states may replace them.
     facts = {"file": options.file.name, "sha256": file_digest(options.file)}
     facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
@@ -549,9 +601,15 @@ def add_certify_command(commands):
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     add(
         "--missing",
-        choices=["exclude", "group", "error"],
+        choices=["exclude", "group", "error", "at_random"],
         default="error",
-        help="what happens to empty groups (default error)",
+        help="what happens to empty groups (default error); at_random estimates them",
+    )
+    add(
+        "--odds-ratio",
+        type=float,
+        default=1.0,
+        help="with --missing at_random: factor by which odds of a group may differ (default 1)",
     )
     add_output_options(certify)
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
@@ -603,10 +661,19 @@ def _build_certificate(options):
     scores = [columns.pop(name) for name in ("y_proba", "y_score") if name in columns]
     if scores and not constraint.counts_decisions:
         columns["y_pred"] = scores[0]
-    columns, n_left_out = _leave_out_unknown(columns, options)
-    with explain_options():
+    n_left_out, is_modelled = 0, options.missing == "at_random"
+    if options.features and not is_modelled:
+        raise ValueError(
+            "--features is used with --missing at_random only, to model groups that are not "
+            "recorded; leave it out."
+        )
+    if options.sensitive:
+        columns, n_left_out = _leave_out_unknown(columns, options)
+    with explain_options(_CERTIFY_OPTIONS):
         certificate = Certificate.from_predictions(
             constraint=constraint,
+            missing="at_random" if is_modelled else "error",
+            odds_ratio=options.odds_ratio,
             tolerance=options.tolerance,
             confidence_level=options.confidence,
             kind=options.kind,
@@ -614,6 +681,10 @@ def _build_certificate(options):
             **columns,
         )
     return certificate, n_left_out
+
+
+_CERTIFY_OPTIONS = MappingProxyType({"odds_ratio": "--odds-ratio"})
+"""Parameters of certificates -> options of the command."""
 
 
 def _find_constraint(options):
@@ -641,7 +712,6 @@ def _find_constraint(options):
 def _leave_out_unknown(columns, options):
     """Columns of the samples that are certified, and the number of those of unknown group."""
     groups = fill_missing(columns["sensitive_features"], options.unknown)
-    columns = columns | {"sensitive_features": groups}
     suspect = [
         label for name in groups for label in groups[name].unique() if is_like_unknown(label)
     ]
@@ -651,12 +721,16 @@ def _leave_out_unknown(columns, options):
             f"{join_names(map(repr, suspect))}. Name them in --unknown, or rename them."
         )
     is_unknown = (groups == MISSING).any(axis=1)
-    if options.missing == "group" or not is_unknown.any():
+    if options.missing == "at_random":
+        groups = groups.mask(groups == MISSING, None)
+    columns = columns | {"sensitive_features": groups}
+    if options.missing in ("group", "at_random") or not is_unknown.any():
         return columns, 0
     if options.missing == "error":
         raise ValueError(
             f"{is_unknown.sum():,} of {len(groups):,} samples have no known group. Pass --missing "
-            "exclude to certify the others, or --missing group to compare them as a group."
+            "exclude to certify the others, --missing group to compare them as a group, or "
+            "--missing at_random to estimate it."
         )
     known = {
         name: column[~is_unknown] if isinstance(column, pd.Series | pd.DataFrame) else column
@@ -772,102 +846,3 @@ _ADVICE = {
     "maximum": "Pass the largest rate that is expected of a group.",
 }
 """What to do where a plan's assumption fails, by its bound."""
-
-
-# The command ``python -m skfair subgroups``: search a file of decisions of any tool.
-
-
-_SUBGROUP_OPTIONS = MappingProxyType(
-    {
-        "min_group_size": "--min-size",
-        "max_conditions": "--max-conditions",
-        "max_listed": "--max-listed",
-        "n_bins": "--bins",
-        "measure": "--measure",
-        "missing='exclude'": "--missing exclude",
-        "missing='group'": "--missing group",
-    }
-)
-"""Parameters of searches -> options of the command."""
-
-
-def add_subgroups_command(commands):
-    """Add the command ``subgroups`` to the subparsers of ``python -m skfair``."""
-    command = commands.add_parser(
-        "subgroups",
-        help="search decisions in CSV or Parquet files for the subgroups that depart most",
-        description="Search all conjunctions of conditions on columns for subgroups whose rate "
-        "departs from the rest, with limits that hold for all of them together. The exit status "
-        "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error.",
-    )
-    add = command.add_argument
-    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
-    add("--target", help="column of the truth; left out if outcomes are not known")
-    add("--prediction", required=True, help="column of decisions between two classes")
-    add(
-        "--sensitive",
-        nargs="+",
-        required=True,
-        metavar="COLUMN",
-        help="columns whose conditions are searched; numbers are divided into bins",
-    )
-    add("--measure", nargs="+", choices=SHARES, default=["selection_rate"], help="rates to compare")
-    add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
-    add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
-    add("--min-size", type=int, default=30, help="samples of the smallest subgroup (30)")
-    add("--min-share", type=float, default=0.01, help="share of the smallest subgroup (.01)")
-    add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
-    add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
-    add(
-        "--missing",
-        choices=["exclude", "group", "error"],
-        default="group",
-        help="whether being missing is a condition (default: group)",
-    )
-    add("--positive", help="the class that means success, as it is written in the file")
-    add("--confidence", type=float, default=0.95, help="how often all limits hold (default .95)")
-    add_output_options(command)
-    command.set_defaults(run=partial(_run_subgroups, command))
-
-
-def _run_subgroups(parser, options):
-    """Print or write the subgroups that the options ask for; return the exit status."""
-    try:
-        resolve_output(options)
-        report = _search_file(options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
-    print_results(options, [str(report)], report.to_json())
-    return FINDING_STATUS if len(report.subgroups) else 0
-
-
-def _search_file(options):
-    """The report on subgroups that the options ask for."""
-    check_level(options.confidence, "--confidence")
-    roles = [options.target, options.prediction]
-    names = [name for name in (*roles, *options.sensitive) if name is not None]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(
-            f"A column must have one role, but {join_names(map(repr, repeated))} is named twice "
-            "among --target, --prediction and --sensitive."
-        )
-    table = read_columns(options.file, names)
-    y_true, y_pred = (complete_column(table, name) for name in roles)
-    check_missing_marks(y_true, y_pred)
-    check_same_notation(y_true, y_pred)
-    with explain_options(_SUBGROUP_OPTIONS):
-        return find_subgroups(
-            y_true,
-            y_pred,
-            sensitive_features=table[options.sensitive].apply(parse_column),
-            measure=options.measure,
-            max_conditions=options.max_conditions,
-            direction=options.direction,
-            confidence_level=options.confidence,
-            min_group_size=options.min_size,
-            min_share=options.min_share,
-            n_bins=options.bins,
-            max_listed=options.max_listed,
-            pos_label=find_label(options.positive, y_pred if y_true is None else y_true),
-            missing=options.missing,
-        )

@@ -9,11 +9,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._tables import group_text
 from skfair.inference import (
-    ASSUMPTIONS,
-    HiddenGroups,
+    ProbableGroups,
+    RecordedGroups,
     estimate_means,
     stack_features,
-    to_log_odds,
 )
 from skfair.metrics import (
     MEASURES,
@@ -339,13 +338,20 @@ def _estimators_of_classes(name, rate, columns):
     return by_class
 
 
-def estimate_hidden_rates(measure, hide, groups, weights):
-    """As `estimate_means`, of groups that are missing at random for some samples.
+def hidden_estimators(columns, positive, hide):
+    """Estimators of rates by name, for groups that are not all known.
 
-    `hide` makes `HiddenGroups` of the groups.
+    `hide` makes `HiddenGroups` of groups: `model_missing` or `weigh_groups`.
     """
+    encoded = encode_columns(columns, positive)
+    measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
+    return {name: partial(_estimate_hidden_rates, one, hide) for name, one in measures.items()}
+
+
+def _estimate_hidden_rates(measure, hide, groups, weights):
+    """As `estimate_means`, of groups that are not all known."""
     values, counts = measure
-    if groups.is_disjoint:
+    if groups.is_disjoint:  # all samples
         return estimate_means(values, counts, groups, weights)
     within = np.ones(len(values), dtype=bool) if counts is None else counts
     hidden = hide(groups)
@@ -355,55 +361,37 @@ def estimate_hidden_rates(measure, hide, groups, weights):
     return hidden.rates(values.astype(np.float64), within, present), present
 
 
-def _hide(features, groups):
-    """`HiddenGroups` of groups that some samples are in none of."""
+def model_missing(columns, positive, X, probabilities):
+    """Function that models groups which are missing at random for some samples.
+
+    Probabilities of groups are further features of the models, or None.
+    """
+    encoded = encode_columns(columns, positive)
+    # A record may depend on predictions and outcomes.
+    names = ("decisions", "y_true", "probabilities", "scores")
+    known = [encoded[name].astype(np.float64) for name in names if encoded.get(name) is not None]
+    if encoded.get("y_true") is not None:
+        known.append(known[0] * known[1])
+    return cache(partial(_record_groups, stack_features(X, known, probabilities)))
+
+
+def _record_groups(features, groups):
+    """`RecordedGroups` of groups that some samples are in none of."""
     samples, codes_of_members = groups.memberships
     codes = np.full(len(features), -1)
     codes[samples] = codes_of_members
-    return HiddenGroups(groups.names, codes, features)
+    return RecordedGroups(groups.names, codes, features)
 
 
-def hidden_estimators(columns, positive, X, probabilities=None):
-    """Estimators of rates by name, for groups that are missing at random for some samples.
-
-    Probabilities of groups are further features of the models.
-    """
-    encoded = encode_columns(columns, positive)
-    is_true, is_selected = encoded.get("y_true"), encoded["decisions"]
-    # A record may depend on predictions and outcomes.
-    known = [is_selected, is_true, encoded.get("probabilities"), encoded.get("scores")]
-    known = [column.astype(np.float64) for column in known if column is not None]
-    if is_true is not None:
-        known.append(known[0] * known[1])
-    if probabilities is not None:
-        known.append(to_log_odds(probabilities))
-    hide = cache(partial(_hide, stack_features(X, known)))
-    measures = binary_measures(is_true, is_selected, None)
-    return {name: partial(estimate_hidden_rates, one, hide) for name, one in measures.items()}
+def weigh_groups(assume):
+    """Function that takes groups which are probabilities for `ProbableGroups`."""
+    return cache(partial(_make_probable_groups, assume))
 
 
-def probable_estimators(columns, positive, assume):
-    """Estimators of rates by name, for groups that are known as probabilities."""
-    encoded = encode_columns(columns, positive)
-    measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
-    estimate, _ = ASSUMPTIONS[assume]
-    return {
-        name: partial(_estimate_probable_rates, measure, estimate)
-        for name, measure in measures.items()
-    }
-
-
-def _estimate_probable_rates(measure, estimate, groups, weights):
-    """As `estimate_means`, of groups that are probabilities; `estimate` makes their rates."""
-    values, counts = measure
-    if groups.is_disjoint:  # all samples
-        return estimate_means(values, counts, groups, weights)
-    within = np.ones(len(values)) if counts is None else counts.astype(np.float64)
-    probabilities = groups.matrix.toarray()
-    if not (within @ probabilities > 0.0).all():
-        return None, np.empty(0, dtype=np.intp)
-    rates = estimate(probabilities, within, values.astype(np.float64))
-    return rates, np.arange(len(groups.labels))
+def _make_probable_groups(assume, groups):
+    """`ProbableGroups` of groups whose memberships are probabilities."""
+    table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
+    return ProbableGroups(table, assume)
 
 
 def _classification(columns, positive):

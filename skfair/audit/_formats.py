@@ -67,8 +67,14 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report .tick{stroke:var(--soft)}
 .skfair-report svg text{font-size:12px;fill:currentColor}
 @media (max-width:40rem){.skfair-report svg text{font-size:19px}
-.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.4rem}
-.skfair-report tbody th{min-width:4.5rem}}
+.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.3rem}
+.skfair-report table:has(thead th:nth-child(5)){font-size:.75rem}
+.skfair-report table:has(thead th:nth-child(7)){font-size:.68rem}
+.skfair-report table:has(thead th:nth-child(7)) :is(th,td){padding-right:.15rem}
+.skfair-report tbody th{min-width:5.2rem;overflow-wrap:break-word;hyphens:auto}
+.skfair-report tr.marked :is(th,td){font-weight:inherit}.skfair-report small{white-space:normal}
+.skfair-report td>div{min-width:6rem}.skfair-report td>div>span{flex:1 1 6rem}
+.skfair-report td:has(svg){width:auto}.skfair-report svg{flex-basis:5rem}}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report .ref{stroke:var(--ref);stroke-width:1.5;stroke-dasharray:3 3}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
@@ -638,7 +644,12 @@ def check_missing_marks(*columns):
 
 
 def check_same_notation(y_true, y_pred):
-    """Raise for classes that are numbers in one column and text in the other."""
+    """Raise for classes that are written in two ways, in one column or in both; `y_true` or None.
+
+    These are numbers and text, and text that differs in case or surrounding spaces alone.
+    """
+    columns = [column for column in (y_true, y_pred) if column is not None]
+    _check_one_spelling(columns)
     if y_true is None:
         return
     numbers, text = sorted((y_true, y_pred), key=lambda column: not holds_numbers(column))
@@ -648,6 +659,22 @@ def check_same_notation(y_true, y_pred):
             f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
             f"such as {text.iloc[0]!r}."
         )
+
+
+def _check_one_spelling(columns):
+    """Raise for labels that differ in case or surrounding spaces alone."""
+    labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
+    spellings = {}
+    for label in sorted(labels):
+        spellings.setdefault(label.strip().casefold(), []).append(label)
+    for same in spellings.values():
+        if len(same) > 1:
+            raise ValueError(
+                "Classes must be written the same way in all rows, but "
+                f"{join_names(repr(one.name) for one in columns)} hold "
+                f"{join_names(map(repr, same))}, which differ in case or spaces alone; replace all "
+                "of them by one."
+            )
 
 
 def holds_numbers(column):

@@ -185,11 +185,13 @@ def _find_periods(column, by, option):
     if not pd.api.types.is_datetime64_any_dtype(column):
         text = column.map(lambda one: _OFFSET.sub("", str(one)) if ":" in str(one) else one)
         times = pd.to_datetime(text, errors="coerce", format="ISO8601")
+        if times.isna().all():  # dates with points begin with the day
+            times = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y")
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
-            f"{option} must name a column of dates such as 2026-03-01, but row {first + 1} of "
-            f"{column.name!r} holds {column.iloc[first]!r}."
+            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, but row "
+            f"{first + 1} of {column.name!r} holds {column.iloc[first]!r}."
         )
     return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
 
@@ -577,8 +579,9 @@ def add_monitor_command(commands):
     monitor = commands.add_parser(
         "monitor",
         help="monitor a gap over time, valid at every look",
-        description="Gap of a file of decisions over time. The exit status is 3 with an alarm, 0 "
-        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
+        description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
+        "without a certificate since, 0 otherwise, 1 if nothing is certified with "
+        "--require-certificate, and 2 after an error.",
     )
     add = monitor.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
@@ -643,10 +646,12 @@ def _run(parser, options):
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     print_results(options, sentences, json.dumps(monitor_results(monitor, options)))
-    if monitor.status_ == "alarm":
+    if monitor.status_ == "certified":
+        return 0
+    # An alarm stands until a certificate, as the findings state.
+    if len(monitor.alarms_):
         return FINDING_STATUS
-    is_shown = monitor.status_ == "certified" or not options.require_certificate
-    return 0 if is_shown else UNCERTIFIED_STATUS
+    return UNCERTIFIED_STATUS if options.require_certificate else 0
 
 
 def _read(options):

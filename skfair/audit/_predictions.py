@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone, is_regressor
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import type_of_target
@@ -14,11 +13,33 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
+    MaximumRate,
+    MinimumRate,
     constraints_on,
     refuse_inapplicable,
 )
-from skfair.groups import MISSING, Groups, Samples, check_alignment, check_columns, fill_missing
-from skfair.inference import ASSUMPTIONS, MIN_RECORDED, HiddenGroups, separate_ends, stack_features
+from skfair.groups import (
+    MISSING,
+    Groups,
+    Samples,
+    check_alignment,
+    check_columns,
+    check_group_probabilities,
+    fill_missing,
+    make_probable_groups,
+)
+from skfair.inference import (
+    MIN_RECORDED,
+    HiddenGroups,
+    ProbableGroups,
+    RecordedGroups,
+    check_odds_ratio,
+    check_what_is_known,
+    separate_ends,
+    stack_features,
+    state_assumption,
+    state_odds_ratio,
+)
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -386,20 +407,119 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
     return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores
 
 
-# The same for samples of which the group of some is missing.
+# The same for samples whose groups are not all known.
+
+
+class KnownGroups(NamedTuple):
+    """What is known of the groups of samples, and what is assumed of the rest.
+
+    ``sensitive_features`` are labels, some of which may be missing, or None. ``missing`` and
+    ``odds_ratio`` say what is assumed of those, ``assume`` what is assumed of probabilities alone:
+    names as in :func:`certify`.
+    """
+
+    sensitive_features: Any
+    missing: str = "error"
+    odds_ratio: float = 1.0
+    probabilities: Any = None
+    assume: str | None = None
+
+    def check(self):
+        """Raise for arguments that contradict each other."""
+        if self.missing not in ("error", "at_random"):
+            raise ValueError(f"missing must be one of 'error', 'at_random'; got {self.missing!r}.")
+        check_what_is_known(self.sensitive_features, self.probabilities, self.assume, self.missing)
+        if check_odds_ratio(self.odds_ratio) != 1.0 and self.missing == "error":
+            raise ValueError(
+                f"odds_ratio={self.odds_ratio!r} is about samples whose group is missing, but "
+                "missing='error' was passed; pass missing='at_random', or leave it out."
+            )
+
+    @property
+    def is_complete(self):
+        """Whether the group of every sample must be known."""
+        return self.missing == "error" and self.sensitive_features is not None
+
+    @property
+    def assumption(self):
+        """What is assumed, as a clause; empty if the group of every sample is known."""
+        if self.is_complete:
+            return ""
+        if self.sensitive_features is None:
+            return state_assumption(self.assume)
+        return state_odds_ratio(self.odds_ratio, "X, decision and outcome")
+
+    def check_applies(self, constraint, sample_weight):
+        """Raise for what cannot be certified of groups that are not all known."""
+        if self.is_complete:
+            return
+        argument = "missing='at_random'"
+        if self.sensitive_features is None:
+            argument = "group_probabilities alone"
+        compares = constraint.counts_decisions and constraint.reference == "groups"
+        if not compares or isinstance(constraint, MinimumRate | MaximumRate):
+            raise ValueError(
+                f"{argument} is for differences and ratios of rates of decisions between groups, "
+                f"which {constraint} does not compare. Pass a constraint such as "
+                "'demographic_parity' with reference='groups', or samples whose group is recorded."
+            )
+        if sample_weight is not None:
+            raise ValueError(
+                f"{argument} is not implemented for sample_weight; leave one of them out."
+            )
+
+    def bind(self, constraint, predictions, sample_weight, X=None, **params):
+        """The constraint bound to the samples, and their scores; as `bind_constraint`."""
+        if self.is_complete:
+            return bind_constraint(
+                constraint, predictions, self.sensitive_features, sample_weight, X, **params
+            )
+        columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+        is_recorded = self.sensitive_features is not None
+        labels = np.zeros(len(predictions[0]), dtype=int)
+        if is_recorded:
+            labels = fill_missing(self.sensitive_features)
+        samples, columns = check_columns(labels, None, **columns)
+        target, scores = target_and_scores(metric_kind(constraint), columns, **params)
+        samples = samples._replace(target=target, X=X)
+        hide = self._model_missing if is_recorded else self._weigh
+        groups, hidden = hide(samples.groups, [scores, target, scores * target], X)
+        samples = samples._replace(groups=groups)
+        bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0)
+        positions = {name: position for position, name in enumerate(groups.names)}
+        return HiddenConstraint(bound, constraint.cells(samples), positions, hidden), scores
+
+    def _model_missing(self, groups, columns, X):
+        """The groups that are known, and `RecordedGroups` by X and columns of the samples."""
+        known = groups.select(np.flatnonzero(~(groups.labels == MISSING).any(axis=1)))
+        codes = np.full(len(columns[0]), -1)
+        members, codes_of_members = known.memberships
+        codes[members] = codes_of_members
+        features = stack_features(X, columns, self._check_probabilities(columns[0]))
+        return known, RecordedGroups(known.names, codes, features, float(self.odds_ratio))
+
+    def _weigh(self, groups, columns, X):
+        """Groups whose memberships are probabilities, and `ProbableGroups` of them."""
+        probabilities = self._check_probabilities(columns[0])
+        return make_probable_groups(probabilities), ProbableGroups(probabilities, self.assume)
+
+    def _check_probabilities(self, column):
+        """The probabilities as a DataFrame with a row for each value of the column, or None."""
+        if self.probabilities is None:
+            return None
+        return check_group_probabilities(self.probabilities, column)
 
 
 class HiddenConstraint(NamedTuple):
-    """A constraint bound to the samples with a record, and a model of the groups of the others.
+    """A constraint bound to samples whose groups are not all known.
 
-    ``cells`` are masks of all samples by name, and ``positions`` those of groups by name.
+    ``cells`` are masks of samples by name, and ``positions`` those of groups by name.
     """
 
     bound: Any
     cells: dict
     positions: dict
     hidden: HiddenGroups
-    odds_ratio: float
 
     @property
     def name(self):
@@ -412,8 +532,8 @@ class HiddenConstraint(NamedTuple):
         return self.bound.labels
 
     def gap(self, scores):
-        """The gap if groups are missing at random."""
-        estimates, forms = self._replace(odds_ratio=1.0).estimates(scores)
+        """The estimated gap; without an assumption the largest that the samples allow."""
+        estimates, forms = self._replace(hidden=self.hidden.make_estimable()).estimates(scores)
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
     def estimates(self, scores):
@@ -432,70 +552,12 @@ class HiddenConstraint(NamedTuple):
         counts = [self.hidden.count(mask)[group].item() for mask, group in events]
         if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
             raise ValueError(
-                f"missing='at_random' needs {MIN_RECORDED} recorded samples of each group in each "
-                f"cell of {self.name}, but one has {min(counts)}. Record the group of more "
-                "samples, or pass a larger min_group_size to the constraint."
+                "Groups that are not all known must each have "
+                f"{MIN_RECORDED} recorded samples, or as many expected ones, in each cell of "
+                f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
+                "pass a larger min_group_size to the constraint."
             )
         values = self.bound.exact[0](scores, self.bound.target).value
-        ends = self.hidden.ends(values, events, self.odds_ratio)
+        ends = self.hidden.ends(values, events)
         forms = separate_ends(self.bound.aggregate.linear_forms(len(events)))
         return self.bound.aggregate.estimates(ends), forms
-
-
-def bind_hidden(
-    constraint, predictions, sensitive_features, sample_weight, X, odds_ratio, **params
-):
-    """As `bind_constraint`, of groups that are missing at random for some samples."""
-    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-    groups = fill_missing(sensitive_features)
-    samples, columns = check_columns(groups, sample_weight, **columns)
-    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-    # Bind to the groups that are known: other samples are in none.
-    known = np.flatnonzero(~(samples.groups.labels == MISSING).any(axis=1))
-    groups = samples.groups.select(known)
-    samples = samples._replace(target=target, groups=groups, X=X)
-    bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0)
-    # A record may depend on decision and outcome.
-    codes = np.full(len(scores), -1)
-    members, codes_of_members = groups.memberships
-    codes[members] = codes_of_members
-    features = stack_features(X, [scores, target, scores * target])
-    hidden = HiddenGroups(groups.names, codes, features)
-    positions = {name: position for position, name in enumerate(groups.names)}
-    cells = constraint.cells(samples)
-    return HiddenConstraint(bound, cells, positions, hidden, float(odds_ratio)), scores
-
-
-# Groups that are known as probabilities.
-
-
-def check_probabilities(sensitive_features, probabilities, assume, missing):
-    """Raise for probabilities of groups that go with no other argument."""
-    if sensitive_features is None and probabilities is None:
-        raise ValueError(
-            "A report compares groups: pass sensitive_features, or group_probabilities; got "
-            "neither."
-        )
-    if sensitive_features is None and (assume not in ASSUMPTIONS or missing != "error"):
-        raise ValueError(
-            "Rates of groups that are known as probabilities alone need an assumption: pass "
-            f"assume='sufficient' or 'independent', and missing='error'; got {assume!r} and "
-            f"{missing!r}. skfair.inference.hidden_gap_interval has bounds without an assumption."
-        )
-    if sensitive_features is not None and assume is not None:
-        raise ValueError(
-            f"assume={assume!r} is about probabilities alone, but sensitive_features was passed; "
-            "leave one of the two out."
-        )
-    is_used = sensitive_features is None or missing == "at_random"
-    if probabilities is not None and not is_used:
-        raise ValueError(
-            "group_probabilities model groups that are missing from sensitive_features: pass "
-            f"missing='at_random', got {missing!r}; or leave one of the two out."
-        )
-
-
-def probable_groups(probabilities):
-    """Groups whose memberships are the probabilities of a DataFrame."""
-    labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
-    return Groups.overlapping(sparse.csr_array(probabilities.to_numpy()), labels)

@@ -17,9 +17,10 @@ from skfair.audit._estimators import (
     find_positive_label,
     hidden_estimators,
     infer_kind,
-    probable_estimators,
+    model_missing,
     tabulate_reliability,
     top_estimators,
+    weigh_groups,
 )
 from skfair.audit._formats import (
     FIELDS,
@@ -33,12 +34,11 @@ from skfair.audit._formats import (
 )
 from skfair.audit._predictions import (
     check_fitted_model,
-    check_probabilities,
-    probable_groups,
     warn_of_dependent_samples,
 )
 from skfair.audit._report_input import (
     AT_RANDOM,
+    BOUNDS_REMEDY,
     attribute_table,
     check_cut,
     check_group_size,
@@ -68,7 +68,13 @@ from skfair.audit._sections import (
 )
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
-from skfair.inference import ASSUMPTIONS, check_group_probabilities, check_level
+from skfair.groups import check_group_probabilities, make_probable_groups
+from skfair.inference import (
+    check_level,
+    check_what_is_known,
+    require_assumption,
+    state_assumption,
+)
 from skfair.metrics import PREDICTIONS, Measures, check_places, check_strata
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
@@ -431,7 +437,8 @@ class FairnessReport:
             strata = check_strata(control_features, sensitive_features)
             columns["stratum"] = strata.codes
         unknown = check_unknown(unknown)
-        check_probabilities(sensitive_features, group_probabilities, assume, missing)
+        check_what_is_known(sensitive_features, group_probabilities, assume, missing)
+        require_assumption(sensitive_features, assume, BOUNDS_REMEDY)
         if group_probabilities is not None:
             group_probabilities = check_group_probabilities(group_probabilities, y_pred)
             if sensitive_features is None:  # groups follow from probabilities, see below
@@ -454,12 +461,13 @@ class FairnessReport:
             limits = min_group_size, min_published
             check_modelled(setting, positive, samples, y_pred, measures, *limits)
         if missing == "at_random":
-            estimators = hidden_estimators(columns, positive, X, group_probabilities)
+            hide = model_missing(columns, positive, X, group_probabilities)
+            estimators = hidden_estimators(columns, positive, hide)
             assumption = AT_RANDOM
         elif assume:
-            estimators = probable_estimators(columns, positive, assume)
-            _, assumption = ASSUMPTIONS[assume]
-            samples = samples._replace(groups=probable_groups(group_probabilities))
+            estimators = hidden_estimators(columns, positive, weigh_groups(assume))
+            assumption = state_assumption(assume)
+            samples = samples._replace(groups=make_probable_groups(group_probabilities))
         elif k is None:
             estimators = estimators_by_name(kind, columns, positive, measures)
         by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)

@@ -115,6 +115,9 @@ def check_min_published(min_published, kind):
 AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
 
 
+BOUNDS_REMEDY = "skfair.inference.hidden_gap_interval has bounds without an assumption."
+
+
 def check_modelled(setting, positive, samples, y_pred, measures, min_group_size, min_published):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)

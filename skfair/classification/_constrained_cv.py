@@ -230,6 +230,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
 
     _record_types = (*ConstrainedCV._record_types, FoldModel, JointProbabilities)
 
+    __metadata_request__fit = {"group_probabilities": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
@@ -291,6 +292,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         X_fit: MatrixLike | None = None,
+        group_probabilities: MatrixLike | None = None,
         **params: Any,
     ) -> Self:
         """Fit the classifier, the models of groups, and the final linear model.
@@ -310,6 +312,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             ``confidence_level`` allow for their correlation, as in
             :meth:`ConstrainedERMClassifier.fit`.
         {X_fit}
+        {group_probabilities}
         **params : dict
             Further arguments of the classifier's ``fit``; with metadata routing, of all that
             request them.
@@ -326,9 +329,16 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
+        if group_probabilities is not None and sensitive_features is None:
+            raise ValueError(
+                "ConstrainedClassifierCV learns the group from samples that have one, but only "
+                "group_probabilities was passed. Pass sensitive_features with the group of some "
+                'samples and missing="at_random", or fit a ConstrainedERMClassifier with assume.'
+            )
         uses_groups = self.group_estimator == "sensitive_features"
         refuse_missing_groups(self, resolve_constraints(self.constraint), uses_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metadata |= {"group_probabilities": group_probabilities}
         return self._fit(X, y, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):

@@ -21,6 +21,7 @@ from skfair.surrogates import SURROGATES
 from skfair.training import (
     CONFIDENCE_LEVELS,
     MISSING_GROUPS,
+    PROBABLE_GROUPS,
     ConstrainedLinearModel,
     GroupScoreMixin,
     PartialParityModel,
@@ -145,7 +146,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         request = request if constraints else None
         refuse_missing_groups(self, constraints, self.group_interactions)
         training = check_training(self, X, y, metadata | {"groups": groups}, request)
-        training = expect_groups(training)
+        training = expect_groups(training, self.assume)
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, weights)
@@ -228,7 +229,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     {tolerance, confidence_level, min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
-    {missing}
+    {missing, assume}
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the public metric on the training data is made to keep its bound, see
         :mod:`skfair.enforcement`. None: the smooth problem as the papers write it.
@@ -278,12 +279,15 @@ class ConstrainedERMClassifier(LinearClassifier):
     True
     """
 
+    __metadata_request__fit = {"group_probabilities": True}
+
     _parameter_constraints = {
         **LinearClassifier._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
         "missing": [StrOptions(MISSING_GROUPS)],
+        "assume": [StrOptions(PROBABLE_GROUPS), None],
         "loss": [StrOptions(LOSSES), callable],
         "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -298,6 +302,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
         missing: Literal["error", "at_random"] = "error",
+        assume: Literal["sufficient", "independent"] | None = None,
         enforcement: str | None = "auto",
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
@@ -318,6 +323,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.missing = missing
+        self.assume = assume
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha
@@ -343,6 +349,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         sensitive_features: MatrixLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        group_probabilities: MatrixLike | None = None,
     ) -> Self:
         """Train the classifier.
 
@@ -352,7 +359,7 @@ class ConstrainedERMClassifier(LinearClassifier):
             Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
             then. Constraints on partitioned data must be sums over samples: parities between
             groups and classes, solved by "sqp" and with ``enforcement`` "auto" or None.
-        {y, sensitive_features, sample_weight, groups}
+        {y, sensitive_features, sample_weight, groups, group_probabilities}
 
         Returns
         -------
@@ -370,6 +377,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         # says.
         constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metadata |= {"group_probabilities": group_probabilities}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         return self._train(X, y, metadata, groups, constraints, request)
 

@@ -28,11 +28,13 @@ from skfair.groups._groups import unique_values as unique_values
 from skfair.groups._known import HANDLE_UNKNOWN as HANDLE_UNKNOWN
 from skfair.groups._known import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
 from skfair.groups._known import MISSING as MISSING
+from skfair.groups._known import check_group_probabilities as check_group_probabilities
 from skfair.groups._known import encode_groups_to_predict as encode_groups_to_predict
 from skfair.groups._known import encode_known_groups as encode_known_groups
 from skfair.groups._known import encode_known_values as encode_known_values
 from skfair.groups._known import fill_missing as fill_missing
 from skfair.groups._known import is_like_unknown as is_like_unknown
+from skfair.groups._known import make_probable_groups as make_probable_groups
 from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
 from skfair.groups._samples import EncodedBlock as EncodedBlock

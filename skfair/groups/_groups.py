@@ -431,7 +431,17 @@ class Groups:
         codes = self.recorded_codes
         is_recorded = (codes >= 0)[:, np.newaxis]
         members = codes[:, np.newaxis] == np.arange(len(self.labels))
-        matrix = sparse.csr_array(np.where(is_recorded, members, probabilities))
+        return self.replace_memberships(np.where(is_recorded, members, probabilities))
+
+    def replace_memberships(self, probabilities: np.ndarray) -> Groups:
+        """Groups of the same labels, of which samples are members with these probabilities.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_samples, n_groups)
+            Probability of each group.
+        """
+        matrix = sparse.csr_array(probabilities)
         return Groups.overlapping(matrix, self.labels, self.ranks, self.attributes)
 
     def take(self, rows: np.ndarray) -> Groups:

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups._groups import (
@@ -19,7 +20,7 @@ from skfair.groups._groups import (
     group_names,
     refuse_continuous_attributes,
 )
-from skfair.partitions import load_columns
+from skfair.partitions import check_alignment, load_columns
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import search_error
 
@@ -131,6 +132,33 @@ def check_recorded_groups(sensitive_features, n_samples):
         (np.ones(len(groups.codes)), groups.codes, ends), shape=(n_samples, len(groups.labels))
     )
     return Groups.overlapping(matrix, groups.labels, attributes=groups.attributes)
+
+
+# Groups that are known as probabilities.
+
+
+def check_group_probabilities(probabilities, data):
+    """Probabilities of groups as a DataFrame with named columns, as many rows as `data` has."""
+    check_alignment(data=data, group_probabilities=probabilities)
+    (probabilities,) = load_columns(group_probabilities=probabilities).values()
+    table = pd.DataFrame(probabilities)
+    check_consistent_length(data, table)
+    numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
+    totals = numbers.sum(axis=1)
+    if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
+        raise ValueError(
+            "group_probabilities must have a column for each of two or more groups, and each "
+            f"sample's must be in [0, 1] and sum to 1. Got {numbers.shape[1]} columns, numbers "
+            f"from {numbers.min():g} to {numbers.max():g}, and sums from {totals.min():g} to "
+            f"{totals.max():g}."
+        )
+    return pd.DataFrame(numbers, columns=table.columns)
+
+
+def make_probable_groups(probabilities):
+    """`Groups` whose memberships are the probabilities of a DataFrame."""
+    labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
+    return Groups.overlapping(sparse.csr_array(probabilities.to_numpy()), labels)
 
 
 # Groups that were known at fit: new data are encoded by them.

@@ -22,7 +22,11 @@ from skfair.groups._groups import (
     unique_inverse,
     warn_of_continuous_attributes,
 )
-from skfair.groups._known import check_recorded_groups
+from skfair.groups._known import (
+    check_group_probabilities,
+    check_recorded_groups,
+    make_probable_groups,
+)
 from skfair.partitions import (
     BLOCK,
     blocks,
@@ -65,6 +69,8 @@ class Samples(NamedTuple):
         ``min_group_size`` of their own this is not used.
     clusters : ndarray of int, shape (n_samples,), or None
         Samples of equal code are not independent of one another; None where all are independent.
+    group_probabilities : ndarray of shape (n_samples, n_columns), or None
+        Probabilities of groups by which the group of samples without a record is modelled.
 
     Examples
     --------
@@ -82,6 +88,7 @@ class Samples(NamedTuple):
     multiplicity: np.ndarray | None = None
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
+    group_probabilities: np.ndarray | None = None
 
     def is_large(
         self, groups: Groups, min_group_size: int | Literal["auto"] | None = None
@@ -233,6 +240,7 @@ def check_samples(
     missing=None,
     overlapping=False,
     may_be_missing=False,
+    group_probabilities=None,
     **data,
 ):
     """Check the samples of a fit: (Samples without target, positions of those of positive weight).
@@ -240,26 +248,34 @@ def check_samples(
     Samples of zero weight are left out. Without `sensitive_features` all samples are one group,
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
     happens without them. `groups` are ids of samples that depend on one another, as in
-    `GroupKFold`. Samples whose group `may_be_missing` are then in none. `data` are X, y and so on
-    by name; the first one has as many rows as there are samples. Warns of groups without any
-    weight, and if most of many groups are tiny.
+    `GroupKFold`. Samples whose group `may_be_missing` are then in none. With `group_probabilities`
+    alone, these are the memberships in groups. `data` are X, y and so on by name; the first one has
+    as many rows as there are samples. Warns of groups without any weight, and if most of many
+    groups are tiny.
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
     clusters = None if groups is None else _check_clusters(groups, len(weights))[rows]
-    if sensitive_features is None:
+    if group_probabilities is not None:
+        group_probabilities = check_group_probabilities(group_probabilities, weights)
+    if sensitive_features is None and group_probabilities is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
         one_group = Groups.single(len(rows))
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
-    if may_be_missing:
+    extra = {"clusters": clusters}
+    if sensitive_features is None:
+        all_groups = make_probable_groups(group_probabilities)
+    elif may_be_missing:
         all_groups = check_recorded_groups(sensitive_features, len(weights))
     else:
         all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
+    if sensitive_features is not None and group_probabilities is not None:
+        extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     _check_number_of_groups(all_groups, len(weights))
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
-        return Samples(None, all_groups, weights, clusters=clusters), rows
+        return Samples(None, all_groups, weights, **extra), rows
     present_groups = all_groups.take(rows)
     present = set(present_groups.names)
     dropped = [name for name in all_groups.names if name not in present]
@@ -268,7 +284,7 @@ def check_samples(
             f"Groups without any sample weight count as absent: {join_names(map(repr, dropped))}. "
             "Leave their rows out, or give them a weight."
         )
-    return Samples(None, present_groups, weights[rows], clusters=clusters), rows
+    return Samples(None, present_groups, weights[rows], **extra), rows
 
 
 def _check_clusters(groups, n_samples):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from numbers import Real
 from typing import Literal, NamedTuple
 
@@ -13,7 +15,7 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from skfair.groups import MISSING, check_columns, fill_missing
+from skfair.groups import MISSING, check_columns, check_group_probabilities, fill_missing
 from skfair.inference._estimates import Rates, all_pairs, check_level
 from skfair.inference._gaps import Interval, contrast_interval, upper_limit
 from skfair.utils._api import Label, MatrixLike
@@ -62,6 +64,62 @@ def _average(memberships, within, values):
     return means, weights * (values[:, np.newaxis] - means) / totals
 
 
+# Groups whose members are not all known.
+
+
+class HiddenGroups(ABC):
+    """Groups whose members are not all known, with what is assumed of them.
+
+    `names` are those of the groups.
+    """
+
+    def __init__(self, names):
+        self.names = names
+
+    @abstractmethod
+    def count(self, within):
+        """Number of samples of each group, (n_groups,): those recorded, or those expected."""
+
+    @abstractmethod
+    def _end(self, values, within, sign):
+        """Largest possible means, or for a negative sign smallest ones, and influence values."""
+
+    @property
+    def is_complete(self):
+        """Whether all members are known."""
+        return False
+
+    def make_estimable(self):
+        """The same groups under an assumption that gives estimates, if there is one."""
+        return self
+
+    def rates(self, values, within, groups):
+        """Estimated `HiddenRates` of the groups at these positions."""
+        means, influence = self.make_estimable()._end(values, within, 1)
+        counts = self.count(within)[groups]
+        return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
+
+    def ends(self, values, cells):
+        """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
+
+        `cells` are pairs of a mask of samples and of positions of groups, which are its events.
+        """
+        means, influences = [], []
+        for sign in (1, -1):
+            for within, groups in cells:
+                mean, influence = self._end(values, within, sign)
+                means.append(mean[groups])
+                influences.append(influence[:, groups])
+        counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
+        return HiddenRates(
+            np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_complete
+        )
+
+    def find_compared(self, within):
+        """Positions of the groups with enough samples."""
+        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
+
+
 # Groups that are missing for some samples: models of the group, and of whether it is recorded.
 
 
@@ -69,70 +127,54 @@ _PENALTY, _N_FOLDS, _LEAST_RECORDED = 0.1, 5, 0.1
 """C of both logistic models, folds, and the smallest probability of a record over its mean."""
 
 
-class HiddenGroups:
+class RecordedGroups(HiddenGroups):
     """Groups that are recorded for some samples, and models of those of the others.
 
-    `names` are those of the groups, `codes` the group of each sample, -1 if it is not recorded, and
-    `features`, (n_samples, n_features), what the group and its being recorded may depend on.
+    `codes` have the group of each sample, -1 if it is not recorded, and `features`, (n_samples,
+    n_features), what the group and its being recorded may depend on. Samples without a record have
+    odds of a group within `odds_ratio`, and 1 over it, of those of equal samples with one (Z. Tan,
+    Journal of the American Statistical Association 101, 2006).
     """
 
-    def __init__(self, names, codes, features):
-        self.names, self.is_recorded = names, codes >= 0
+    def __init__(self, names, codes, features, odds_ratio=1.0):
+        super().__init__(names)
+        self.is_recorded, self.odds_ratio = codes >= 0, odds_ratio
         if not self.is_recorded.any():
             raise ValueError(
                 "sensitive_features must have the group of some samples, but all of them are "
-                "missing. Record the group of random samples, or pass group_probabilities to "
-                "skfair.inference.hidden_gap_interval for bounds."
+                "missing. Record the group of random samples, or pass group_probabilities alone."
             )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
         self.probabilities = predict_groups(features, codes, len(names))
         self.recording = _predict_recording(features, self.is_recorded)
 
-    def rates(self, values, within, groups):
-        """Estimated `HiddenRates` of the groups at these positions, if missing at random.
+    @property
+    def is_complete(self):
+        return bool(self.is_recorded.all())
 
-        These are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and L. P.
-        Zhao, Journal of the American Statistical Association 89, 1994): they are right if one of
-        the two models is.
+    def replace_odds_ratio(self, odds_ratio):
+        """The same groups under another assumption; an infinite ratio assumes nothing."""
+        other = copy(self)
+        other.odds_ratio = odds_ratio
+        return other
+
+    def make_estimable(self):
+        """The same groups, if missing at random.
+
+        Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and
+        L. P. Zhao, Journal of the American Statistical Association 89, 1994): they are right if one
+        of the two models is.
         """
-        means, influence = self._end(values, within, 1.0, 1)
-        counts, is_complete = self.count(within)[groups], self.is_recorded.all()
-        return HiddenRates(means[groups], influence[:, groups], counts, is_complete)
-
-    def ends(self, values, cells, odds_ratio):
-        """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
-
-        `cells` are pairs of a mask of samples and of positions of groups, which are its events.
-        Samples without a record have odds of a group within `odds_ratio`, and 1 over it, of those
-        of equal samples with one (Z. Tan, Journal of the American Statistical Association 101,
-        2006).
-        """
-        means, influences = [], []
-        for sign in (1, -1):
-            for within, groups in cells:
-                mean, influence = self._end(values, within, odds_ratio, sign)
-                means.append(mean[groups])
-                influences.append(influence[:, groups])
-        counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
-        return HiddenRates(
-            np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_recorded.all()
-        )
-
-    def find_compared(self, within):
-        """Positions of the groups with enough records."""
-        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
+        return self.replace_odds_ratio(1.0)
 
     def count(self, within):
-        """Recorded samples of each group."""
         return self.members[within].sum(axis=0).astype(np.intp)
 
-    def _end(self, values, within, odds_ratio, sign):
-        """Means and influence values, with the odds of samples without a record tilted.
-
-        The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
-        divided by it, or the reverse for a negative sign.
-        """
-        factors = np.where(values > 0.0, float(odds_ratio) ** sign, float(odds_ratio) ** -sign)
+    def _end(self, values, within, sign):
+        # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
+        # divided by it, or the reverse for a negative sign.
+        ratio = float(self.odds_ratio)
+        factors = np.where(values > 0.0, ratio**sign, ratio**-sign)
         tilted, slopes = _tilt(self.probabilities, factors[:, np.newaxis])
         odds = ((1.0 - self.recording) / self.recording)[:, np.newaxis]
         corrected = self.members + odds * slopes * (self.members - self.probabilities)
@@ -172,6 +214,33 @@ def predict_groups(features, codes, n_groups):
     return probabilities
 
 
+def separate_groups(features, probabilities):
+    """Probability of each group given features, if probabilities depend on the group alone.
+
+    The expectation of the probabilities given the features is then that given the groups, averaged
+    by the probabilities that are sought: a system of as many equations as there are groups.
+    """
+    _invert_moments(probabilities)
+    expected = _predict_probabilities(features, probabilities)
+    mixing = probabilities.T @ probabilities / probabilities.sum(axis=0)
+    members = np.maximum(np.linalg.solve(mixing, expected.T).T, 0.0)
+    return members / members.sum(axis=1, keepdims=True)
+
+
+def _predict_probabilities(features, probabilities):
+    """Out-of-fold expectation of the probabilities of groups given features."""
+    from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import KFold, cross_val_predict
+
+    model = HistGradientBoostingRegressor(random_state=0)
+    if sparse.issparse(features):
+        model = Ridge()
+    folds = KFold(_N_FOLDS, shuffle=True, random_state=0)
+    columns = [cross_val_predict(model, features, one, cv=folds) for one in probabilities.T]
+    return np.column_stack(columns)
+
+
 def _standardize(features):
     """Features of mean 0, unless they are sparse, and of standard deviation 1."""
     return StandardScaler(with_mean=not sparse.issparse(features)).fit_transform(features)
@@ -192,11 +261,36 @@ def _predict_recording(features, is_recorded):
 # Groups that are known as probabilities: bounds without an assumption, and two estimates.
 
 
+class ProbableGroups(HiddenGroups):
+    """Groups that are known as probabilities, a DataFrame of shape (n_samples, n_groups).
+
+    `assume` is a name in `ASSUMPTIONS`, or None: then rates have bounds only.
+    """
+
+    def __init__(self, probabilities, assume=None):
+        super().__init__([*probabilities.columns])
+        self.probabilities, self.assume = probabilities.to_numpy(), assume
+
+    @property
+    def assumption(self):
+        """What is assumed, as a clause."""
+        return state_assumption(self.assume)
+
+    def count(self, within):
+        return (within @ self.probabilities).round().astype(np.intp)
+
+    def _end(self, values, within, sign):
+        if self.assume is None:
+            return _bound_means(self.probabilities, within, values, sign)
+        estimate, _ = ASSUMPTIONS[self.assume]
+        return estimate(self.probabilities, within, values)
+
+
 _N_BINS = 20
 
 
-def _frechet_ends(probabilities, within, values):
-    """Largest possible `HiddenRates` of all groups, followed by the smallest possible ones.
+def _bound_means(probabilities, within, values, sign):
+    """Largest possible means in all groups, or for a negative sign smallest ones, and influence.
 
     In bins of a group's probability at most the smaller of the shares of the group and of the
     samples of value 1 are both (N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with
@@ -204,13 +298,12 @@ def _frechet_ends(probabilities, within, values):
     sharp for two groups, and valid for more.
     """
     hits, misses = within * values, within * (1.0 - values)
-    columns = [*probabilities.T]
-    largest = [_frechet_end(column, hits, misses) for column in columns]
-    mirrored = [_frechet_end(column, misses, hits) for column in columns]
-    means = [mean for mean, _ in largest] + [1.0 - mean for mean, _ in mirrored]
-    influence = [one for _, one in largest] + [-one for _, one in mirrored]
-    counts = np.tile((within @ probabilities).round(), 2)
-    return HiddenRates(np.array(means), np.column_stack(influence), counts)
+    ends = hits, misses
+    if sign < 0:  # the smallest mean is 1 minus the largest share of misses
+        ends = misses, hits
+    means, influence = zip(*(_frechet_end(one, *ends) for one in probabilities.T), strict=True)
+    means, influence = np.array(means), np.column_stack(influence)
+    return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
 def _frechet_end(probability, hits, misses):
@@ -229,48 +322,51 @@ def _frechet_end(probability, hits, misses):
     return rate, (most - rate * (most + least)) / total
 
 
-def _weighted_rates(probabilities, within, values):
-    """`HiddenRates` in which each sample counts by its probabilities."""
-    counts = (within @ probabilities).round()
-    return HiddenRates(*_average(probabilities, within > 0.0, values), counts)
-
-
-def _regression_rates(probabilities, within, values):
-    """`HiddenRates` by regressing hits and membership on the probabilities, without intercept.
+def _regress_means(probabilities, within, values):
+    """Means by regressing hits and membership on the probabilities, and influence values.
 
     C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities when
     race is not observed", NBER working paper 32373, 2024.
     """
-    n, gram = len(values), probabilities.T @ probabilities / len(values)
-    if np.linalg.cond(gram) > 1e8:
+    inverse = _invert_moments(probabilities)
+    means, influences = [], []
+    for column in (within * values, within):
+        coefficients = inverse @ (probabilities.T @ column) / len(values)
+        residuals = column - probabilities @ coefficients
+        means.append(coefficients)
+        influences.append(probabilities * residuals[:, np.newaxis] @ inverse)
+    rates = means[0] / means[1]
+    return rates, (influences[0] - rates * influences[1]) / means[1]
+
+
+def _invert_moments(probabilities):
+    """Inverse of the matrix of means of products of two probabilities."""
+    moments = probabilities.T @ probabilities / len(probabilities)
+    if np.linalg.cond(moments) > 1e8:
         raise ValueError(
             "assume='independent' needs probabilities that differ between samples in as many ways "
             "as there are groups, but those of group_probabilities are nearly collinear. Merge "
             "groups, or pass assume=None for bounds."
         )
-    inverse = np.linalg.inv(gram)
-    means, influences = [], []
-    for column in (within * values, within):
-        coefficients = inverse @ (probabilities.T @ column) / n
-        residuals = column - probabilities @ coefficients
-        means.append(coefficients)
-        influences.append(probabilities * residuals[:, np.newaxis] @ inverse)
-    rates = means[0] / means[1]
-    influence = (influences[0] - rates * influences[1]) / means[1]
-    return HiddenRates(rates, influence, (within @ probabilities).round())
+    return np.linalg.inv(moments)
 
 
 ASSUMPTIONS = {
     "sufficient": (
-        _weighted_rates,
+        _average,
         "if values and groups are uncorrelated among samples of equal probabilities",
     ),
     "independent": (
-        _regression_rates,
+        _regress_means,
         "if the probabilities do not depend on values among samples of one group",
     ),
 }
 """What `assume` names: the estimates that it makes right, and its sentence."""
+
+
+def state_assumption(assume):
+    """What is assumed of probabilities of groups, as a clause."""
+    return "however group and value are linked" if assume is None else ASSUMPTIONS[assume][1]
 
 
 # Gaps, with statements that name what they assume.
@@ -446,40 +542,40 @@ def hidden_gap_interval(
         group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
         _check_proxies(group_probabilities, X, odds_ratio)
-        return _bound_by_probabilities(group_probabilities, within, values, assume, level)
+        _check_assumption(assume)
+        groups = ProbableGroups(group_probabilities, assume)
+        return _bound_by_probabilities(groups, within, values, level)
     if assume is not None:
         raise ValueError(
             f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
             "groups, with which no such assumption is needed; leave one of the two out."
         )
-    columns = [values]
-    if group_probabilities is not None:
-        columns.append(to_log_odds(group_probabilities))
-    features = stack_features(X, columns)
-    groups = hide_groups(sensitive_features, features, unknown)
-    return _gap_of_missing(groups, within, values, check_odds_ratio(odds_ratio), level)
+    features = stack_features(X, [values], group_probabilities)
+    groups = hide_groups(sensitive_features, features, unknown, check_odds_ratio(odds_ratio))
+    return _gap_of_missing(groups, within, values, level)
 
 
-def hide_groups(sensitive_features, features, unknown=None):
-    """`HiddenGroups` of sensitive features with missing values."""
+def hide_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
+    """`RecordedGroups` of sensitive features with missing values."""
     filled = fill_missing(sensitive_features, unknown or ())
     samples, _ = check_columns(filled, None, X=np.arange(len(features)))
     groups = samples.groups
     is_known = ~(groups.labels == MISSING).any(axis=1)
     codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
     names = [name for name, known in zip(groups.names, is_known, strict=True) if known]
-    return HiddenGroups(names, codes, features)
+    return RecordedGroups(names, codes, features, odds_ratio)
 
 
-def _gap_of_missing(groups, within, values, odds_ratio, level):
+def _gap_of_missing(groups, within, values, level):
     """The statements on groups that are missing for some samples."""
     compared = groups.find_compared(within)
     _check_compared(groups.names, compared)
 
     def interval(ratio):
-        return interval_of_ends(groups.ends(values, [(within, compared)], ratio), level)
+        ends = groups.replace_odds_ratio(ratio).ends(values, [(within, compared)])
+        return interval_of_ends(ends, level)
 
-    chosen, possible = interval(odds_ratio), interval(np.inf)
+    chosen, possible = interval(groups.odds_ratio), interval(np.inf)
     rates = groups.rates(values, within, compared).values
     return HiddenGap(
         estimate=float(np.ptp(rates)),
@@ -487,7 +583,7 @@ def _gap_of_missing(groups, within, values, odds_ratio, level):
         high=chosen.high,
         possible_low=possible.low,
         possible_high=possible.high,
-        assumption=state_odds_ratio(odds_ratio, "X and the value"),
+        assumption=state_odds_ratio(groups.odds_ratio, "X and the value"),
         confidence_level=level,
         largest_odds_ratio=_largest_odds_ratio(interval),
     )
@@ -553,28 +649,18 @@ def interval_of_ends(ends, level):
     )
 
 
-def _bound_by_probabilities(probabilities, within, values, assume, level):
+def _bound_by_probabilities(groups, within, values, level):
     """The statements on groups that are known as probabilities."""
-    within = within.astype(np.float64)
-    counts = within @ probabilities.to_numpy()
-    compared = np.flatnonzero(counts >= MIN_RECORDED)
-    _check_compared([*probabilities.columns], compared)
-    table = probabilities.to_numpy()
-    bounds = interval_of_ends(_frechet_ends(table[:, compared], within, values), level)
-    if assume is None:
-        gap, assumption = (
-            bounds._replace(estimate=np.nan),
-            "however group and value are linked",
-        )
-    else:
-        if assume not in ASSUMPTIONS:
-            raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
-        estimate, assumption = ASSUMPTIONS[assume]
-        rates, pairs = estimate(table, within, values), all_pairs(len(compared))
-        entries = pairs.data, compared[pairs.indices], pairs.indptr
-        contrasts = sparse.csr_array(entries, shape=(pairs.shape[0], len(rates.values)))
-        gap = contrast_interval(rates, contrasts, level)
-    return HiddenGap(*gap, bounds.low, bounds.high, assumption, level)
+    compared = groups.find_compared(within)
+    _check_compared(groups.names, compared)
+    possible = copy(groups)
+    possible.assume = None
+    bounds = interval_of_ends(possible.ends(values, [(within, compared)]), level)
+    gap = bounds._replace(estimate=np.nan)
+    if groups.assume is not None:
+        rates = groups.rates(values, within, compared)
+        gap = contrast_interval(rates, all_pairs(len(compared)), level)
+    return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
 
 
 # Checks of the input.
@@ -601,25 +687,49 @@ def _check_values(values, within):
     return values, within
 
 
-def check_group_probabilities(probabilities, values):
-    """Probabilities of groups, with a value of each sample, as a DataFrame with named columns."""
-    table = pd.DataFrame(probabilities)
-    check_consistent_length(values, table)
-    numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
-    totals = numbers.sum(axis=1)
-    if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
-        raise ValueError(
-            "group_probabilities must have a column for each of two or more groups, and each "
-            f"sample's must be in [0, 1] and sum to 1. Got {numbers.shape[1]} columns, numbers "
-            f"from {numbers.min():g} to {numbers.max():g}, and sums from {totals.min():g} to "
-            f"{totals.max():g}."
-        )
-    return pd.DataFrame(numbers, columns=table.columns)
+def _check_assumption(assume):
+    """Raise for an assumption on probabilities that is not known."""
+    if assume is not None and assume not in ASSUMPTIONS:
+        raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
 
 
 def to_log_odds(probabilities):
     """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
-    return special.logit(probabilities.to_numpy().clip(1e-4, 1.0 - 1e-4))
+    return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
+
+
+def check_what_is_known(sensitive_features, probabilities, assume, missing):
+    """Raise for arguments about groups that contradict each other, or if there is none."""
+    _check_assumption(assume)
+    if sensitive_features is None and probabilities is None:
+        raise ValueError(
+            "Groups are compared: pass sensitive_features, or group_probabilities; got neither."
+        )
+    if sensitive_features is None and missing != "error":
+        raise ValueError(
+            f"missing={missing!r} is about groups that are missing from sensitive_features, but "
+            "only group_probabilities was passed; leave it out, and pass assume."
+        )
+    if sensitive_features is not None and assume is not None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities alone, but sensitive_features was passed; "
+            "leave one of the two out."
+        )
+    is_used = sensitive_features is None or missing == "at_random"
+    if probabilities is not None and not is_used:
+        raise ValueError(
+            "group_probabilities model groups that are missing from sensitive_features: pass "
+            f"missing='at_random', got {missing!r}; or leave one of the two out."
+        )
+
+
+def require_assumption(sensitive_features, assume, remedy):
+    """Raise for probabilities alone without an assumption; `remedy` is a sentence."""
+    if sensitive_features is None and assume is None:
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            f"assume='sufficient' or 'independent', got None. {remedy}"
+        )
 
 
 def _check_proxies(probabilities, X, odds_ratio):
@@ -636,8 +746,10 @@ def _check_proxies(probabilities, X, odds_ratio):
         )
 
 
-def stack_features(X, columns):
-    """Features of the models of groups and records: the columns, and X if it is passed."""
+def stack_features(X, columns, probabilities=None):
+    """Features of the models of groups and records: columns, X and probabilities, if passed."""
+    if probabilities is not None:
+        columns = [*columns, to_log_odds(probabilities.to_numpy())]
     if X is None:
         warn(
             "Without X groups are assumed to be missing at random among samples of equal "

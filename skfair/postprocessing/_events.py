@@ -31,6 +31,7 @@ from skfair.training import (
     check_real_training,
     check_training,
     fill_groups,
+    predict_missing,
     warn_of_group_in_features,
 )
 from skfair.utils._checks import join_names
@@ -394,6 +395,10 @@ def expect_groups_by_class(training, fit_features, folds):
     events.check_folds(folds, groups)
     _, probabilities = fit_features(training, events)
     of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
+    if training.samples.group_probabilities is not None:
+        # A second model combines the first one with the probabilities that were passed.
+        log = np.log(of_class.clip(_MIN_PROBABILITY))
+        of_class = predict_missing(training, [log, np.array(subsets, dtype=float).T])
     return fill_groups(training, of_class)
 
 

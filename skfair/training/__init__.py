@@ -2,6 +2,7 @@
 
 from skfair.training._input import (
     MISSING_GROUPS,
+    PROBABLE_GROUPS,
     Training,
     Unit,
     assumption_attributes,
@@ -11,6 +12,7 @@ from skfair.training._input import (
     fill_groups,
     label_positive,
     loss_weights,
+    predict_missing,
     refuse_missing_groups,
     refuse_partitioned,
     resolve_constraints,

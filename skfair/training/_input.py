@@ -15,7 +15,16 @@ from skfair.groups import (
     check_samples,
     unique_values,
 )
-from skfair.inference import predict_groups, state_odds_ratio
+from skfair.inference import (
+    ASSUMPTIONS,
+    check_what_is_known,
+    predict_groups,
+    require_assumption,
+    separate_groups,
+    state_assumption,
+    state_odds_ratio,
+    to_log_odds,
+)
 from skfair.losses import LogisticLoss, over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
@@ -140,43 +149,89 @@ def check_training(estimator, X, y, columns, request):
 MISSING_GROUPS = {"error", "at_random"}
 """Values of the parameter `missing` of estimators that model groups which are not recorded."""
 
+PROBABLE_GROUPS = {*ASSUMPTIONS}
+"""Values of the parameter `assume` of estimators that take probabilities of groups."""
+
 _MIN_RECORDED = 500
 """Recorded samples below which the model of the groups is a warning."""
 
 
 def refuse_missing_groups(estimator, constraints, uses_groups):
-    """Raise for settings with ``missing="at_random"`` that need the group of every sample."""
-    if estimator.missing != "at_random":
+    """Raise for settings with modelled groups that need the group of every sample."""
+    setting = _name_modelled(estimator)
+    if setting is None:
         return
     ranked = [one for one in constraints if one.rate(StepFunction(), LogisticLoss()) is None]
+    confidence_level = getattr(estimator, "confidence_level", None)
     reasons = {
         "predictions that depend on the group": uses_groups,
-        f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
+        f"confidence_level={confidence_level!r}": confidence_level is not None,
         f"{type(ranked[0]).__name__ if ranked else ''}, which compares ranks": bool(ranked),
     }
     for reason, holds in reasons.items():
         if holds:
             raise ValueError(
-                f"missing='at_random' estimates the groups that are not recorded, but {reason} "
+                f"{setting} estimates the groups that are not recorded, but {reason} "
                 "needs the group of every sample. Leave that out, or fit the samples that have a "
                 "recorded group."
             )
 
 
-def expect_groups(training):
+def _name_modelled(estimator):
+    """The setting by which groups are modelled, as text; None if every group must be recorded."""
+    if estimator.missing == "at_random":
+        return "missing='at_random'"
+    assume = getattr(estimator, "assume", None)
+    return None if assume is None else f"assume={assume!r}"
+
+
+def _check_known(estimator, columns):
+    """Raise for arguments about groups that contradict each other or the estimator."""
+    groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
+    assume = getattr(estimator, "assume", None)
+    if probabilities is None and assume is None:
+        return
+    missing = getattr(estimator, "missing", "error")
+    if probabilities is None and groups is None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities of groups; pass fit(X, y, "
+            "group_probabilities=...), or assume=None."
+        )
+    check_what_is_known(groups, probabilities, assume, missing)
+    require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
+
+
+def expect_groups(training, assume=None):
     """The training data, with probabilities of groups in place of those that are missing.
 
     A decision that depends on X alone is independent of the group given X and y, so that rates of
-    groups in which samples count by P(group | X, y) are those of the groups.
+    groups in which samples count by P(group | X, y) are those of the groups. `assume` says how
+    these follow from probabilities, where no group is recorded.
     """
-    groups, target = training.samples.groups, training.samples.target[:, np.newaxis]
-    if not groups.is_partly_recorded:
+    samples = training.samples
+    groups, columns = samples.groups, [training.X, samples.target[:, np.newaxis]]
+    if not groups.is_partly_recorded or assume == "sufficient":
         return training
-    stack = sparse.hstack if sparse.issparse(training.X) else np.hstack
-    probabilities = predict_groups(
-        stack((training.X, target)), groups.recorded_codes, len(groups.labels)
-    )
-    return fill_groups(training, probabilities)
+    if assume == "independent":
+        probabilities = separate_groups(_stack(columns), groups.matrix.toarray())
+        return _replace_groups(training, groups.replace_memberships(probabilities))
+    return fill_groups(training, predict_missing(training, columns))
+
+
+def predict_missing(training, columns):
+    """Probabilities of groups given columns, and probabilities that were passed, if there are."""
+    samples = training.samples
+    if samples.group_probabilities is not None:
+        columns = [*columns, to_log_odds(samples.group_probabilities)]
+    groups = samples.groups
+    return predict_groups(_stack(columns), groups.recorded_codes, len(groups.labels))
+
+
+def _stack(columns):
+    """Matrices of columns side by side, of which the first may be sparse."""
+    if sparse.issparse(columns[0]):
+        return sparse.hstack(columns).tocsr()
+    return np.hstack(columns)
 
 
 def fill_groups(training, probabilities):
@@ -190,14 +245,21 @@ def fill_groups(training, probabilities):
             f"decisions may then differ from the tolerance by far: record {_MIN_RECORDED} or more, "
             "drawn at random, and certify on held-out samples whose group is recorded."
         )
-    samples = training.samples._replace(groups=groups.fill_missing(probabilities))
+    return _replace_groups(training, groups.fill_missing(probabilities))
+
+
+def _replace_groups(training, groups):
+    """The training data with other groups."""
+    samples = training.samples._replace(groups=groups)
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training):
-    """What the fit assumes of samples whose group is missing; empty if there are none."""
-    is_partly_recorded = training.samples.groups.is_partly_recorded
-    return {"assumption_": state_odds_ratio(1.0, "X and y") if is_partly_recorded else ""}
+def assumption_attributes(training, assume=None):
+    """What the fit assumes of samples whose group is not known; empty if there are none."""
+    if not training.samples.groups.is_partly_recorded:
+        return {"assumption_": ""}
+    known = state_odds_ratio(1.0, "X and y") if assume is None else state_assumption(assume)
+    return {"assumption_": known}
 
 
 def _find_classes(y):
@@ -277,6 +339,7 @@ def _check_rows(estimator, X, y, columns, request):
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
     # Samples of zero weight are left out of all that follows.
+    _check_known(estimator, columns)
     may_be_missing = getattr(estimator, "missing", "error") == "at_random"
     options = {"overlapping": True, "may_be_missing": may_be_missing}
     samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
@@ -286,7 +349,8 @@ def _check_rows(estimator, X, y, columns, request):
     if len(rows) < len(target):
         checked, target = checked[rows], target[rows]
         features = safe_indexing(features, rows)
-    lacks_groups = request is not None and columns["sensitive_features"] is None
+    is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
+    lacks_groups = request is not None and not is_known
     samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
     samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)

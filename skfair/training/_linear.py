@@ -65,6 +65,9 @@ class ConstrainedLinearModel(ConstrainedModel):
     missing: Any = "error"
     """What happens to samples without a group; a parameter of some estimators."""
 
+    assume: Any = None
+    """What is assumed of probabilities of groups; a parameter of some models."""
+
     _has_rows = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
 
@@ -177,8 +180,8 @@ class ConstrainedLinearModel(ConstrainedModel):
             coef, intercept = self._expand_groups((coef, intercept), training)
         coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
         fitted = {"groups_": training.samples.groups.summary}
-        if self.missing != "error":
-            fitted |= assumption_attributes(training)
+        if self.missing != "error" or self.assume is not None:
+            fitted |= assumption_attributes(training, self.assume)
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
         # In the shapes of scikit-learn's classifiers or regressors.
@@ -389,12 +392,14 @@ _ALTERNATIVES = {
 def fit_collected(estimator, X, y, columns, constraints):
     """The linear classifier or regressor, fitted to partitioned samples.
 
-    Columns are ``sensitive_features`` and ``sample_weight``. Target and scores of a regressor are
+    Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
+    Target and scores of a regressor are
     in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
     is refused in memory; the message names the partition.
     """
     solver = estimator._chosen_solver()
     _check_is_sum(estimator, constraints, solver, columns)
+    columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}
     # Summary of all samples, and the problem of their representatives.
     rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
     is_real = is_regressor(estimator)
@@ -436,10 +441,13 @@ def _check_is_sum(estimator, constraints, solver, columns):
             "Partitioned samples need confidence_level=None and group_interactions=False, got "
             f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
         )
-    if estimator.missing != "error":
+    if estimator.missing != "error" or estimator.assume is not None:
         raise ValueError(
-            f"Partitioned samples need missing='error', got {estimator.missing!r}{remedy}"
+            "Partitioned samples need missing='error' and assume=None, got "
+            f"{estimator.missing!r} and {estimator.assume!r}{remedy}"
         )
+    if columns.get("group_probabilities") is not None:
+        raise ValueError(f"Partitioned samples cannot have group_probabilities{remedy}")
     compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
     if any(compare_ranks) and not all(compare_ranks):
         raise ValueError(

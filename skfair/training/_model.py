@@ -541,6 +541,13 @@ missing : {"error", "at_random"}, default="error"
     sample without a group then counts in every group by the probability of it given X and y, which
     is estimated from the others. Some hundred recorded samples are needed, and audits of the
     decisions on recorded ones.
+assume : {"sufficient", "independent"} or None, default=None
+    How the groups follow from the probabilities that are passed to ``fit`` as
+    ``group_probabilities``, where no group is recorded. "sufficient": groups do not depend on X and
+    y among samples of equal probabilities, so that each sample counts in every group by its
+    probability. "independent": the probabilities do not depend on X and y among samples of one
+    group; the probability of each group given X and y is then estimated from their means. Data
+    cannot confirm either. None needs the group of some samples.
 loss : str or callable, default="logistic"
     Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
     :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
@@ -624,8 +631,8 @@ guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
     is 1 minus the ratio.
 assumption_ : str
-    With ``missing="at_random"``: what gaps assume of samples whose group is missing; empty if there
-    are none.
+    With ``missing="at_random"`` or ``assume``: what gaps assume of samples whose group is not
+    known; empty if there are none.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary
@@ -648,6 +655,10 @@ sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attribute
     Group of each sample, by labels of any kind; with several attributes, groups are the
     combinations that occur. The columns of a sparse matrix are groups that may overlap. None puts
     all samples in one group, with a warning.
+group_probabilities : array-like of shape (n_samples, n_groups), default=None
+    Probability of each group, such as that by names and places; a DataFrame names the groups. With
+    ``missing="at_random"`` they are further features, by which groups that are missing from
+    ``sensitive_features`` are estimated.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
 groups : array-like of shape (n_samples,), default=None

@@ -319,3 +319,18 @@ def test_parquet(name, tmp_path, capsys):
     write, expected = FILES[name]
     write(tmp_path / "p.parquet")
     assert expected in refuse(tmp_path / "p.parquet", capsys)
+
+
+@pytest.mark.parametrize("command", ["report", "certify", "subgroups"])
+@pytest.mark.parametrize("decision", ["Yes ", "yes"])
+def test_classes_of_two_spellings_are_refused(command, decision, tmp_path, capsys):
+    path = tmp_path / "decisions.csv"
+    rows = "".join(f"{decision},Yes,f\nNo,No,m\n" for _ in range(50))
+    path.write_text(f"d,y,sex\n{rows}", encoding="utf-8")
+    options = ["--prediction", "d", "--target", "y", "--sensitive", "sex", "--positive", "Yes"]
+    options += ["--tolerance", "0.1"] * (command == "certify")
+    with pytest.raises(SystemExit) as caught:
+        main([command, str(path), *options])
+    error = " ".join(capsys.readouterr().err.split())
+    assert caught.value.code == 2
+    assert f"hold 'Yes', {decision!r}, which differ in case or spaces alone" in error

@@ -307,3 +307,30 @@ def test_the_picture_has_dates_on_its_axis_and_the_tolerance_at_its_right(path):
     assert len(dates) == 5 and dates == sorted(dates) and picture.count('class="tick"') == 5
     assert dates[-1] == f"{weeks.max():%Y-%m-%d}"
     assert re.search(r'<text x="6\d\d" y="[0-9.]+">10.0 %</text>', picture)
+
+
+def test_dates_with_points_begin_with_the_day(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    LOG.to_csv(path, index=False)
+    expected = run(path, "--by", "month")
+    LOG.assign(date=DATES.strftime("%d.%m.%Y")).to_csv(path, index=False, sep=";")
+    assert run(path, "--by", "month").count("2026-05-01") == expected.count("2026-05-01") > 0
+    LOG.assign(date=DATES.strftime("%m/%d/%Y")).to_csv(path, index=False)
+    with pytest.raises(SystemExit):
+        main(["monitor", str(path), *COLUMNS, "--positive", "yes"])
+    assert "such as 2026-03-01 or 01.03.2026" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("run_length", ["100", "20"])
+def test_an_alarm_of_an_earlier_month_stands_until_a_certificate(run_length, tmp_path, capsys):
+    """The samples since the alarm are too few for another one."""
+    path = tmp_path / "log.csv"
+    rng = np.random.default_rng(0)
+    rates = np.where(SEX == "f", 0.25, 0.45)
+    LOG.assign(decision=np.where(rng.random(N) < rates, "yes", "no")).to_csv(path, index=False)
+    options = ["--positive", "yes", "--by", "month", "--tolerance", "0.05", "--json", "-"]
+    status = main(["monitor", str(path), *COLUMNS, *options, "--run-length", run_length])
+    results = json.loads(capsys.readouterr().out)
+    assert "alarm" in [batch["status"] for batch in results["batches"]]
+    assert results["status"] != "certified" and any("Alarm since" in s for s in results["findings"])
+    assert status == FINDING_STATUS

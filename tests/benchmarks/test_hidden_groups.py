@@ -34,3 +34,10 @@ def test_a_model_of_missing_groups_narrows_the_gap():
 def test_limits_of_probabilities(statement):
     record = hidden_groups.redraw_probabilities("generated", statement, 0.2, 0)
     assert np.mean([hit for hit, _ in record["all"]]) >= 0.8
+
+
+def test_fits_to_probabilities_narrow_the_gap_where_their_assumption_holds():
+    record = hidden_groups.fit_probable("generated", 0)
+    gaps = {fit: gap for fit, (gap, _) in record.items()}
+    assert gaps["independent"] < 0.7 * gaps["no constraint"]
+    assert gaps["independent"] < gaps["sufficient"] <= gaps["no constraint"]

@@ -50,8 +50,9 @@ def test_ends_without_an_assumption_are_those_of_the_counts():
     rng = np.random.default_rng(1)
     groups, X, decisions = draw(1500, rng)
     is_recorded = rng.random(1500) < 0.5
-    one = hidden.hide_groups(hide(groups, is_recorded), np.column_stack([X, decisions]))
-    ends = one.ends(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])], np.inf).values
+    features = np.column_stack([X, decisions])
+    one = hidden.hide_groups(hide(groups, is_recorded), features, odds_ratio=np.inf)
+    ends = one.ends(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])]).values
     unknown = [np.count_nonzero(~is_recorded & (decisions == v)) for v in (0, 1)]
     for g in (0, 1):
         members = is_recorded & (groups == g)
@@ -143,7 +144,8 @@ def test_bounds_by_probabilities_are_those_of_the_best_and_worst_links():
     n = 1000
     p = np.repeat([0.2, 0.7], n)
     values = np.concatenate([np.arange(n) < 400, np.arange(n) < 500]).astype(float)
-    ends = hidden._frechet_ends(np.column_stack([1 - p, p]), np.ones(2 * n), values).values
+    groups = hidden.ProbableGroups(pd.DataFrame({"a": 1 - p, "b": p}))
+    ends = groups.ends(values, [(np.ones(2 * n, dtype=bool), [0, 1])]).values
     # Group 1, best: 200 of 400 hits are its 200 members; 500 of 700 members are hits.
     assert ends[1] == pytest.approx((200 + 500) / 900)
     # Worst: 600 misses take all 200 members; 500 misses take 500 of 700.

@@ -1,0 +1,208 @@
+"""Certificates of groups that are known as probabilities."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit import Certificate, certify
+from skfair.constraints import DemographicParity, EqualOpportunity, MinimumRate
+from skfair.inference import gap_interval, hidden_gap_interval
+
+RNG = np.random.default_rng(0)
+N = 6000
+SEX = RNG.integers(2, size=N)
+Y = (RNG.random(N) < 0.4).astype(int)
+DECISIONS = (RNG.random(N) < np.where(SEX, 0.5, 0.4)).astype(int)
+MALE = 1.0 / (1.0 + np.exp(-1.5 * (RNG.normal(size=N) + 1.5 * SEX - 0.75)))
+PROBABILITIES = pd.DataFrame({"female": 1.0 - MALE, "male": MALE})
+RECORDED = np.where(RNG.random(N) < 0.2, np.where(SEX, "male", "female"), None)
+SENTENCES = {
+    None: "however group and value are linked",
+    "sufficient": "if values and groups are uncorrelated among samples of equal probabilities",
+    "independent": "if the probabilities do not depend on values among samples of one group",
+}
+
+
+def certificate(**settings):
+    settings = {"group_probabilities": PROBABILITIES, "tolerance": 0.3} | settings
+    return Certificate.from_predictions(Y, DECISIONS, **settings)
+
+
+@pytest.mark.parametrize("assume", SENTENCES)
+def test_the_limit_is_that_of_hidden_gap_interval(assume):
+    for constraint, within in {"demographic_parity": None, "equal_opportunity": Y == 1}.items():
+        gap = hidden_gap_interval(
+            DECISIONS,
+            group_probabilities=PROBABILITIES,
+            within=within,
+            assume=assume,
+            confidence_level=0.9,
+        )
+        shown = certificate(constraint=constraint, assume=assume, tolerance=0.6)
+        assert shown.limit == pytest.approx(gap.high, abs=1e-6)
+        assert shown.certified == (gap.high <= 0.6)
+        assert str(shown).endswith(f" This holds {SENTENCES[assume]}.")
+        assert shown.required_sample_size is None and shown.n_more is None
+        if assume is not None:
+            assert shown.gap == pytest.approx(gap.estimate)
+
+
+def test_certain_probabilities_are_groups():
+    certain = pd.DataFrame({"0": 1.0 - SEX, "1": SEX.astype(float)})
+    limit = gap_interval(DECISIONS, sensitive_features=SEX, confidence_level=0.9).high
+    for assume in SENTENCES:
+        shown = certificate(group_probabilities=certain, assume=assume)
+        assert shown.limit == pytest.approx(limit, abs=2e-3) and shown.certified
+
+
+def test_bounds_contain_what_any_assumption_gives():
+    bounds = certificate()
+    for assume in ("sufficient", "independent"):
+        shown = certificate(assume=assume)
+        assert bounds.lower_limit <= shown.lower_limit and shown.limit <= bounds.limit
+    assert bounds.gap > 0.3 and not bounds.certified and not bounds.exceeded
+
+
+def test_an_exceeded_tolerance_is_shown_under_the_assumption_that_holds():
+    assert certificate(assume="independent", tolerance=0.02).exceeded
+
+
+def test_ratios_and_several_cells():
+    ratio = certificate(
+        constraint=DemographicParity(ratio=0.6), tolerance=None, assume="sufficient"
+    )
+    assert ratio.certified and ratio.unit == "ratio"
+    odds, alone = (
+        certificate(constraint=name, assume="independent")
+        for name in ("equalized_odds", "equal_opportunity")
+    )
+    assert odds.limit >= alone.limit and odds.gap >= alone.gap
+
+
+def test_probabilities_narrow_the_limits_of_missing_groups():
+    settings = {"sensitive_features": RECORDED, "missing": "at_random", "X": Y[:, np.newaxis]}
+    both = certificate(**settings)
+    without = certificate(**settings, group_probabilities=None)
+    assert both.limit < without.limit and both.lower_limit > without.lower_limit
+    assert both.lower_limit < 0.1 < both.limit
+    assert both.assumption == "if groups are missing at random given X, decision and outcome"
+
+
+def test_models_and_their_predictions_have_the_same_certificate():
+    from sklearn.dummy import DummyClassifier
+
+    model = DummyClassifier(strategy="stratified", random_state=0).fit(Y[:, np.newaxis], Y)
+    X = Y[:, np.newaxis]
+    settings = {"group_probabilities": PROBABILITIES, "assume": "sufficient", "tolerance": 0.2}
+    expected = Certificate.from_predictions(Y, model.predict(X), **settings)
+    assert certify(model, X, Y, **settings) == expected
+    settings = {"sensitive_features": RECORDED, "missing": "at_random", "tolerance": 0.2, "X": X}
+    expected = Certificate.from_predictions(Y, model.predict(X), odds_ratio=1.3, **settings)
+    assert certify(model, y=Y, odds_ratio=1.3, **settings) == expected
+
+
+@pytest.mark.slow
+def test_at_most_one_in_twenty_is_certified_on_the_edge():
+    """Probabilities are independent of decisions given the group; the gap equals the tolerance."""
+    certified = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        sex = rng.integers(2, size=2000)
+        decisions = (rng.random(2000) < np.where(sex, 0.5, 0.4)).astype(int)
+        male = 1.0 / (1.0 + np.exp(-1.5 * (rng.normal(size=2000) + 1.5 * sex - 0.75)))
+        certified += Certificate.from_predictions(
+            None,
+            decisions,
+            group_probabilities=np.column_stack([1.0 - male, male]),
+            assume="independent",
+            tolerance=0.1,
+        ).certified
+    assert certified / 200 <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"group_probabilities": None}, "pass sensitive_features, or group_probabilities"),
+        ({"assume": "random"}, "assume must be one of"),
+        ({"missing": "at_random"}, "is about groups that are missing from sensitive_features"),
+        ({"missing": "group"}, "missing must be one of 'error', 'at_random'"),
+        ({"odds_ratio": 2.0}, "is about samples whose group is missing"),
+        ({"sensitive_features": SEX}, "pass missing='at_random', got 'error'"),
+        ({"sensitive_features": SEX, "assume": "sufficient"}, "leave one of the two out"),
+        ({"sample_weight": np.ones(N)}, "not implemented for sample_weight"),
+        ({"constraint": EqualOpportunity(reference="overall")}, "alone is for differences"),
+        ({"constraint": MinimumRate("recall", 0.2), "tolerance": None}, "alone is for differences"),
+        ({"group_probabilities": np.ones((N, 2))}, "sum to 1"),
+        ({"group_probabilities": PROBABILITIES[:9]}, "inconsistent|index"),
+        ({"group_probabilities": PROBABILITIES.set_axis(range(1, N + 1))}, None),
+        (
+            {"group_probabilities": np.full((N, 2), 0.5), "assume": "independent"},
+            "nearly collinear",
+        ),
+        (
+            {"group_probabilities": np.column_stack([np.full(N, 0.001), np.full(N, 0.999)])},
+            "must each have 30 recorded samples, or as many expected ones",
+        ),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_certified_is_refused(settings, message):
+    if message is None:  # the index of another column differs
+        settings |= {"X": pd.DataFrame({"x": np.zeros(N)})}
+        message = "index"
+    settings = {"constraint": DemographicParity(min_group_size=1)} | settings
+    with pytest.raises(ValueError, match=message):
+        certificate(**settings)
+
+
+# The command line -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "decisions.csv"
+    table = PROBABILITIES.assign(d=DECISIONS, y=Y, recorded=RECORDED, x=Y)
+    table.to_csv(path, index=False)
+    return str(path)
+
+
+def test_commands_take_probabilities_of_groups(path, capsys):
+    command = ["certify", path, "--prediction", "d", "--target", "y", "--tolerance", "0.3"]
+    probabilities = ["--group-probability", "female", "male"]
+    status = main([*command, *probabilities, "--assume", "independent"])
+    assert str(certificate(assume="independent")) in capsys.readouterr().out and status == 0
+    status = main([*command, *probabilities])
+    assert str(certificate()) in capsys.readouterr().out and status == 1
+    options = ["--sensitive", "recorded", "--missing", "at_random", "--features", "x"]
+    main([*command, *probabilities, *options, "--odds-ratio", "1.2"])
+    expected = certificate(
+        sensitive_features=RECORDED,
+        missing="at_random",
+        X=Y[:, np.newaxis],
+        odds_ratio=1.2,
+    )
+    assert str(expected) in capsys.readouterr().out
+    report = ["report", path, "--prediction", "d", "--target", "y", "--json", "-"]
+    main([*report, *probabilities, "--assume", "sufficient"])
+    assert SENTENCES["sufficient"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "by --group-probability"),
+        (["--group-probability", "female", "x"], "must be in [0, 1] and sum to 1"),
+        (["--group-probability", "female", "recorded"], "must be complete"),
+        (["--sensitive", "recorded", "--features", "x"], "--features is used with"),
+        (["--sensitive", "x", "--odds-ratio", "2"], "pass --missing at_random"),
+        (["--sensitive", "x", "--assume", "sufficient"], "--assume"),
+        (["--group-probability", "d", "male"], "--group-probability"),
+    ],
+)
+def test_options_that_contradict_each_other_are_errors(path, options, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["certify", path, "--prediction", "d", "--tolerance", "0.3", *options])
+    error = " ".join(capsys.readouterr().err.split())
+    assert caught.value.code == 2 and message in error, error
