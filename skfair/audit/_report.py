@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
+from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import (
     estimators_by_name,
     find_positive_label,
@@ -57,7 +58,6 @@ from skfair.audit._report_input import (
     warn_of_unknown,
 )
 from skfair.audit._sections import (
-    adverse_impact,
     findings,
     has_finding,
     missing_fields,

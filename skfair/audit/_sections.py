@@ -1,11 +1,11 @@
-"""Sections of a report: sentences, tables and adverse impact."""
+"""Sections of a report: sentences and tables."""
 
 from math import isfinite
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
+from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._estimators import describe_measure, is_known_measure
 from skfair.audit._formats import FACTS, titled_facts
 from skfair.audit._tables import (
@@ -13,7 +13,6 @@ from skfair.audit._tables import (
     OVERALL,
     WITHIN,
     groups_like_unknown,
-    is_missing_group,
     single_attributes,
 )
 from skfair.groups import MISSING
@@ -25,15 +24,6 @@ from skfair.utils._checks import join_names
 FOUR_FIFTHS = 0.8
 """Four-fifths (80 %) rule: ratio of selection rates below which the Uniform Guidelines on Employee
 Selection Procedures of the United States see evidence of adverse impact."""
-
-
-_RATIOS = ("selection_rate", "scoring_rate")
-"""Rates that the law compares by ratios: of decisions, and of scores above the median."""
-
-
-def has_impact_ratio(measure):
-    """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
-    return measure.split(" of class ")[0] in _RATIOS
 
 
 _ERRORS = (
@@ -197,7 +187,7 @@ def _describe_gap(report, gap):
         f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
     )
-    if name in _RATIOS and not np.isnan(gap["ratio"]):
+    if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
@@ -281,7 +271,7 @@ def open_questions(report):
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
             )
-        if name in _RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+        if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             questions.append(
                 f"Whether the {title} by {by} keeps four fifths: the ratio of "
                 f"{gap['ratio']:.2f} has an interval of "
@@ -827,80 +817,3 @@ def _round_half_up(numerator, denominator, digits):
     numerator, denominator = int(numerator), int(denominator)
     scaled = (2 * numerator * 10**digits + denominator) // (2 * denominator)
     return f"{scaled // 10**digits}.{scaled % 10**digits:0{digits}d}"
-
-
-# Adverse impact of selections: four-fifths rule, significance and shortfall of each group.
-#
-# 29 CFR 1607.4(D), the Uniform Guidelines on Employee Selection Procedures of the United States.
-
-
-_ROUNDING = 1e-7
-"""Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
-
-
-def adverse_impact(frame, n_samples, min_share):
-    """DataFrame of the comparisons with the most selected group, from the rows of a report."""
-    rows = frame[(frame["attribute"] != OVERALL) & frame["measure"].map(has_impact_ratio)]
-    tables = []
-    for _, group_rows in rows.groupby(["measure", "attribute"], sort=False):
-        table = group_rows[["attribute", "group", "measure", "n"]].reset_index(drop=True)
-        table["n"] = table["n"].astype(int)
-        table["n_selected"] = (group_rows["n"] * group_rows["value"]).round().astype(int).to_numpy()
-        table["rate"] = table["n_selected"] / table["n"]
-        table["is_excluded"] = table["n"] < min_share * n_samples
-        tables.append(table.join(_compare_groups(table)))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-def _compare_groups(table):
-    """Columns of all groups against the most selected one; nan for excluded groups."""
-    included = table[~table["is_excluded"]]
-    columns = {name: np.full(len(table), np.nan) for name in _COMPARISONS}
-    if len(included):
-        counts = table[["n", "n_selected"]].to_numpy().tolist()
-        # The most selected of the known groups, if there are any.
-        known = included[~included["group"].map(is_missing_group)]
-        best = counts[(known if len(known) else included)["rate"].idxmax()]
-        for row in included.index:
-            for name, compare in _COMPARISONS.items():
-                columns[name][row] = compare(*counts[row], *best)
-    return pd.DataFrame(columns)
-
-
-def _impact_ratio(n, selected, n_best, selected_best):
-    """Rate of a group over that of the most selected group, rounded once."""
-    return selected * n_best / (n * selected_best) if selected_best else np.nan
-
-
-def _standard_deviations(n, selected, n_best, selected_best):
-    """Difference of the two rates in standard errors of the pooled rate."""
-    pooled = (selected + selected_best) / (n + n_best)
-    error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / n_best))
-    return (selected / n - selected_best / n_best) / error if error > 0 else np.nan
-
-
-def _fisher_p_value(n, selected, n_best, selected_best):
-    """Two-sided p-value of Fisher's exact test of equal rates."""
-    total = selected + selected_best
-    # Log probabilities, up to a constant, of all selections of the group with the same total.
-    possible = np.arange(max(0, total - n_best), min(n, total) + 1)
-    counts = np.stack((possible, n - possible, total - possible, n_best - total + possible))
-    logs = -special.gammaln(counts + 1.0).sum(axis=0)
-    # Sum those that are as rare as the observed one, or rarer, with a margin for rounding.
-    probabilities = np.exp(logs - logs.max())
-    is_rare = logs <= logs[selected - possible[0]] + _ROUNDING
-    return probabilities[is_rare].sum() / probabilities.sum()
-
-
-def _shortfall(n, selected, n_best, selected_best):
-    """Smallest number of further selections that makes the rate equal or larger, in integers."""
-    return -(-n * selected_best // n_best) - selected
-
-
-_COMPARISONS = {
-    "impact_ratio": _impact_ratio,
-    "standard_deviations": _standard_deviations,
-    "p_value": _fisher_p_value,
-    "shortfall": _shortfall,
-}
-"""Columns -> functions of a group's size and selections, and those of the most selected group."""

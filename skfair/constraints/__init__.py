@@ -1,12 +1,7 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
-from skfair.constraints._bound import OPTIONAL_ROWS as OPTIONAL_ROWS
 from skfair.constraints._bound import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
-from skfair.constraints._bound import MetricConstraint as MetricConstraint
-from skfair.constraints._bound import RankConstraint as RankConstraint
-from skfair.constraints._bound import RateConstraint as RateConstraint
-from skfair.constraints._bound import SmoothConstraint as SmoothConstraint
 from skfair.constraints._bound import draw_rows as draw_rows
 from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._bound import quotient_curvature as quotient_curvature
@@ -45,6 +40,11 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
+from skfair.constraints._protocols import OPTIONAL_ROWS as OPTIONAL_ROWS
+from skfair.constraints._protocols import MetricConstraint as MetricConstraint
+from skfair.constraints._protocols import RankConstraint as RankConstraint
+from skfair.constraints._protocols import RateConstraint as RateConstraint
+from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.utils._checks import Registry
 

@@ -29,7 +29,7 @@ from skfair.utils._checks import (
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
 if TYPE_CHECKING:
-    from skfair.constraints._bound import MetricConstraint
+    from skfair.constraints._protocols import MetricConstraint
     from skfair.groups import Groups, Samples
 
 

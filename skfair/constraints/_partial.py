@@ -33,7 +33,7 @@ from skfair.metrics import (
 from skfair.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from skfair.constraints._bound import SmoothConstraint
+    from skfair.constraints._protocols import SmoothConstraint
     from skfair.groups import Samples
 
 

@@ -207,7 +207,7 @@ class _Evidence:
         self.constraint, self.target = constraint, target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
-        # Unknown gaps, such as that of precision where nobody is accepted, are beyond all others.
+        # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training

@@ -376,7 +376,7 @@ class MeanPosterior:
 
 
 class UnknownPosterior:
-    """A gap of which nothing is known, as that of precision where nobody is accepted."""
+    """A gap of which nothing is known, as that of precision where no sample is accepted."""
 
     def __init__(self, n_events, tolerance):
         self.means, self.sizes, self.tolerance = np.zeros(n_events), np.ones(n_events), tolerance
