@@ -310,7 +310,7 @@ _PAIRS = 1 << 20
 """Pairs whose logistic losses are in memory at a time."""
 
 
-def over_pairs(loss):
+def is_pairwise(loss):
     """Whether a loss compares samples; it then also takes their weights in the mean."""
     return getattr(loss, "compares_pairs", False)
 

@@ -28,8 +28,8 @@ from skfair.training import (
     PartialParityModel,
     check_real_training,
     document,
-    expect_groups,
-    fit_collected,
+    estimate_missing_groups,
+    fit_partitioned,
     make_criterion,
     refuse_missing_groups,
     resolve_constraints,
@@ -83,11 +83,11 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
         """
         # Partitioned data are fitted by sums over partitions, or collected if they are few.
         if is_partitioned(X, y, *metadata.values()):
-            return fit_collected(self, X, y, metadata, constraints)
+            return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
         refuse_missing_groups(self, constraints, self.group_interactions)
         training = check_real_training(self, X, y, metadata, request)
-        training = expect_groups(training, self.assume)
+        training = estimate_missing_groups(training, self.assume)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
@@ -295,9 +295,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         request = f"constraint={self.constraint!r} compares groups"
         return self._train(X, y, metadata, constraints, request)
 
-    def _predictor(self, model, parameters, training):
+    def _prediction_attributes(self, model, parameters, training):
         # Coefficients are in the units of y; the scale shows what tolerances are relative to.
-        predictor = super()._predictor(model, parameters, training)
+        predictor = super()._prediction_attributes(model, parameters, training)
         return predictor | {"target_scale_": training.unit.spread}
 
 
@@ -801,7 +801,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
     def _columns(self, scores):
         return scores
 
-    def _outcome(self, features, problem, guarantee, problems, constraints):
+    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
@@ -813,12 +813,12 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
             "oof_predictions_": unit.from_unit(candidate.scores),
         }
         status = status_of(candidate, "auto")
-        return fitted | self._describe(problem, guarantee, problems, report, status)
+        return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
 
     def _warn(self, problem, guarantee, training):
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
-            plain = self._event_features.plain_parameters(problem.model, [0.0])
+            plain = self._event_features.unconstrained_parameters(problem.model, [0.0])
             warn_of_cost(problem, guarantee.candidate.parameters, plain, is_real=True)
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.tables import Check, Report
-from skfair.inference import Rates, all_pairs, contrast_interval
+from skfair.inference import Rates, contrast_interval, pairwise_contrasts
 
 N_SAMPLES = {5: 2000, 1: 200}  # samples drawn from each population, by the runs of the budget
 N_BOOTSTRAPS = 200
@@ -64,7 +64,7 @@ def coverage(budget):
     records, coverages = [], []
     for number, (sizes, rates) in enumerate(populations()):
         rng, truth = np.random.default_rng(number), np.ptp(rates)
-        pairs = all_pairs(len(sizes))
+        pairs = pairwise_contrasts(len(sizes))
         ours, bootstrap = [], []
         for draw in range(n_samples):
             hits = rng.binomial(sizes, rates)

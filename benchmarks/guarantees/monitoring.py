@@ -11,7 +11,7 @@ from scipy import stats
 from benchmarks.guarantees import monitored_streams
 from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
-from skfair.inference import wilson
+from skfair.inference import wilson_limits
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._monitor import check_settings, parameters
@@ -524,7 +524,7 @@ def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
         ("new data each month", hits, np.full(n_months, n_per_month)),
         ("all data so far", hits.cumsum(axis=2), n_per_month * np.arange(1, n_months + 1)),
     ):
-        (p1, p2), (low, high) = counts / n, wilson(counts / n, n, z)
+        (p1, p2), (low, high) = counts / n, wilson_limits(counts / n, n, z)
         margins = np.hypot(high[0] - p1, p2 - low[1]), np.hypot(p1 - low[0], high[1] - p2)
         certified = (p1 - p2 + margins[0] <= tolerance) & (p2 - p1 + margins[1] <= tolerance)
         rates = np.logical_or.accumulate(certified, axis=1).mean(axis=0)

@@ -8,7 +8,7 @@ from scipy import special, stats
 from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.tables import Check, Report
 from skfair.audit._tables import significant_gaps
-from skfair.inference import LogRates, Rates, rate_limits, wilson
+from skfair.inference import LogRates, Rates, rate_limits, wilson_limits
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
 N_SAMPLES = 1000
@@ -129,7 +129,7 @@ def tails(budget):
         level = 1.0 - error
         methods = {
             "the package": lambda rates, n, level=level: rate_limits(rates, n, level),
-            "Wilson": lambda rates, n, level=level: wilson(rates, n, special.ndtri(level)),
+            "Wilson": lambda rates, n, level=level: wilson_limits(rates, n, special.ndtri(level)),
         }
         for name, limits in methods.items():
             ratios = [

@@ -13,7 +13,7 @@ from skfair.cluster.spectral._eigen_solvers import (
 )
 from skfair.cluster.spectral._fair_embedding import embed, fair_embedding
 from skfair.groups import check_groups
-from skfair.utils._arrays import group_constraint
+from skfair.utils._arrays import group_constraint_basis
 
 DEFAULT = "default"
 DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]
@@ -111,13 +111,13 @@ def _contender(graph, n_components, name):
 
 def tuned_arpack(operator, groups, n_components, random_state):
     """Embed by ARPACK on P M P in double precision, with a tolerance of 1e-5."""
-    C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
     return _tuned_arpack(operator, C, n_components, random_state)
 
 
 def deflated_arpack(operator, groups, n_components, random_state):
     """Embed by ARPACK after deflation of the root of the degrees, whose eigenvalue is known."""
-    C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
     trivial = np.sqrt(operator.degrees / operator.degrees.sum())[:, None]
     basis = np.hstack([C, trivial])
     return np.hstack([trivial, _tuned_arpack(operator, basis, n_components - 1, random_state)])
@@ -143,7 +143,7 @@ def published_sfsc(operator, groups, n_components, random_state):
 
     L is not stored for a kernel that is computed in tiles.
     """
-    C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
     n_nodes = operator.n_nodes
     if isinstance(operator.affinity, RBFAffinity):
         sigma = norm_of_laplacian(operator)
@@ -172,7 +172,7 @@ def _quality(graph, H):
     """Tr(H'MH) and the residuals of the two constraints, in double precision."""
     operator = NormalizedAffinity(graph.affinity)
     groups = check_groups(graph.codes, graph.n_nodes)
-    C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
     return {
         "objective": np.sum(H * operator(H)),
         "|C'H|": np.linalg.norm(C.T @ H),

@@ -90,7 +90,7 @@ def _compile_in_thread(kernel):
         if threading.current_thread() is not threading.main_thread():
             return compile_here(*args)
         entry = Future()
-        threading.Thread(target=_complete, args=(entry, compile_here, args)).start()
+        threading.Thread(target=_set_future_result, args=(entry, compile_here, args)).start()
         return entry.result()
 
     kernel._compile_for_args = compile_for_args
@@ -109,7 +109,7 @@ def _pause_garbage_collection():
             gc.enable()
 
 
-def _complete(entry, function, args):
+def _set_future_result(entry, function, args):
     """Set the result of a call, or the exception that it raised, on a future."""
     try:
         entry.set_result(function(*args))
@@ -191,7 +191,7 @@ def interpret_at_first(count_steps):
             if n_steps is None:
                 n_steps = np.inf if _is_stored(kernel, args) else 0
             n_steps += count_steps(*args)
-            return compile_or_load(*args) if n_steps > MAX_STEPS else _interpreter(kernel)
+            return compile_or_load(*args) if n_steps > MAX_STEPS else _interpreted_function(kernel)
 
         # numba asks for a function to call wherever it has not compiled one.
         kernel._compile_for_args = compile_or_interpret
@@ -211,7 +211,7 @@ def _is_stored(kernel, args):
 
 
 @functools.cache
-def _interpreter(kernel):
+def _interpreted_function(kernel):
     """The function of a kernel in Python, with division by zero as in compiled code."""
     function = _plain_function(kernel)
 

@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler
 # Cache files of compiled kernels, stamped with a digest of all kernel sources.
 
 
-def _read_only(locator):
+def _make_read_only(locator):
     """A variant of a numba locator that accepts a folder that cannot be written."""
     return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: None})
 
@@ -23,7 +23,9 @@ class _KernelFolders(CompileResultCacheImpl):
 
     # numba's first two are NUMBA_CACHE_DIR and the folder of the sources. It would ignore both
     # where they cannot be written, as in a container that has compiled the kernels at its build.
-    read_only = [_read_only(locator) for locator in CompileResultCacheImpl._locator_classes[:2]]
+    read_only = [
+        _make_read_only(locator) for locator in CompileResultCacheImpl._locator_classes[:2]
+    ]
     _locator_classes = [*CompileResultCacheImpl._locator_classes, *read_only]
 
 

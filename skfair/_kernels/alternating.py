@@ -102,7 +102,7 @@ def cluster_weight(samples, state, k):
 
 
 @inline_helper
-def is_single(samples, state, k):
+def has_single_member(samples, state, k):
     """Whether cluster k has a single member, which must stay."""
     total = 0
     for g in range(samples.columns[1]):
@@ -245,7 +245,7 @@ def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
         # Move the sample unless it is the last of its cluster, and let the centre follow.
         k = nearest_center(state.centers, samples.X, p)
         if k != state.labels[p]:
-            if is_single(samples, state, state.labels[p]):
+            if has_single_member(samples, state, state.labels[p]):
                 continue
             n_moves = move(samples, state, p, k, journal, n_moves)
         state.absorbed[k] += samples.weights[p]
@@ -274,7 +274,7 @@ def swap_samples(samples, state, n_updates, rule, rng, journal, n_moves):
             if target == worst or smallest == largest or state.sizes[target, smallest] == 0:
                 break
         source, sink, g = (target, worst, smallest) if is_joining else (worst, target, largest)
-        if is_single(samples, state, source):
+        if has_single_member(samples, state, source):
             break
         # Move the closest of a batch and let the centre follow.
         p = closest_member(samples, state, source, g, state.centers[sink], rule.batch, rng)

@@ -10,7 +10,7 @@ from skfair._kernels import deferred_helper, helper, interpret_at_first, jit
 _MAX_GUESSES = 10
 
 
-def guess_active_set(curvature, rows, lower, upper, penalty):
+def solve_active_set(curvature, rows, lower, upper, penalty):
     """The solution of `solve_elastic_qp` from guesses of the active set; None if they fail.
 
     The multiplier that each row would need alone determines the active bounds, and their equations
@@ -23,14 +23,14 @@ def guess_active_set(curvature, rows, lower, upper, penalty):
     values, reach, required = np.empty((3, n_rows))
     guess, matrix = np.zeros(n_rows, dtype=np.int64), np.empty((n + n_rows, n + n_rows + 1))
     problem = curvature, rows, lower, upper, float(penalty)
-    is_solution = _guess_active_set(
+    is_solution = _solve_active_set(
         *problem, z, multipliers, values, reach, required, guess, matrix
     )
     return (z, multipliers) if is_solution else None
 
 
 @jit
-def _guess_active_set(
+def _solve_active_set(
     h, rows, lower, upper, penalty, z, multipliers, values, reach, required, guess, matrix
 ):
     n_rows, n = rows.shape

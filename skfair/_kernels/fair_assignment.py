@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first, jit
-from skfair._kernels.kmeans import change, distance, move
+from skfair._kernels.kmeans import distance, move, move_cost
 from skfair._kernels.limits import (
-    binding_groups,
     extreme_groups,
+    has_single_member,
     is_in,
-    is_single,
+    least_ratio_groups,
     ratio,
     ratio_after,
     row_change,
@@ -625,7 +625,7 @@ def _may_change(clustering, k, target, code, change, above, limits):
     leaving, joining = (-1, code) if change > 0.0 else (code, -1)
     if not rows_allow(counts, leaving, joining, abs(change), limits):
         return False
-    if change < 0.0 and is_single(members, limits):
+    if change < 0.0 and has_single_member(members, limits):
         return False
     if k != target:
         return _stays_above(counts, members, code, change, above, limits)
@@ -634,7 +634,7 @@ def _may_change(clustering, k, target, code, change, above, limits):
 
 
 @deferred_helper
-def _find_cheapest(rows, distances, samples, clustering, target, above, limits, queue, costs):
+def _queue_cheapest_rows(rows, distances, samples, clustering, target, above, limits, queue, costs):
     """Fill ``queue`` with the indices of rows that help ``target`` at the lowest cost, in order.
 
     A sample of another cluster joins the target, or a sample of the target leaves it. Costs are
@@ -643,7 +643,7 @@ def _find_cheapest(rows, distances, samples, clustering, target, above, limits, 
     destination of its first row.
     """
     (masses, weights, codes), (labels, _, sizes, counts, _) = samples, clustering
-    smallest, largest = binding_groups(counts[target], limits)
+    smallest, largest = least_ratio_groups(counts[target], limits)
     any_gain_suffices = limits.level <= above * (1 + 1e-12)
     n_intersections = limits.intersections.shape[0]
     # Samples of the smallest group help by joining, those of the largest by leaving.
@@ -667,7 +667,7 @@ def _find_cheapest(rows, distances, samples, clustering, target, above, limits, 
         best = -1
         factor = 1.0 if any_gain_suffices else max(counts[target, g] / w, 1.0)
         for k in range(sizes.size) if a == target else range(target, target + 1):
-            cost = factor * change(distances[r, k], distances[r, a], sizes[k], sizes[a], mass)
+            cost = factor * move_cost(distances[r, k], distances[r, a], sizes[k], sizes[a], mass)
             if k != a and cost < least_cost:
                 for c, signed_weight in ((a, -w), (k, w)):
                     if checked[side, code, c] != w:
@@ -694,7 +694,7 @@ def _find_cheapest(rows, distances, samples, clustering, target, above, limits, 
 def _fill_queue(rows, distances, samples, clustering, target, above, limits, queue):
     """Fill ``queue`` with samples; its length, and a lower bound on the cost of the others."""
     costs = np.empty(queue.size)
-    length, _ = _find_cheapest(
+    length, _ = _queue_cheapest_rows(
         rows, distances, samples, clustering, target, above, limits, queue, costs
     )
     for i in range(length):
@@ -713,7 +713,7 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
             if k == target or k == labels[p] or labels[p] == target:
                 distances[i, k] = distance(X[p], centers[k])
     best, least_cost = np.empty(1, np.int64), np.empty(1)
-    n_candidates, k = _find_cheapest(
+    n_candidates, k = _queue_cheapest_rows(
         queue, distances, samples, clustering, target, above, limits, best, least_cost
     )
     return best[0] if n_candidates else -1, least_cost[0], k
@@ -755,17 +755,17 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
     a = labels[p]
-    path.gains[n_moves] = change(
+    path.gains[n_moves] = move_cost(
         distance(X[p], centers[k]), distance(X[p], centers[a]), sizes[k], sizes[a], masses[p]
     )
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
-def _count_operations(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
     return distances.size + path.samples.size * QUEUE_SIZE * X.shape[1]
 
 
-@interpret_at_first(_count_operations)
+@interpret_at_first(_count_steps)
 def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
     (labels, _, sizes, counts, members), samples = clustering, (masses, weights, codes)
     n_clusters = sizes.size

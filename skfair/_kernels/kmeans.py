@@ -12,7 +12,7 @@ from skfair._kernels import (
     interpret_at_first,
     jit,
 )
-from skfair._kernels.limits import allows_change, allows_exchange, is_single, update_counts
+from skfair._kernels.limits import allows_change, allows_exchange, has_single_member, update_counts
 
 # A clustering that single moves change in place, and what a move does to it.
 #
@@ -124,7 +124,7 @@ def move(X, masses, weights, codes, clustering, p, k, limits):
 
 
 @helper
-def change(distance_to, distance_from, size_to, size_from, w):
+def move_cost(distance_to, distance_from, size_to, size_from, w):
     """Change of the cost by a move of mass w, see the module's formula."""
     joining = w * size_to / (size_to + w) * distance_to
     leaving = w * size_from / (size_from - w) * distance_from
@@ -135,7 +135,7 @@ def change(distance_to, distance_from, size_to, size_from, w):
 def may_leave(clustering, p, w, limits):
     """Whether the cluster of sample p, of mass w, keeps a member without it."""
     a = clustering.labels[p]
-    return not is_single(clustering.members[a], limits) and clustering.sizes[a] > w
+    return not has_single_member(clustering.members[a], limits) and clustering.sizes[a] > w
 
 
 # Distances to centres and the nearest of them.
@@ -338,7 +338,7 @@ def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cac
     leaves = False
     counts, members = clustering.counts, clustering.members
     for k in range(sizes.size):
-        if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
+        if k != a and move_cost(distances[k], distances[a], sizes[k], sizes[a], w) < least:
             if not leaves:
                 if not may_leave(clustering, p, w, limits):
                     return -1
@@ -353,7 +353,7 @@ def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cac
                 checked[0, g, k] = weight
                 allowed[0, g, k] = allows_change(counts[k], members[k], g, weight, limits)
             if not is_limited or allowed[0, g, k]:
-                best, least = k, change(distances[k], distances[a], sizes[k], sizes[a], w)
+                best, least = k, move_cost(distances[k], distances[a], sizes[k], sizes[a], w)
     return best
 
 
@@ -369,13 +369,13 @@ class ExchangeCandidates(NamedTuple):
     lowest: np.ndarray  # (n_clusters, n_clusters, n_intersections) minimum bound of a to c
 
 
-def exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits):
+def exchange_pass(X, weights, codes, clustering, rows, bounds, cells, lowest, limits):
     """Exchange pairs of samples between clusters where that lowers the cost.
 
     For equal sample weights. The limits are kept. Sizes do not change, nor does the composition in
     an exchange within an intersection. ``rows``, ``bounds`` and ``cells`` are those of
-    `find_candidates`, in the order of `sort_candidates`: if there is no exchange, none lowers the
-    cost. Returns the number of exchanges. Changes ``clustering`` in place.
+    `find_candidates`, in the order of `argsort_candidates`: if there is no exchange, none lowers
+    the cost. Returns the number of exchanges. Changes ``clustering`` in place.
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
     candidates = ExchangeCandidates(rows, bounds, starts, lowest)
@@ -427,7 +427,7 @@ def _fill_lowest(distances, labels, codes, tables, lowest):
                     lowest[a, c, code] = bound
 
 
-def sort_candidates(bounds, cells, n_cells):
+def argsort_candidates(bounds, cells, n_cells):
     """The order that sorts by cell, then by bound."""
     order = np.argsort(bounds, kind="stable")
     return order[argsort_cells(cells[order], n_cells)]
@@ -502,11 +502,11 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
     return n
 
 
-def _count_operations(X, weights, codes, clustering, candidates, limits):
+def _count_steps(X, weights, codes, clustering, candidates, limits):
     return candidates.lowest.size + 10 * candidates.samples.size * X.shape[1]
 
 
-@interpret_at_first(_count_operations)
+@interpret_at_first(_count_steps)
 def _exchange_pass(X, weights, codes, clustering, candidates, limits):
     n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
     lowest = candidates.lowest

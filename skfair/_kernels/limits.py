@@ -94,7 +94,7 @@ def reached_limits(counts, limits):
     return limits._replace(level=level, bounds=bounds)
 
 
-def excess(counts, limits):
+def max_violation(counts, limits):
     """Maximum weight by which a cluster misses a limit, at least 0."""
     pairs = required_ratios(limits) * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]
     return max(0.0, pairs.max(), row_excess(counts, limits).max(initial=0.0))
@@ -168,7 +168,7 @@ def is_in(intersections, code, g):
 
 
 @helper
-def is_single(members, limits):
+def has_single_member(members, limits):
     """Whether a cluster has one member only, which is in one group of each attribute."""
     total = 0
     for number in members:
@@ -275,7 +275,7 @@ def allows_exchange(counts, members, leaving, joining, w, limits):
         return False
     if bound <= 0.0:
         return True
-    if is_single(members, limits):
+    if has_single_member(members, limits):
         return False
     # The ratio after one sample has joined and the other left.
     update_counts(counts, members, limits.intersections, joining, w)
@@ -298,7 +298,7 @@ def extreme_groups(counts, scale):
 
 
 @helper
-def binding_groups(counts, limits):
+def least_ratio_groups(counts, limits):
     """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
     smallest, largest = extreme_groups(counts, limits.scales[0])
     if limits.factors.size == 1:

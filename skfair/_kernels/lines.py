@@ -23,13 +23,13 @@ _MAX_INSERTIONS = 16
 """Flips up to which they are sorted by insertion."""
 
 
-def count_bins(n_samples, n_cells, max_entries):
+def choose_n_bins(n_samples, n_cells, max_entries):
     """Number of bins of a line, a power of 2, such that its table has so many entries at most."""
     largest = min(MAX_BINS, n_samples / _FLIPS_PER_BIN, max_entries / (MEANS + n_cells))
     return 1 << max(4, int(np.log2(largest)))
 
 
-def bin_lines(scores, slopes, lines, scales, min_slope, effects, n_bins):
+def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
     """Tables of the bins of several lines, and the bin of each flip.
 
     ``lines`` are pairs of a row of `scores`, (n_starts, n_samples), from which lengths are counted,
@@ -46,12 +46,12 @@ def bin_lines(scores, slopes, lines, scales, min_slope, effects, n_bins):
     n_lines, n_cells = len(lines), len(effects[-1])
     bins = np.empty((n_lines, scores.shape[1]), dtype=np.int16)
     tables = np.zeros((n_lines, n_bins + 2, MEANS + n_cells))
-    _bin_lines(scores, slopes, lines, scales, min_slope, effects, bins, tables)
+    _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables)
     return bins, tables
 
 
 @jit
-def _bin_lines(scores, slopes, lines, scales, min_slope, effects, bins, tables):
+def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables):
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
     n_bins = tables.shape[1] - 2
@@ -98,12 +98,14 @@ def _bin_lines(scores, slopes, lines, scales, min_slope, effects, bins, tables):
             tables[line, b, LOWEST] += tables[line, b, ERROR]
 
 
-def sort_lines(scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables):
+def find_line_points(
+    scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables
+):
     """Points on lines: intervals between flips, of an error below the largest of the line.
 
     Those outside of useful bins, (n_lines, n_bins), may be left out, and those up to ``min_width``
-    wide are. Other arguments are as in `bin_lines`, and its results. Returns line, low and high end
-    and error of each point, (n_points,), and its means, (n_points, n_cells).
+    wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
+    high end and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
     is_sorted, n_sorted = np.zeros_like(is_useful), np.zeros(len(lines), dtype=np.intp)
     _mark_bins(tables, is_useful, is_sorted, n_sorted)
@@ -114,7 +116,7 @@ def sort_lines(scores, slopes, lines, is_useful, max_errors, min_width, effects,
     flips = np.empty((2, largest))
     work = samples, flips, ends, np.empty(len(effects[-1]))
     arguments = lines, is_sorted, max_errors, min_width, effects, bins, tables
-    n_points = _sort_lines(scores, slopes, *arguments, *work, *points, means)
+    n_points = _find_line_points(scores, slopes, *arguments, *work, *points, means)
     return *(values[:n_points] for values in points), means[:n_points]
 
 
@@ -138,7 +140,7 @@ def _mark_bins(tables, is_useful, is_sorted, n_sorted):
 
 
 @jit
-def _sort_lines(
+def _find_line_points(
     scores,
     slopes,
     lines,

@@ -29,7 +29,7 @@ class Graph(NamedTuple):
     Computed rows, those of a Gaussian kernel of points, also share one buffer of values.
     """
 
-    is_computed: bool  # `_compute` writes a row into values
+    is_computed: bool  # `_compute_kernel_row` writes a row into values
     points: np.ndarray  # (n, n_features) of the kernel, if rows are computed
     gamma: float  # of the kernel
     columns: np.ndarray  # (n_entries,), or (n,) where rows are full
@@ -94,7 +94,7 @@ def may_leave(graph, clustering, i):
 def _move_links(graph, clustering, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
     if graph.is_computed:
-        _compute(graph, i)
+        _compute_kernel_row(graph, i)
     links, first, start = clustering.links, graph.column_starts[i], graph.starts[i]
     for e in range(graph.sizes[i]):
         j, w = graph.columns[first + e], graph.values[start + e]
@@ -103,14 +103,14 @@ def _move_links(graph, clustering, i, a, b):
 
 
 @inline_helper
-def _compute(graph, i):
+def _compute_kernel_row(graph, i):
     """Compute row i of the Gaussian kernel into the buffer."""
     for j in range(graph.points.shape[0]):
-        graph.values[j] = _kernel(graph, i, j)
+        graph.values[j] = _gaussian_kernel(graph, i, j)
 
 
 @inline_helper
-def _kernel(graph, i, j):
+def _gaussian_kernel(graph, i, j):
     distance = 0.0
     for f in range(graph.points.shape[1]):
         gap = graph.points[i, f] - graph.points[j, f]
@@ -122,7 +122,7 @@ def _kernel(graph, i, j):
 def affinity(graph, i, j):
     """One entry of the affinity; binary search in a stored row."""
     if graph.is_computed:
-        return _kernel(graph, i, j)
+        return _gaussian_kernel(graph, i, j)
     first, low, high = graph.column_starts[i], 0, graph.sizes[i]
     while low < high:
         middle = (low + high) // 2

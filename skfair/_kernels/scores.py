@@ -45,7 +45,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
     if code == LOGISTIC:
         for i in range(n):
             value[i] = abs(target[i] * scores[i])
-        _exponentials(value, n, slope, curvature)
+        _negative_exponentials(value, n, slope, curvature)
         for i in range(n):
             margin, decay = target[i] * scores[i], curvature[i]
             p_other = (decay if margin > 0.0 else 1.0) / (1.0 + decay)
@@ -54,7 +54,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
     elif code == SIGMOID:
         for i in range(n):
             value[i] = abs(scores[i] / width)
-        _exponentials(value, n, slope, curvature)
+        _negative_exponentials(value, n, slope, curvature)
         for i in range(n):
             decay = curvature[i]
             value[i] = (1.0 if scores[i] > 0.0 else decay) / (1.0 + decay)
@@ -105,7 +105,7 @@ def _hinge_losses(code, width, scores, target, n, value, slope, curvature):
 
 
 @inline_helper
-def _exponentials(sizes, n, powers, result):
+def _negative_exponentials(sizes, n, powers, result):
     """exp(-size) of the first n sizes, written into `result`; `powers` is a buffer."""
     bits = powers.view(np.int64)
     for i in range(n):
@@ -261,7 +261,7 @@ def count_block(X, coefficients, losses, events):
     return totals, moments
 
 
-def count_lines(X, coefficients, directions, lengths, n_bins, losses, events):
+def sum_line_bins(X, coefficients, directions, lengths, n_bins, losses, events):
     """Errors and sums of decisions in bins along lines, as enforcement's `count_along_lines`.
 
     ``coefficients`` are as in `count_block`, and ``directions``, (n_lines, n_columns) and
@@ -276,7 +276,7 @@ def count_lines(X, coefficients, directions, lengths, n_bins, losses, events):
     target, share, *_ = losses
     codes, shares, cells, _, _, are_errors = events
     arguments = target, share, codes, shares, cells, are_errors, errors, sums, constant, negative
-    _count_lines(X, *coefficients, *directions, *lengths, *arguments)
+    _sum_line_bins(X, *coefficients, *directions, *lengths, *arguments)
     errors = _first_and_changes(errors)
     errors[:, 0] += constant
     return errors, _first_and_changes(sums), negative
@@ -451,7 +451,7 @@ def _count_block(
 
 
 @jit
-def _count_lines(
+def _sum_line_bins(
     X,
     coef,
     intercept,
@@ -650,7 +650,7 @@ def _add_outer_sum(left, right, total):
                 total[row, np.uint64(columns[b])] += factor * values[b]
 
 
-def stored_deviations(data, indices, indptr, share, mean):
+def sum_stored_deviations(data, indices, indptr, share, mean):
     """Deviations of the stored entries from the mean of their column, weighted by the rows' shares.
 
     Returns, for each column, the number and the share of the rows that store it, and the sums of

@@ -40,7 +40,7 @@ from skfair.inference import (
     Rates,
     Shortfalls,
     check_level,
-    clopper_pearson,
+    clopper_pearson_limits,
     exact_pair_test,
     lower_limit,
     required_sample_size,
@@ -614,7 +614,7 @@ def _is_exact(estimates, contrasts):
 def _is_shown_exactly(estimates, contrasts, tolerance, level):
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
-    first, second = _ends(contrasts)
+    first, second = _contrast_events(contrasts)
     # Clopper-Pearson limits: pairs that they decide need no test.
     undecided = np.flatnonzero(_exact_limits(estimates, contrasts, level) > tolerance)
     by_limits = estimates.upper(contrasts, level)
@@ -626,15 +626,15 @@ def _is_shown_exactly(estimates, contrasts, tolerance, level):
     )
 
 
-def _ends(contrasts):
+def _contrast_events(contrasts):
     """Event of the factor 1 and of the factor -1 in each contrast."""
     return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
 
 
 def _exact_limits(estimates, contrasts, level):
     """Upper limit of each difference by Clopper and Pearson's limits of both rates."""
-    low, high = clopper_pearson(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
-    first, second = _ends(contrasts)
+    low, high = clopper_pearson_limits(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
+    first, second = _contrast_events(contrasts)
     return high[first] - low[second]
 
 

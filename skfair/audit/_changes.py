@@ -28,7 +28,7 @@ from skfair.audit._sections import (
 )
 from skfair.audit._tables import differences, group_text, groupings, ordered_pairs
 from skfair.groups import Groups, check_columns, fill_missing
-from skfair.inference import check_level, upper_change
+from skfair.inference import change_upper_limit, check_level
 from skfair.utils._api import MatrixLike
 from skfair.utils._fit import write_text
 
@@ -383,8 +383,8 @@ def _gap_change(estimates, compared, level):
     before, after = (ordered_pairs(estimates, at) for at in compared)
     gaps = [float((pairs @ estimates.values).max()) for pairs in (before, after)]
     end = (1.0 + level) / 2.0
-    low = -upper_change(estimates, after, before, end)
-    high = upper_change(estimates, before, after, end)
+    low = -change_upper_limit(estimates, after, before, end)
+    high = change_upper_limit(estimates, before, after, end)
     return dict(zip(names, (*gaps, gaps[1] - gaps[0], low, high), strict=True))
 
 

@@ -18,9 +18,9 @@ import pandas as pd
 from skfair.audit._certify import Certificate
 from skfair.audit._formats import (
     FACTS,
+    check_complete_column,
     check_missing_marks,
     check_same_notation,
-    complete_column,
     file_digest,
     find_label,
     has_decimals,
@@ -124,7 +124,7 @@ def add_column_options(command, kinds):
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
 
 
-def check_roles(options):
+def check_column_options(options):
     """Raise for columns, kinds and labels that contradict each other."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
@@ -155,7 +155,7 @@ def check_roles(options):
             raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
 
 
-def _name_options(message, phrases=MappingProxyType({})):
+def _translate_message(message, phrases=MappingProxyType({})):
     """Rewrite a message about parameters as one about command-line options."""
     options = {**phrases, **_OPTIONS}
     names = "|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in options)
@@ -172,9 +172,9 @@ def explain_options(phrases=MappingProxyType({})):
         try:
             yield
         except (ValueError, TypeError) as error:
-            raise ValueError(_name_options(str(error), phrases)) from error
+            raise ValueError(_translate_message(str(error), phrases)) from error
     for warning in caught:
-        warn(_name_options(str(warning.message), phrases), warning.category)
+        warn(_translate_message(str(warning.message), phrases), warning.category)
 
 
 # Results of a command: a page, JSON, sentences, and an exit status that says what was found.
@@ -268,7 +268,7 @@ def read_predictions(options):
     names = [name for name in (*roles, *groups, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
-    y_true, y_pred, y_proba, weights = (complete_column(table, name) for name in roles)
+    y_true, y_pred, y_proba, weights = (check_complete_column(table, name) for name in roles)
     check_missing_marks(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
@@ -276,7 +276,7 @@ def read_predictions(options):
     columns |= {} if y_proba is None else {"y_proba": y_proba}
     columns |= {"control_features": table[control]} if control else {}
     # Turn scores into decisions, if the predictions are scores.
-    k = _number_of_places(options)
+    k = _parse_top_k(options)
     threshold = _threshold(options, y_true, y_pred) if k is None else None
     if k is not None:
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
@@ -299,13 +299,13 @@ def _read_groups(table, options):
         known["sensitive_features"] = groups.map(str).where(groups.notna(), None)
     if options.group_probability:
         names = options.group_probability
-        by_name = {name: complete_column(table, name) for name in names}
+        by_name = {name: check_complete_column(table, name) for name in names}
         _check_are_numbers(by_name.values())
         known["group_probabilities"] = pd.DataFrame(by_name)
     return known
 
 
-def _number_of_places(options):
+def _parse_top_k(options):
     """The number of places, or their share, of --top; None without it."""
     text = getattr(options, "top", None)
     if text is None:
@@ -462,14 +462,14 @@ def _write_report(report, options):
         report.to_markdown(options.out, summary=options.summary)
     else:
         report.to_html(options.out, summary=options.summary)
-    return [f"Missing in the summary: {_name_options(sentence)}" for sentence in missing]
+    return [f"Missing in the summary: {_translate_message(sentence)}" for sentence in missing]
 
 
 def _check_options(options):
     """Raise for options of a report that contradict each other, before anything is read."""
     if options.summary is not None and _is_json(options):
         raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
-    check_roles(options)
+    check_column_options(options)
 
 
 def _is_json(options):
@@ -516,7 +516,7 @@ def _import_measure(name):
     module, sign, attribute = name.partition(":")
     if not sign:
         return name
-    with _search_here():
+    with _extend_import_path():
         try:
             measure = getattr(import_module(module), attribute)
         except (ImportError, AttributeError, ValueError) as error:
@@ -532,7 +532,7 @@ def _import_measure(name):
 
 
 @contextmanager
-def _search_here():
+def _extend_import_path():
     """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
     folder = os.getcwd()
     sys.path.insert(0, folder)
@@ -547,7 +547,7 @@ def _read_features(options):
     if not options.features:
         return None
     table = read_columns(options.file, options.features)
-    return pd.DataFrame({name: complete_column(table, name) for name in options.features})
+    return pd.DataFrame({name: check_complete_column(table, name) for name in options.features})
 
 
 def _provenance(options, n_rows, threshold):
@@ -626,7 +626,7 @@ def _add_bound(command):
 def _run_certify(parser, options):
     """Print the certificate that the options ask for; return the exit status."""
     try:
-        check_roles(options)
+        check_column_options(options)
         resolve_output(options)
         certificate, n_left_out = _build_certificate(options)
     except (OSError, ValueError, TypeError, ImportError) as error:

@@ -21,7 +21,7 @@ from skfair.metrics import (
     bin_frequencies,
     check_columns_of,
     encode_columns,
-    find_class,
+    find_class_vs_rest,
     find_measures,
     make_bin_edges,
     select_decisions,
@@ -202,8 +202,8 @@ def infer_kind(kind, columns):
             _refuse_ambiguous_integers(columns["y_pred"])
         return kind or "classification"
     # Infer the task from the target.
-    kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
-    if kind == "classification" and _has_scores(columns["y_pred"]):
+    kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
+    if kind == "classification" and _is_continuous(columns["y_pred"]):
         raise ValueError(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
@@ -214,7 +214,7 @@ def infer_kind(kind, columns):
 
 def _refuse_ambiguous_integers(y_pred):
     """Raise if predictions without a target are more than two integers: classes or scores."""
-    if y_pred.dtype.kind not in "iuf" or _has_scores(y_pred):
+    if y_pred.dtype.kind not in "iuf" or _is_continuous(y_pred):
         return
     numbers = np.unique(y_pred)
     if len(numbers) > 2:
@@ -226,7 +226,7 @@ def _refuse_ambiguous_integers(y_pred):
         )
 
 
-def _has_scores(column):
+def _is_continuous(column):
     """Whether a column holds numbers with decimals."""
     return type_of_target(column) == "continuous"
 
@@ -238,8 +238,8 @@ def find_positive_label(kind, columns, pos_label):
     if "y_pred" not in columns:  # decisions are made of scores
         if "y_true" not in columns:
             return True
-        return find_class(columns["y_true"], pos_label=pos_label)
-    if "y_true" not in columns and _has_scores(columns["y_pred"]):
+        return find_class_vs_rest(columns["y_true"], pos_label=pos_label)
+    if "y_true" not in columns and _is_continuous(columns["y_pred"]):
         if pos_label is not None:
             raise ValueError(
                 f"pos_label names a class, but y_pred holds scores, the first of them "
@@ -251,7 +251,7 @@ def find_positive_label(kind, columns, pos_label):
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
     if n_labels > 2 and pos_label is None:
         return None
-    return find_class(*labels, pos_label=pos_label)
+    return find_class_vs_rest(*labels, pos_label=pos_label)
 
 
 def estimators_by_name(kind, columns, positive, measures=()):
@@ -312,7 +312,7 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     return pd.concat(tables, ignore_index=True)
 
 
-def top_estimators(columns, positive, measures, weights, k):
+def top_k_estimators(columns, positive, measures, weights, k):
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
     standard = [*SHARES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
@@ -394,42 +394,44 @@ def _make_probable_groups(assume, groups):
     return ProbableGroups(table, assume)
 
 
-def _classification(columns, positive):
+def _classification_estimators(columns, positive):
     """Estimators of the measures of a classifier, by name; without a target also of scores."""
     truth, predicted = columns.get("y_true"), columns["y_pred"]
-    if truth is None and _has_scores(predicted):
-        return _means(score_measures(to_numbers(predicted, "y_pred")))
+    if truth is None and _is_continuous(predicted):
+        return _mean_estimators(score_measures(to_numbers(predicted, "y_pred")))
     if positive is None:
-        return _means(multiclass_measures(truth, predicted))
+        return _mean_estimators(multiclass_measures(truth, predicted))
     encoded = encode_columns(columns, positive)
     is_true, scores = encoded.get("y_true"), encoded.get("scores")
-    measures = _means(binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")))
+    measures = _mean_estimators(
+        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities"))
+    )
     if scores is None:
         return measures
     if truth is None:
-        return measures | _means(score_measures(scores))
+        return measures | _mean_estimators(score_measures(scores))
     return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
 
 
-def _regression(columns, positive):
+def _regression_estimators(columns, positive):
     """Estimators of the measures of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
-    return _means(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
+    return _mean_estimators(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
 
 
-def _clustering(columns, positive):
+def _clustering_estimators(columns, positive):
     """Estimators of the measures of a clustering, by name."""
-    return _means(clustering_measures(columns["y_pred"]))
+    return _mean_estimators(clustering_measures(columns["y_pred"]))
 
 
-def _means(measures):
+def _mean_estimators(measures):
     """Estimators of the means of measures, by name."""
     return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
 
 
 _ESTIMATORS = {
-    "classification": _classification,
-    "regression": _regression,
-    "clustering": _clustering,
+    "classification": _classification_estimators,
+    "regression": _regression_estimators,
+    "clustering": _clustering_estimators,
 }
 """Task -> function that returns estimators of its measures by name."""

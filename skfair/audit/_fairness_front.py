@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.audit._predictions import bind_constraint, predict_for_metric, resolve_constraint
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
-from skfair.inference import check_level, contrast_interval, estimates_of
+from skfair.inference import check_level, contrast_interval, make_estimates
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -120,7 +120,7 @@ def fairness_front(
     (X,), y = indexable(X), column_or_1d(y)
     folds = _split_folds(cv, X, y)
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    values = _default_values(estimator, parameter) if tolerances is None else list(tolerances)
+    values = _default_tolerances(estimator, parameter) if tolerances is None else list(tolerances)
     # One fit for each tolerance and fold.
     decide = delayed(_decide)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
@@ -196,7 +196,7 @@ def _split_folds(cv, X, y):
     return folds
 
 
-def _default_values(estimator, parameter):
+def _default_tolerances(estimator, parameter):
     """The default tolerances, or [None] if the estimator has no such parameter."""
     return [*_TOLERANCES] if parameter in estimator.get_params() else [None]
 
@@ -236,6 +236,6 @@ def _pool_folds(folds):
 def _share_with_limits(is_right, sample_weight, level):
     """Weighted share of all samples, and its limits."""
     events = Events.disjoint(np.zeros(len(is_right), dtype=np.intp), 1, sample_weight)
-    estimates = estimates_of(events, is_right)
+    estimates = make_estimates(events, is_right)
     (low,), (high,) = estimates.limits((1.0 + level) / 2.0)
     return estimates.values[0], low, high

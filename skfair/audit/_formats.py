@@ -105,12 +105,12 @@ def render_fragment(title, sections):
     lines.append(f"<h1>{escape(title)}</h1>")
     for heading, elements in sections:
         lines.append(f"<section><h2>{escape(heading)}</h2>")
-        lines += [line for element in elements for line in _render(element)]
+        lines += [line for element in elements for line in _render_element(element)]
         lines.append("</section>")
     return "\n".join([*lines, "</article>"])
 
 
-def _render(element):
+def _render_element(element):
     """Yield the lines of a paragraph, a list or a table."""
     if isinstance(element, str):
         yield f'<p class="finding">{escape(element)}</p>'
@@ -175,11 +175,11 @@ def render_markdown(title, sections, level=1):
     blocks = [f"{'#' * level} {_escape(title)}"]
     for heading, elements in sections:
         blocks.append(f"{'#' * (level + 1)} {_escape(heading)}")
-        blocks += [block for element in elements for block in _render_markdown(element)]
+        blocks += [block for element in elements for block in _render_markdown_element(element)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _render_markdown(element):
+def _render_markdown_element(element):
     """Yield the blocks of a paragraph, a list or a table."""
     if isinstance(element, str):
         yield _escape(element)
@@ -542,11 +542,11 @@ def _check_columns(columns, names, path):
         return
     raise ValueError(
         f"{path} has no column {join_names(map(repr, absent))}; its {len(columns)} columns are "
-        f"{join_names(map(repr, columns), 20)}.{_hint(absent, columns)}"
+        f"{join_names(map(repr, columns), 20)}.{_column_hint(absent, columns)}"
     )
 
 
-def _hint(absent, columns):
+def _column_hint(absent, columns):
     """Advice on a column that is absent: a missing header, or a similar name."""
     if numbers := [name for name in columns if _is_number(name)]:
         return (
@@ -573,7 +573,7 @@ _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 """Spellings of booleans."""
 
 
-def complete_column(table, name):
+def check_complete_column(table, name):
     """A column of numbers or classes, which must be complete; None without a name."""
     if name is None:
         return None
@@ -601,7 +601,7 @@ def parse_column(column):
     texts = column.dropna().unique().tolist()
     if any(set(texts) <= spelling for spelling in _BOOLEANS):
         return column.map({text: text.lower() == "true" for text in texts})
-    texts = [text for text in texts if not is_mark(text)]
+    texts = [text for text in texts if not is_missing_mark(text)]
     numbers = pd.to_numeric(
         _replace_decimal_commas(pd.Series(texts, dtype=object)), errors="coerce"
     )
@@ -610,7 +610,7 @@ def parse_column(column):
     return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
 
 
-def is_mark(text):
+def is_missing_mark(text):
     """Whether text is a usual mark of a missing value."""
     return text.strip().casefold() in _MARKS
 
@@ -635,7 +635,7 @@ def check_missing_marks(*columns):
     shared = set.intersection(*texts) if len(texts) > 1 else set()
     for column, labels in zip(columns, texts, strict=True):
         for text in sorted(labels - shared):
-            if is_mark(text):
+            if is_missing_mark(text):
                 raise ValueError(
                     f"The column {column.name!r} must be complete, but it holds {text!r}, which "
                     "usually marks a missing value; leave these rows out of the file, or give the "

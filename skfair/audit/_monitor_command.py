@@ -25,11 +25,11 @@ from skfair.audit._command_line import (
 )
 from skfair.audit._formats import (
     STYLE,
+    check_complete_column,
     check_missing_marks,
     check_same_notation,
-    complete_column,
     find_label,
-    is_mark,
+    is_missing_mark,
     read_columns,
     render_table,
 )
@@ -85,7 +85,7 @@ def read_log(options):
     names = [name for name in (*names, *options.sensitive) if name is not None]
     table = read_columns(options.file, list(dict.fromkeys(names)))
     weights = _read_weights(table, options.weight)
-    y_pred = complete_column(table, options.prediction)
+    y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
     groups = table[options.sensitive].astype(object)
     periods = _find_periods(table[options.time], options.by, "--time")
@@ -106,7 +106,7 @@ def _read_weights(table, name):
     """The column of weights, not negative and not all 0."""
     if name is None:
         return None
-    weights = complete_column(table, name)
+    weights = check_complete_column(table, name)
     is_number = pd.api.types.is_numeric_dtype(weights)
     if not is_number or (weights < 0).any() or not (weights > 0).any():
         raise ValueError(
@@ -125,7 +125,9 @@ def _read_outcomes(table, options, y_pred):
         return None
     predicted = set(y_pred.unique())
     is_known = ~table[name].astype(object).map(
-        lambda one: pd.isna(one) or (isinstance(one, str) and is_mark(one) and one not in predicted)
+        lambda one: (
+            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
+        )
     ).to_numpy(dtype=bool)
     may_be_late = options.delay is not None or options.outcome_date is not None
     if not is_known.all() and not may_be_late:
@@ -137,7 +139,7 @@ def _read_outcomes(table, options, y_pred):
         )
     if not is_known.any():
         return pd.Series(None, index=table.index, dtype=object, name=name)
-    y_true = complete_column(table[is_known], name)
+    y_true = check_complete_column(table[is_known], name)
     check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
     return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
@@ -170,7 +172,7 @@ def _read_ids(table, options):
                 "sample, so that outcomes in later files belong to a decision."
             )
         return pd.Series([f"row {i + 1}" for i in table.index], index=table.index)
-    ids = complete_column(table, options.id)
+    ids = check_complete_column(table, options.id)
     if ids.duplicated().any():
         raise ValueError(
             f"--id must name a column of different values, but {ids[ids.duplicated()].iloc[0]!r} "
@@ -196,7 +198,7 @@ def _find_periods(column, by, option):
     return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
 
 
-def find_delay(text, by):
+def parse_delay(text, by):
     """The longest delay between periods: months, quarters and years differ in length."""
     if text is None:
         return None
@@ -232,7 +234,7 @@ def feed(monitor, log):
     for time in sorted(times.unique()):
         rows = is_new & (log.periods == time)
         if rows.any():
-            _read_decisions(monitor, log, rows, time)
+            _feed_decisions(monitor, log, rows, time)
         rows = has_outcome & (known_in == time)
         if rows.any():
             rows &= log.ids.isin(monitor.outstanding_ids_)
@@ -241,7 +243,7 @@ def feed(monitor, log):
     return int((~is_new).sum())
 
 
-def _read_decisions(monitor, log, rows, time):
+def _feed_decisions(monitor, log, rows, time):
     """Let a monitor read decisions, with their outcomes if none comes later."""
     monitor.update(
         log.y_pred[rows],
@@ -275,12 +277,12 @@ def render_monitor(monitor, title, period="batch"):
         "<section><h2>Findings</h2>",
         *(f'<p class="finding">{escape(text)}</p>' for text in monitor_findings(monitor, period)),
         "</section><section><h2>The gap over time</h2>",
-        _picture(monitor, period),
+        _draw_gaps(monitor, period),
         *_batch_table(monitor, period),
         *_alarm_table(monitor, period),
         *_rate_table(monitor),
         "</section>",
-        *_method(monitor, period),
+        *_method_section(monitor, period),
         "</article>\n</main>\n</body>\n</html>\n",
     ]
     return "\n".join(lines)
@@ -311,7 +313,7 @@ def _to_records(table):
 def monitor_findings(monitor, period="batch"):
     """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing."""
     summary, rates = monitor.summary(), monitor.to_frame()
-    first, last = (_name(summary, summary["time"].iloc[end]) for end in (0, -1))
+    first, last = (_time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
     by = " and ".join(f"{n} groups by {name}" for name, n in groups.items())
     batches = f"{len(summary)} batches, from {first} to {last}"
@@ -351,11 +353,11 @@ def _verdict(monitor, summary):
         )
     # The alarms since the last certificate are about one excess.
     alarms = alarms[alarms["since"] >= monitor.since_]
-    first, last = (_time_of(summary, alarms["batch"].iloc[end]) for end in (0, -1))
+    first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
     again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
     return (
         f"Alarm since {first}: the gap exceeds the tolerance, most likely since "
-        f"{_name(summary, monitor.since_)}.{again} Look at the groups' rates below."
+        f"{_time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
     )
 
 
@@ -363,26 +365,26 @@ def _describe_certificate(monitor, summary):
     """Sentence on a certificate, which may come after alarms."""
     alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
     last = alarms["batch"].max() if len(alarms) else 0
-    since = _name(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+    since = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
     evidence = f"with an e-value of {monitor.evidence_for_:.3g} now"
     if not len(alarms):
         return f"The tolerance is kept: certified first in {since}, {evidence}."
     return (
         f"The tolerance is kept again: certified since {since}, {evidence}. Before, alarms were "
-        f"raised ({len(alarms)}, the last in {_time_of(summary, last)})."
+        f"raised ({len(alarms)}, the last in {_batch_time_text(summary, last)})."
     )
 
 
-def _time_of(summary, batch):
+def _batch_time_text(summary, batch):
     """The time of a batch, as text."""
-    return _name(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
+    return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
 def _points(gap):
     return f"{100 * gap:.1f} percentage points"
 
 
-def _name(summary, time):
+def _time_text(summary, time):
     """A time of a batch as text: a date, without its hours where all batches begin at midnight."""
     if not isinstance(time, pd.Timestamp):
         return f"{time:g}"
@@ -394,7 +396,7 @@ _COLORS = {"monitoring": "#0072b2", "certified": "#009e73", "alarm": "#d55e00"}
 """Colours of the statement by status, as those of displays."""
 
 
-def _picture(monitor, period):
+def _draw_gaps(monitor, period):
     """Statements as a band, gaps of the batches alone as markers, and tolerance, over time."""
     summary = monitor.summary()
     known = summary["gap"].dropna()
@@ -448,7 +450,7 @@ def _date_labels(summary, x):
     n = len(summary)
     for i in np.unique(np.linspace(0, n - 1, min(n, _N_DATES)).round().astype(int)):
         at, bottom = x(i), _HEIGHT - _MARGIN
-        time = escape(_name(summary, summary["time"].iloc[i]))
+        time = escape(_time_text(summary, summary["time"].iloc[i]))
         yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
         yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
 
@@ -469,7 +471,7 @@ def _batch_table(monitor, period):
         gap = f"{100 * row.gap:.1f}" if isfinite(row.gap) else "–"
         interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
         evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
-        cells = (_name(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
+        cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
         rows.append((cells, row.status == "alarm"))
     note = (
         f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
@@ -488,9 +490,9 @@ def _alarm_table(monitor, period):
     rows = [
         (
             (
-                _time_of(summary, row.batch),
-                _name(summary, row.time),
-                _name(summary, row.since),
+                _batch_time_text(summary, row.batch),
+                _time_text(summary, row.time),
+                _time_text(summary, row.since),
             ),
             False,
         )
@@ -517,7 +519,7 @@ def _rate_table(monitor):
     yield from render_table("Rates in all batches", note, titles, rows)
 
 
-def _method(monitor, period):
+def _method_section(monitor, period):
     """How the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
     periods = "batches" if period == "batch" else f"{period}s"
@@ -601,7 +603,7 @@ def add_monitor_command(commands):
     add("--confidence", type=float, default=0.95, help="1 less the probability of false statements")
     add(
         "--run-length",
-        type=run_length,
+        type=parse_run_length,
         default=100.0,
         help="mean number of batches until a false alarm (default 100), or none: one alarm at "
         "most, false with the error of --confidence",
@@ -622,7 +624,7 @@ def add_monitor_command(commands):
     monitor.set_defaults(run=partial(_run, monitor))
 
 
-def run_length(text):
+def parse_run_length(text):
     """Number of batches, or None."""
     return None if text.lower() == "none" else float(text)
 
@@ -632,7 +634,7 @@ def _run(parser, options):
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            monitor, n_left_out = _read(options)
+            monitor, n_left_out = _feed_file(options)
         _write(monitor, options)
     except (OSError, ValueError, TypeError) as error:
         parser.error(str(error))
@@ -654,7 +656,7 @@ def _run(parser, options):
     return UNCERTIFIED_STATUS if options.require_certificate else 0
 
 
-def _read(options):
+def _feed_file(options):
     """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
     check_level(options.confidence, "--confidence")
     resolve_output(options, (".html", ".htm", ".json"))
@@ -682,7 +684,7 @@ def _resume_or_start(options, log):
         "tolerance": options.tolerance,
         "confidence_level": options.confidence,
         "run_length": options.run_length,
-        "delay": find_delay(options.delay, options.by),
+        "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
     }
     if options.state is not None and options.state.exists():

@@ -33,12 +33,12 @@ from skfair.inference import (
     HiddenGroups,
     ProbableGroups,
     RecordedGroups,
+    bound_contrasts,
     check_odds_ratio,
     check_what_is_known,
-    separate_ends,
+    describe_assumption,
     stack_features,
     state_assumption,
-    state_odds_ratio,
 )
 from skfair.losses import (
     LOSSES,
@@ -48,7 +48,7 @@ from skfair.losses import (
     Pointwise,
     SquaredLoss,
     as_pointwise,
-    over_pairs,
+    is_pairwise,
 )
 from skfair.metrics import METRICS, PREDICTIONS, find_positive, to_numbers
 from skfair.monitoring import outcome_use
@@ -143,7 +143,7 @@ def _decision_function_loss(model, loss):
     """Loss of the decision function: the one passed, else that of a fit of this package."""
     if loss is None and hasattr(model, "constraint_report_"):
         fitted = resolve_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
-        loss = None if over_pairs(fitted) else fitted  # a loss of pairs has no value per sample
+        loss = None if is_pairwise(fitted) else fitted  # a loss of pairs has no value per sample
     loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
     return loss, f"units of {_loss_name(loss)} of the decision function", None
 
@@ -447,7 +447,7 @@ class KnownGroups(NamedTuple):
             return ""
         if self.sensitive_features is None:
             return state_assumption(self.assume)
-        return state_odds_ratio(self.odds_ratio, "X, decision and outcome")
+        return describe_assumption(self.odds_ratio, "X, decision and outcome")
 
     def check_applies(self, constraint, sample_weight):
         """Raise for what cannot be certified of groups that are not all known."""
@@ -559,5 +559,5 @@ class HiddenConstraint(NamedTuple):
             )
         values = self.bound.exact[0](scores, self.bound.target).value
         ends = self.hidden.ends(values, events)
-        forms = separate_ends(self.bound.aggregate.linear_forms(len(events)))
+        forms = bound_contrasts(self.bound.aggregate.linear_forms(len(events)))
         return self.bound.aggregate.estimates(ends), forms

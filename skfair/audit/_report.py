@@ -20,7 +20,7 @@ from skfair.audit._estimators import (
     infer_kind,
     model_missing,
     tabulate_reliability,
-    top_estimators,
+    top_k_estimators,
     weigh_groups,
 )
 from skfair.audit._formats import (
@@ -41,7 +41,6 @@ from skfair.audit._report_input import (
     AT_RANDOM,
     BOUNDS_REMEDY,
     attribute_table,
-    check_cut,
     check_group_size,
     check_input,
     check_min_published,
@@ -49,8 +48,9 @@ from skfair.audit._report_input import (
     check_searchable,
     check_share,
     check_stratifiable,
+    check_top_k_settings,
     check_unknown,
-    describe_cut,
+    describe_top_k,
     estimate_balance,
     make_groupings,
     make_tables,
@@ -75,7 +75,7 @@ from skfair.inference import (
     require_assumption,
     state_assumption,
 )
-from skfair.metrics import PREDICTIONS, Measures, check_places, check_strata
+from skfair.metrics import PREDICTIONS, Measures, check_strata, check_top_k
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -431,7 +431,7 @@ class FairnessReport:
             group, or `unknown` names a label that does not occur.
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
-        check_places(k, {name for name, column in columns.items() if column is not None})
+        check_top_k(k, {name for name, column in columns.items() if column is not None})
         strata = None
         if control_features is not None:
             strata = check_strata(control_features, sensitive_features)
@@ -454,8 +454,8 @@ class FairnessReport:
         if missing != "at_random":
             refuse_features(X)
         if k is not None:
-            check_cut(missing, subgroups, assume)
-            estimators, ties = top_estimators(columns, positive, measures, samples.weights, k)
+            check_top_k_settings(missing, subgroups, assume)
+            estimators, ties = top_k_estimators(columns, positive, measures, samples.weights, k)
         elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published
@@ -507,7 +507,7 @@ class FairnessReport:
                 provenance,
                 positive_label=positive,
                 suppressed=suppressed,
-                threshold=None if k is None else describe_cut(k, ties),
+                threshold=None if k is None else describe_top_k(k, ties),
             ),
             balance=estimate_balance(kind, columns, samples, level, missing),
             subgroups=worst,

@@ -138,7 +138,7 @@ def check_modelled(setting, positive, samples, y_pred, measures, min_group_size,
         )
 
 
-def check_cut(missing, subgroups, assume):
+def check_top_k_settings(missing, subgroups, assume):
     """Raise for settings that need decisions, where these are made of scores."""
     if missing == "at_random" or subgroups or assume:
         raise ValueError(
@@ -147,7 +147,7 @@ def check_cut(missing, subgroups, assume):
         )
 
 
-def describe_cut(k, ties):
+def describe_top_k(k, ties):
     """The decision rule of the k highest scores as text."""
     rule = f"the {k} highest scores" if k >= 1 else f"the highest {100 * k:g} % of scores"
     return f"{rule}; {ties}" if ties else rule

@@ -108,7 +108,7 @@ def findings(report):
     outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
     sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
-    errors = gaps[_is_error(gaps)]
+    errors = gaps[_is_error_measure(gaps)]
     if len(errors):
         sentences.append(_describe_gap(report, _largest_gap(errors, "gap_low")))
     if report.kind == "clustering":
@@ -124,10 +124,12 @@ def findings(report):
 def has_finding(report):
     """Whether a gap in outcomes or errors is significant."""
     gaps = report.gaps[report.gaps["is_significant"]]
-    return bool(gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_is_error(gaps)))
+    return bool(
+        gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_is_error_measure(gaps))
+    )
 
 
-def _is_error(frame):
+def _is_error_measure(frame):
     """Mask of the rows on measures of errors, which need a target."""
     return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
 
@@ -175,7 +177,7 @@ def _describe_sample(report):
 def _describe_gap(report, gap):
     """One gap as a sentence."""
     name = gap["measure"]
-    if _is_equal(gap):
+    if _is_zero_gap(gap):
         return _describe_equality(report, gap)
     # Values of the two groups that are furthest apart.
     rows = report.frame
@@ -188,7 +190,7 @@ def _describe_gap(report, gap):
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
     )
     if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
-        text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
+        text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths_clause(gap)}"
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
     return f"{text}."
@@ -201,7 +203,7 @@ def _chance_clause(report, gap):
     return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
-def _is_equal(gap):
+def _is_zero_gap(gap):
     """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
     return pd.isna(gap["highest"]) or (
         not gap["is_significant"] and describe_size(gap["gap"], gap["measure"]) in _ZEROS
@@ -228,17 +230,17 @@ def _describe_equality(report, gap):
     text += f"{' to '.join(texts)} for all groups"
     if not gap["gap_high"] > 0.0:
         return f"{text}."
-    return f"{text}; in the population {_possible_gap(gap)}."
+    return f"{text}; in the population {_possible_gap_clause(gap)}."
 
 
-def _possible_gap(gap):
+def _possible_gap_clause(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     name = gap["measure"]
     unit = " percentage points" if is_share(name) else ""
     return f"a gap of up to {describe_size(gap['gap_high'], name)}{unit} is possible"
 
 
-def _four_fifths(gap):
+def _four_fifths_clause(gap):
     """Clause on the four-fifths rule."""
     if gap["ratio_high"] < FOUR_FIFTHS and gap["is_significant"]:
         return "below four fifths"
@@ -262,9 +264,10 @@ def open_questions(report):
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
         title = describe_measure(name)[0].lower()
-        if name in primary_measures(report.gaps) and _is_equal(gap):
+        if name in primary_measures(report.gaps) and _is_zero_gap(gap):
             questions.append(
-                f"Whether the {title} differs by {by}: {_possible_gap(gap)} in the population."
+                f"Whether the {title} differs by {by}: {_possible_gap_clause(gap)} in the "
+                "population."
             )
         elif name in primary_measures(report.gaps) and not gap["is_significant"]:
             questions.append(
@@ -277,7 +280,7 @@ def open_questions(report):
                 f"{gap['ratio']:.2f} has an interval of "
                 f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
             )
-    if any(_is_error(report.frame)):
+    if any(_is_error_measure(report.frame)):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
@@ -325,7 +328,7 @@ def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     yield "Findings", report.findings
     yield "What these data cannot decide", [report.open_questions]
-    yield "What was audited", [facts_table(audited_facts(report))]
+    yield "What was audited", [facts_table(page_facts(report))]
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
     measures = [name for name in report.frame["measure"].unique() if has_impact_ratio(name)]
@@ -347,7 +350,7 @@ def facts_table(facts):
     return "Facts", "", ("Fact", "Value"), [(pair, False) for pair in facts]
 
 
-def audited_facts(report):
+def page_facts(report):
     """Facts on the page: what the report knows, and what the user stated."""
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
     facts = [("Task", report.kind), ("Samples", f"{report.n_samples:,}")]
@@ -548,7 +551,7 @@ def _measure_tables(report, attribute):
 def _measure_table(rows, attribute, name, n_groups):
     """Table of one measure by one attribute."""
     title, meaning = describe_measure(name)
-    scale = _scale(rows)
+    scale = _axis_limits(rows)
     titles = ["Group", "Samples", title]
     has_ratio = bool(rows["ratio"].notna().any())
     titles += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
@@ -583,7 +586,7 @@ def _cells(row, name, scale, reference, has_ratio):
     return cells
 
 
-def _scale(rows):
+def _axis_limits(rows):
     """Ends of the axis of all pictures of one table; it includes 0."""
     values = [x for name in ("low", "value", "high") for x in rows[name] if isfinite(x)]
     low, high = min([0.0, *values]), max([0.0, *values])
@@ -702,15 +705,15 @@ _REQUIRED = ("date", "distribution_date", "source", "explanation")
 
 def summary_sections(report):
     """Sections of the summary: pairs of a heading and a list of elements."""
-    table = _categories(report)
+    table = _compare_categories(report)
     missing = missing_fields(report)
     heading = "Summary of results of the bias audit (New York City Local Law 144)"
-    sections = [(heading, [facts_table(_audit_facts(report, table))])]
+    sections = [(heading, [facts_table(_summary_facts(report, table))])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
     for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
         sections.append((f"By {attribute}", [_summary_table(report, measure, attribute, rows)]))
-    return [*sections, ("What was audited", [facts_table(audited_facts(report))])]
+    return [*sections, ("What was audited", [facts_table(page_facts(report))])]
 
 
 def missing_fields(report):
@@ -726,7 +729,9 @@ def missing_fields(report):
             f"applicants looks like one; make the report with unknown=[...] that names it, or "
             "rename it."
         )
-    if _categories(report)["is_excluded"].any() and not report.provenance.get("justification"):
+    if _compare_categories(report)["is_excluded"].any() and not report.provenance.get(
+        "justification"
+    ):
         missing.append(
             f"{FACTS['justification']}: state it in provenance, under the name 'justification'."
         )
@@ -738,7 +743,7 @@ def missing_fields(report):
     return missing
 
 
-def _categories(report):
+def _compare_categories(report):
     """Comparisons of all categories; refused for reports that the rules do not know."""
     table = report.adverse_impact()
     if not len(table):
@@ -755,7 +760,7 @@ def _categories(report):
     return table
 
 
-def _audit_facts(report, table):
+def _summary_facts(report, table):
     """Facts of the summary, as pairs of a title and a text."""
     facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
     facts.append(("Number of applicants", f"{report.n_samples:,}"))

@@ -21,7 +21,7 @@ from skfair.audit._formats import subgroups_to_json
 from skfair.audit._sections import value_text
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
-from skfair.inference import check_level, clopper_pearson
+from skfair.inference import check_level, clopper_pearson_limits
 from skfair.metrics import find_positive
 from skfair.partitions import load_columns
 from skfair.utils._api import Label, MatrixLike
@@ -68,7 +68,9 @@ def _encode_column(name, column, n_bins, missing):
         )
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     known = column[~is_missing]
-    levels, conditions, texts = (_bin if is_number else _label)(name, known, n_bins)
+    levels, conditions, texts = (_encode_numbers if is_number else _encode_labels)(
+        name, known, n_bins
+    )
     # The last level has no condition, or one of its own.
     codes = np.full(len(column), conditions.shape[1])
     codes[~is_missing] = levels
@@ -79,7 +81,7 @@ def _encode_column(name, column, n_bins, missing):
     return _Column(codes, conditions, texts)
 
 
-def _label(name, column, n_bins):
+def _encode_labels(name, column, n_bins):
     """Levels, conditions and their texts of a column of labels: each label is a condition."""
     codes, labels = pd.factorize(column, sort=True)
     if len(labels) > _MAX_LEVELS:
@@ -93,8 +95,8 @@ def _label(name, column, n_bins):
     return (codes, conditions, texts) if len(labels) > 1 else (codes, conditions[:0], [])
 
 
-def _bin(name, column, n_bins):
-    """As `_label`, of numbers: every range of quantile bins but that of all is a condition."""
+def _encode_numbers(name, column, n_bins):
+    """As `_encode_labels`, of numbers: ranges of quantile bins, but not that of all bins."""
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
@@ -209,7 +211,7 @@ def _count_subset(columns, values):
 # Departures of subgroups from the rest, and their limits.
 
 
-def _differ(n, hits, total):
+def _compute_rates(n, hits, total):
     """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
     rest, rest_hits = total[0] - n, total[1] - hits
     return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
@@ -230,9 +232,9 @@ def departure_limits(n, hits, total, error):
     R. G. Newcombe, "Interval estimation for the difference between independent proportions",
     Statistics in Medicine 17, 1998.
     """
-    (p, n, hits), (q, rest, rest_hits) = _differ(n, hits, total)
-    low_p, high_p = clopper_pearson(hits, n, 1.0 - error)
-    low_q, high_q = clopper_pearson(rest_hits, rest, 1.0 - error)
+    (p, n, hits), (q, rest, rest_hits) = _compute_rates(n, hits, total)
+    low_p, high_p = clopper_pearson_limits(hits, n, 1.0 - error)
+    low_q, high_q = clopper_pearson_limits(rest_hits, rest, 1.0 - error)
     departure = p - q
     low = departure - np.hypot(p - low_p, high_q - q)
     return departure, low, departure + np.hypot(high_p - p, q - low_q)
@@ -293,7 +295,7 @@ def _bound(family, error, sides):
     has to hold (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
     # Hoeffding's margins are wider: after them, most subgroups cannot have the largest limit.
-    (p, n, hits), (q, rest, _) = _differ(family.n, family.hits, family.total)
+    (p, n, hits), (q, rest, _) = _compute_rates(family.n, family.hits, family.total)
     reach = np.hypot(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
     widest = np.max([side * (p - q) for side in sides], axis=0) + reach
     order, largest = np.argsort(-widest), 0.0
@@ -378,7 +380,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
     """Table of flagged subgroups: one row each."""
     n, hits, depth = family.n[flagged], family.hits[flagged], family.depth[flagged]
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
-    (rate, *_), (rest_rate, *_) = _differ(n, hits, family.total)
+    (rate, *_), (rest_rate, *_) = _compute_rates(n, hits, family.total)
     columns = {
         "measure": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),

@@ -13,9 +13,9 @@ from skfair.audit._command_line import (
 )
 from skfair.audit._estimators import SHARES
 from skfair.audit._formats import (
+    check_complete_column,
     check_missing_marks,
     check_same_notation,
-    complete_column,
     find_label,
     parse_column,
     read_columns,
@@ -99,7 +99,7 @@ def _search_file(options):
             "among --target, --prediction and --sensitive."
         )
     table = read_columns(options.file, names)
-    y_true, y_pred = (complete_column(table, name) for name in roles)
+    y_true, y_pred = (check_complete_column(table, name) for name in roles)
     check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
     with explain_options(_SUBGROUP_OPTIONS):

@@ -8,8 +8,8 @@ from skfair.groups import MISSING, Groups, is_like_unknown
 from skfair.inference import (
     Interval,
     LogRates,
-    all_pairs,
     contrast_interval,
+    pairwise_contrasts,
 )
 
 # Tables of a report: every measure of every group, with limits, and the gaps.
@@ -77,7 +77,7 @@ def publish_groups(estimators, by_name, weights, min_published):
     is_suppressed = np.concatenate(list(is_small.values()))
     if next(iter(by_name.values())).is_disjoint:
         sizes = np.concatenate([groups.counts for groups in by_name.values()])
-        is_suppressed = _protect(_margins(by_name), sizes, is_suppressed, min_published)
+        is_suppressed = _suppress_secondary(_margins(by_name), sizes, is_suppressed, min_published)
     ends = np.cumsum([len(mask) for mask in is_small.values()])[:-1]
     masks = dict(zip(by_name, np.split(is_suppressed, ends), strict=True))
     published = {
@@ -134,21 +134,21 @@ _N_CANDIDATES = 20
 """Groups that are tried as the next one to suppress, the smallest ones."""
 
 
-def _protect(margins, sizes, is_suppressed, min_published):
+def _suppress_secondary(margins, sizes, is_suppressed, min_published):
     """Mask of suppressed groups, none of which can be computed from the others."""
     while True:
-        is_open = _open_equations(margins, sizes, is_suppressed, min_published)
+        is_open = _disclosing_equations(margins, sizes, is_suppressed, min_published)
         candidates = np.flatnonzero((margins[is_open] != 0).any(axis=0) & ~is_suppressed)
         if not len(candidates):
             return is_suppressed
         # Suppress the group that leaves the fewest equations open, the smallest of several.
         candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
         trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
-        n_open = [_open_equations(margins, sizes, one, min_published).sum() for one in trials]
+        n_open = [_disclosing_equations(margins, sizes, one, min_published).sum() for one in trials]
         is_suppressed = trials[int(np.argmin(n_open))]
 
 
-def _open_equations(margins, sizes, is_suppressed, min_published):
+def _disclosing_equations(margins, sizes, is_suppressed, min_published):
     """Mask of the equations that show a suppressed group, or a sum of too few samples."""
     hidden = margins[:, is_suppressed]
     # A group is determined if no change of suppressed counts that keeps all sums changes it.
@@ -379,7 +379,7 @@ def gap_row(estimates, level, compared, names):
 
 def ordered_pairs(estimates, compared):
     """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
-    pairs = all_pairs(len(compared))
+    pairs = pairwise_contrasts(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
     return sparse.csr_array(entries, shape=(pairs.shape[0], len(estimates.values)))
 

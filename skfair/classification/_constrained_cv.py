@@ -370,7 +370,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     def _columns(self, scores):
         return calibrated_log_odds(scores, self.calibration_)
 
-    def _outcome(self, features, problem, guarantee, problems, constraints):
+    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
@@ -390,7 +390,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         fitted = {"coef_": np.array(coef), "intercept_": intercept, "oof_scores_": scores}
         if self.missing != "error":
             fitted |= assumption_attributes(problems[0])
-        return fitted | self._describe(problem, guarantee, problems, report, status)
+        return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
 
     def _warn(self, problem, guarantee, training):
         # A slope of 0 or less: higher scores do not mean more of the class.
@@ -406,7 +406,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
-            plain = self._event_features.plain_parameters(
+            plain = self._event_features.unconstrained_parameters(
                 problem.model, self._plain_intercepts(training)
             )
             warn_of_cost(problem, parameters, plain)

@@ -27,8 +27,8 @@ from skfair.training import (
     PartialParityModel,
     check_training,
     document,
-    expect_groups,
-    fit_collected,
+    estimate_missing_groups,
+    fit_partitioned,
     label_positive,
     loss_weights,
     make_criterion,
@@ -142,11 +142,11 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         """Fit to data in memory or partitioned data; ``request`` is as in `check_training`."""
         # Partitioned data are fitted by sums over partitions, or collected if they are few.
         if is_partitioned(X, y, *metadata.values()):
-            return fit_collected(self, X, y, metadata, constraints)
+            return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
         refuse_missing_groups(self, constraints, self.group_interactions)
         training = check_training(self, X, y, metadata | {"groups": groups}, request)
-        training = expect_groups(training, self.assume)
+        training = estimate_missing_groups(training, self.assume)
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, weights)
@@ -179,8 +179,8 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         if self.group_interactions:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
-                f"{self._per_group} of its own, but a linear classifier of scikit-learn has one "
-                "set; fit with group_interactions=False."
+                f"{self._group_parameters_name} of its own, but a linear classifier of "
+                "scikit-learn has one set; fit with group_interactions=False."
             )
         from sklearn.linear_model import LogisticRegression  # takes long to import
         from sklearn.svm import LinearSVC

@@ -340,7 +340,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         start[-shapes[-1][0] - 1 :] *= -1.0 if is_negated else 1.0
         return start
 
-    def _predictor(self, model, parameters, training):
+    def _prediction_attributes(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         coefs, intercepts = model.coefficients(parameters)
         # Stored scores are of the second class, those of a fit of the positive class: the unit has

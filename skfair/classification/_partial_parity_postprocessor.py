@@ -46,7 +46,7 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     REPORT,
     GroupScoreMixin,
-    Storable,
+    PlainStateMixin,
     Subtask,
     columns_of,
     compares_nothing,
@@ -79,7 +79,7 @@ _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
 @document
 class PartialParityPostprocessor(
-    Storable,
+    PlainStateMixin,
     CallbackSupportMixin,
     GroupScoreMixin,
     ClassifierMixin,
@@ -358,7 +358,7 @@ class PartialParityPostprocessor(
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
-        fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
+        fitted |= self._outcome_attributes(guarantee, bound.tolerance, reported.report(shifted))
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
             none = {name: values[:0] for name, values in fitted[REPORT].items()}
@@ -431,7 +431,7 @@ class PartialParityPostprocessor(
                 self._base, X, y, fit_params, self.cv, strata, groups, step.subtask
             )
 
-    def _outcome(self, guarantee, tolerance, report):
+    def _outcome_attributes(self, guarantee, tolerance, report):
         """Fitted attributes that describe how the fit ended."""
         best = guarantee.candidate
         # The search may exceed the tightened tolerance and keep the requested one.

@@ -128,8 +128,8 @@ def check_requirements(estimator, total, is_count):
     ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
     """
     total, n_clusters = float(total), estimator.n_clusters
-    smallest = _size(estimator.min_cluster_size, total, 0.0)
-    largest = _size(estimator.max_cluster_size, total, np.inf)
+    smallest = _resolve_size(estimator.min_cluster_size, total, 0.0)
+    largest = _resolve_size(estimator.max_cluster_size, total, np.inf)
     attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
     if is_count:
         # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
@@ -155,7 +155,7 @@ def check_requirements(estimator, total, is_count):
     )
 
 
-def _size(size, total, absent):
+def _resolve_size(size, total, absent):
     """A bound on the size of a cluster as a weight: floats are shares of all."""
     if size is None:
         return absent
@@ -178,7 +178,7 @@ def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
     return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
 
 
-def describe(counts, requirements, largest_weight=1.0):
+def balance_attributes(counts, requirements, largest_weight=1.0):
     """The fitted attributes that follow from a table of counts by cluster and group."""
     tables = [counts[:, groups] for groups in requirements.attributes]
     sizes = tables[0].sum(axis=1)
@@ -493,7 +493,7 @@ class ParetoFront:
         return len(self.cost)
 
     def __repr__(self):
-        lowest, highest = self._ratio[[0, -1]]
+        lowest, highest = self._criterion_values[[0, -1]]
         of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
         return (
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
@@ -501,7 +501,7 @@ class ParetoFront:
         )
 
     @property
-    def _ratio(self):
+    def _criterion_values(self):
         """What rises along the front, balance or the ratio of shares, (n_points,)."""
         return getattr(self, self.criterion)
 
@@ -583,13 +583,13 @@ class ParetoFront:
         if (lacking > 0).all():
             nearest = int(np.argmin(lacking))
             warn(
-                self._out_of_reach(nearest, min_balance, min_share_ratio),
+                self._unreachable_message(nearest, min_balance, min_share_ratio),
                 InfeasibleConstraintWarning,
             )
             return nearest
         return int(np.argmax(lacking <= 0))
 
-    def _out_of_reach(self, i, min_balance, min_share_ratio):
+    def _unreachable_message(self, i, min_balance, min_share_ratio):
         """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
         required, reached = [], []
         if min_balance > 0:
@@ -618,7 +618,7 @@ class ParetoFront:
         ideal : tuple of (cost, criterion), default=None
             The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(self.cost, self._ratio, reference=reference, ideal=ideal)
+        return hypervolume(self.cost, self._criterion_values, reference=reference, ideal=ideal)
 
     def to_frame(self) -> pd.DataFrame:
         """The front as a table.
@@ -679,9 +679,9 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         fitted |= outcome(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        validate_data(self, _column_names(X), skip_check_array=True)  # number and names of features
+        validate_data(self, _empty_rows(X), skip_check_array=True)  # number and names of features
         vars(self).update(fitted)
-        cut_short = self._cut_short(data, rounds.is_stopped)
+        cut_short = self._explain_early_stop(data, rounds.is_stopped)
         warn_of_status(self, data, search, self._advice(data), cut_short)
         rounds.context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
         return self
@@ -722,7 +722,7 @@ class Rounds:
         return self.is_stopped
 
 
-def _column_names(X):
+def _empty_rows(X):
     """No rows of a collection, but with the names of its columns; rows in memory as they are."""
     if not is_partitioned(X):
         return X
@@ -732,7 +732,7 @@ def _column_names(X):
     return np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
 
 
-def front(estimator, X, columns, n_levels, routes, criterion):
+def compute_front(estimator, X, columns, n_levels, routes, criterion):
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
@@ -785,7 +785,9 @@ def _measure(data, n_clusters, labels):
 def _build_estimator(estimator, data, criterion, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
-    vars(point).update(point._describe(data, labels) | {"status_": "feasible", "n_iter_": 0})
+    vars(point).update(
+        point._label_attributes(data, labels) | {"status_": "feasible", "n_iter_": 0}
+    )
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):
             setattr(point, name, getattr(estimator, name))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster._base import Route, front, warn_of_duplicates
+from skfair.cluster._base import Route, compute_front, warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._assignment import Runs, check_runs
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
@@ -158,7 +158,9 @@ def fair_kmeans_front(
             "algorithm='alternating' does not control ratios of shares, so criterion must be "
             "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
         )
-    return front(estimator, X, columns, n_levels, partial(_kmeans_routes, algorithm), criterion)
+    return compute_front(
+        estimator, X, columns, n_levels, partial(_kmeans_routes, algorithm), criterion
+    )
 
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
@@ -264,7 +266,7 @@ def fair_spectral_front(
         n_jobs=n_jobs,
     )
     arguments = {"sensitive_features": sensitive_features}
-    return front(estimator, X, arguments, n_levels, _spectral_routes, criterion)
+    return compute_front(estimator, X, arguments, n_levels, _spectral_routes, criterion)
 
 
 def _spectral_routes(estimator, problem, n_levels, random_state, criterion):

@@ -26,7 +26,7 @@ from skfair.constraints._criteria import (
     check_constraint,
 )
 from skfair.constraints._gap import ConstraintValues as ConstraintValues
-from skfair.constraints._gap import Largest as Largest
+from skfair.constraints._gap import LargestMean as LargestMean
 from skfair.constraints._gap import RangeGap as RangeGap
 from skfair.constraints._gap import ScoreJacobian as ScoreJacobian
 from skfair.constraints._gap import Shortfall as Shortfall

@@ -22,7 +22,7 @@ from skfair.constraints._gap import (
     stack_values,
 )
 from skfair.groups import Events
-from skfair.inference import UnknownPosterior, estimates_of, gap_posterior
+from skfair.inference import UnknownPosterior, gap_posterior, make_estimates
 from skfair.losses import as_pointwise
 
 # Reports of rates from their moments, which add up over partitions.
@@ -343,7 +343,7 @@ class BoundConstraint:
 
     def aux_at(self, sums):
         """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
-        return self.row_gap.unknowns(self.rates(sums)) if self.n_aux else _NO_UNKNOWNS
+        return self.row_gap.aux_at(self.rates(sums)) if self.n_aux else _NO_UNKNOWNS
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
@@ -355,7 +355,7 @@ class BoundConstraint:
             return self.aux_jacobian @ aux
         return self.rows_at(np.zeros(self.n_events) + self.offset, aux)[0]
 
-    def take_drawn(self, positions, start, n_per_event):
+    def take_batch(self, positions, start, n_per_event):
         """The constraint on drawn samples, of which those from `start` on come from its events."""
         events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
         target = self.target[positions]
@@ -384,7 +384,7 @@ class BoundConstraint:
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _count(self, scores)
-        means = estimates_of(counted.events, counted.values)
+        means = make_estimates(counted.events, counted.values)
         return self.aggregate.estimates(means), self.aggregate.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
@@ -676,7 +676,7 @@ def draw_rows(rows, n_per_event, random_state=None, first=()):
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
-        one.take_drawn(positions, start, n_per_event)
+        one.take_batch(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else ConstraintSystem(drawn)

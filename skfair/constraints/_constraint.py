@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, compare_groups
+from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import count_decisions
 from skfair.metrics import asks_for_ratio, find_criterion
@@ -651,7 +651,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
 
     def _gap(self, events):
         """How the means of the events become one gap."""
-        gap = compare_groups(events, self.reference, self.aggregate)
+        gap = make_gap(events, self.reference, self.aggregate)
         return gap if self.ratio is None else RatioGap(gap.blocks)
 
 

@@ -78,7 +78,7 @@ class ConvexMeans(ABC):
         """The same with exact curvatures, where they are others."""
         return self
 
-    def along(self, scores, breakpoints):
+    def evaluate_tangents(self, scores, breakpoints):
         """Values of the tangents after a move of scores and breakpoints."""
         raised = self.score_derivative(np.eye(len(breakpoints))) @ (self.basis @ scores)
         return self.values + raised.reshape(self.values.shape) - self.above * breakpoints
@@ -241,9 +241,9 @@ class MeanSigmoid(ConvexMeans):
         shape = events.n_events, events.n_samples
         self.values = _event_sums(value, codes, events.n_events)
         self.above = _event_sums(slope, codes, events.n_events)
-        self._curvatures = _entry_sums(curvature, samples, codes, shape)
+        self._curvatures = _summation_matrix(curvature, samples, codes, shape)
         self._by_event = _event_sums(curvature, codes, events.n_events)
-        slopes = _entry_sums(slope, samples, codes, shape)
+        slopes = _summation_matrix(slope, samples, codes, shape)
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
@@ -286,7 +286,7 @@ def _event_sums(entries, codes, n_events):
     return np.array([np.bincount(codes, column, n_events) for column in entries.T]).T
 
 
-def _entry_sums(entries, samples, codes, shape):
+def _summation_matrix(entries, samples, codes, shape):
     """Build the sparse matrix that adds each sample's entries at their event and breakpoint."""
     n_breakpoints = entries.shape[1]
     entry, column = entries.nonzero()

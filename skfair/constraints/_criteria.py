@@ -20,7 +20,7 @@ from skfair.constraints._constraint import (
     negatives,
     positives,
 )
-from skfair.constraints._gap import Largest, RangeGap
+from skfair.constraints._gap import LargestMean, RangeGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
     LOSSES,
@@ -548,7 +548,7 @@ class BoundedGroupLoss(GroupLoss):
 
     def _gap(self, events):
         # The tolerance bounds the mean losses themselves, not their differences.
-        return Largest(tuple(range(len(events.labels))))
+        return LargestMean(tuple(range(len(events.labels))))
 
 
 # Parity between groups of the order of documents of different relevance.
@@ -634,7 +634,7 @@ class RankingParity(DecisionRateParity):
                 f"{groups.labels.shape[1]} attribute(s); pass it to "
                 "skfair.ranking.ConstrainedRanker."
             )
-        groups = groups if self.per_query else _over_queries(groups)
+        groups = groups if self.per_query else _merge_queries(groups)
         # Pairs of documents of one and the same group are not compared.
         is_crossed = np.array([a != b for _, a, b in groups.labels], dtype=bool)
         if not is_crossed.any():
@@ -659,7 +659,7 @@ class RankingParity(DecisionRateParity):
         return RangeGap(tuple(block for block in blocks if block[0] < block[1]))
 
 
-def _over_queries(groups):
+def _merge_queries(groups):
     """Merge the groups of document pairs of all queries into one group per pair of groups."""
     # Number the pairs of groups in the order in which they occur, and merge those of all queries.
     number = {}
@@ -727,8 +727,10 @@ def check_constraint(
     for rate in as_terms(constraint.rate(surrogate, loss)):
         _, slope, curvature = rate(scores, target)
         above, below = rate(scores + step, target), rate(scores - step, target)
-        _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
-        _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
+        _check_derivative(constraint, "slope", slope, (above.value - below.value) / (2 * step))
+        _check_derivative(
+            constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step)
+        )
     # The bound rows: their derivative along a random move, with all groups compared.
     of_all_groups = clone(constraint).set_params(min_group_size=None)
     bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
@@ -805,7 +807,7 @@ def _check_blocks(constraint, bound, scores):
             )
 
 
-def _compare(constraint, what, derivative, expected):
+def _check_derivative(constraint, what, derivative, expected):
     """Raise for a derivative of the rate that differs from finite differences."""
     derivative = np.asarray(derivative, dtype=np.float64)
     if derivative.shape != expected.shape:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import BoundedRates, LogRates, Rates, Shortfalls, all_pairs
+from skfair.inference import BoundedRates, LogRates, Rates, Shortfalls, pairwise_contrasts
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -68,7 +68,7 @@ class Gap(ABC):
     def _rows(self, tolerance):
         """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
 
-    def unknowns(self, means):
+    def aux_at(self, means):
         """Auxiliary unknowns at which the rows hold if they can; none by default."""
         return np.empty(0)
 
@@ -183,7 +183,7 @@ class RangeGap(Gap):
         """Numbers w and s: the gap is kept where ``s * largest <= smallest + w`` in each block."""
         return tolerance, self.scale
 
-    def unknowns(self, means):
+    def aux_at(self, means):
         # A block of three events or more has a free centre: its smallest mean.
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
 
@@ -290,7 +290,7 @@ class TotalRangeGap(RangeGap):
             total = total[first] + differences[second]
         return total
 
-    def unknowns(self, means):
+    def aux_at(self, means):
         # Smallest mean and range of each block.
         lowest = [means[list(block)].min() for block in self.blocks]
         return np.column_stack((lowest, self._ranges(means))).ravel()
@@ -330,7 +330,9 @@ def _range_slope(blocks, means):
 def _differences(block, n_events):
     """Differences of all ordered pairs of a block, (n_pairs, n_events)."""
     positions = (np.ones(len(block)), (np.arange(len(block)), list(block)))
-    return all_pairs(len(block)) @ sparse.csr_array(positions, shape=(len(block), n_events))
+    return pairwise_contrasts(len(block)) @ sparse.csr_array(
+        positions, shape=(len(block), n_events)
+    )
 
 
 def _check_forms(n_forms):
@@ -416,7 +418,7 @@ class MeanPositiveExcess(ExcessOverOverall):
         sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
         return sparse.csr_array(sets / n_pairs) @ super().linear_forms(n_events)
 
-    def unknowns(self, means):
+    def aux_at(self, means):
         # The positive part of each excess.
         return np.maximum(0.0, self._excesses(means))
 
@@ -448,7 +450,7 @@ class SignedMeanExcess(ExcessOverOverall):
 
 
 @dataclass(frozen=True)
-class Largest(Gap):
+class LargestMean(Gap):
     """The largest mean of some events."""
 
     events: tuple
@@ -516,7 +518,7 @@ AGGREGATES = {
 """Gaps by the reference and aggregate of a constraint."""
 
 
-def compare_groups(cells, reference, aggregate):
+def make_gap(cells, reference, aggregate):
     """The gap between the groups of each cell, or between each of them and all samples of the cell.
 
     `cells` are the events, as `CellEvents`.
@@ -692,7 +694,7 @@ def stack_values(values, n_samples):
     def rows_at_shift(shift):
         # Each constraint has means of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
-        pairs = (_rows_at(one, move) for one, move in zip(values, shifts, strict=True))
+        pairs = (_shift_rows(one, move) for one, move in zip(values, shifts, strict=True))
         moved, combines = zip(*pairs, strict=True)
         return np.concatenate(moved), block_diagonal(combines)
 
@@ -716,7 +718,7 @@ def stack_values(values, n_samples):
     )
 
 
-def _rows_at(values, shift):
+def _shift_rows(values, shift):
     """Rows and their derivatives by the means, moved by a shift."""
     if values.rows_at_shift is not None:
         return values.rows_at_shift(shift)

@@ -23,7 +23,7 @@ from skfair.constraints._partial_bound import BoundPartialParity, RankedEvents
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
 from skfair.groups import check_interval
 from skfair.metrics import (
-    Scored,
+    ScoredMembers,
     demographic_parity_gap,
     equal_opportunity_gap,
     equalized_odds_gap,
@@ -133,14 +133,14 @@ class PartialParity(Constraint):
         # A sample in several groups is a member of each.
         rows, codes = samples.groups.memberships
         names = samples.groups.names
-        scored = Scored(scores[rows], codes, samples.weights[rows], names, percentiles)
+        scored = ScoredMembers(scores[rows], codes, samples.weights[rows], names, percentiles)
         with warnings.catch_warnings():
             # Unknown rates give nan; the estimator's own message says what to do.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             return self._measure(scored, samples.target[rows] > 0)
 
     def _measure(self, scored, positive):
-        """The public metric of `Scored` members, with a mask of those of the positive class."""
+        """The public metric of `ScoredMembers`, with a mask of those of the positive class."""
         raise NotImplementedError
 
     def grid_positions(self) -> np.ndarray:

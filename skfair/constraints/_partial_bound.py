@@ -10,7 +10,14 @@ from scipy import sparse
 from skfair.constraints._bound import ConstraintSystem, report_shares
 from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
-from skfair.inference import AUCs, CurvePosterior, Curves, cluster_effects, curve_pairs, kish_sizes
+from skfair.inference import (
+    AUCs,
+    CurvePosterior,
+    Curves,
+    cluster_design_effects,
+    curve_contrasts,
+    kish_sizes,
+)
 from skfair.utils._checks import join_names
 
 # Events of samples that are compared in an interval of percentiles.
@@ -125,7 +132,7 @@ class RankedEvents:
         # Thresholds at the ends of the interval in the group, and shares of the event above them.
         flat = interval.pairs.ravel()
         groups, group = of_group
-        thresholds = groups.quantiles(group, self.scores, flat)
+        thresholds = groups.upper_quantiles(group, self.scores, flat)
         samples, shares = self.events.members(event)
         event_scores = self.scores[samples]
         above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
@@ -414,7 +421,7 @@ def estimate_curves(bound, scores):
         [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
     )
     sizes = kish_sizes(events)
-    forms = curve_pairs(ranked.cells.blocks, len(shares), len(thresholds), lag)
+    forms = curve_contrasts(ranked.cells.blocks, len(shares), len(thresholds), lag)
     is_raw = bound.criterion.scale == "raw"
     # Raw differences count where the rank of either group may lie in its interval.
     if is_raw and not bound.is_correctable:
@@ -629,7 +636,7 @@ class BoundPartialParity:
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
             effects = [
-                cluster_effects(self.events, (scores > threshold).astype(float), clusters)[0]
+                cluster_design_effects(self.events, (scores > threshold).astype(float), clusters)[0]
                 for threshold in thresholds
             ]
             sizes = sizes / np.max(effects, axis=0)

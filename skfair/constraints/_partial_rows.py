@@ -197,7 +197,7 @@ class ShareMajorant(Majorant):
         """Number of events."""
         return self.events.n_events
 
-    def take_drawn(self, positions, start, n_per_event):
+    def take_batch(self, positions, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
         events, _ = batch_events(len(positions), start, self.n_events, n_per_event)
         original = replace(self.original, events=events)
@@ -217,7 +217,7 @@ class ShareMajorant(Majorant):
         of_convex, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
         # Tangents of the concave parts, in scores and breakpoints.
-        lines = tangent.along(scores - self.scores, moves)
+        lines = tangent.evaluate_tangents(scores - self.scores, moves)
         by_level = self._interleave(original.by_level, original.by_level)
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
         moved = -above[:, :, np.newaxis] * np.vstack((original.by_threshold,) * 2)
@@ -256,7 +256,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     def midpoints(scores):
         if not np.ptp(scores):  # quantiles of equal scores do not say where a ramp must stand
             return scores[0] - width * convex_means.reach(middle.mean(axis=0))
-        quantiles = [events.quantiles(e, scores, levels) for e, levels in enumerate(middle)]
+        quantiles = [events.upper_quantiles(e, scores, levels) for e, levels in enumerate(middle)]
         return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
 
     return ShareRows(
@@ -450,10 +450,10 @@ class PairExcess:
 
     def line(self, moved):
         """The tangent after a move of all scores."""
-        return _Line(self.value + float(self.slopes @ moved[self.samples]), self)
+        return _Tangent(self.value + float(self.slopes @ moved[self.samples]), self)
 
 
-class _Line:
+class _Tangent:
     """A tangent at some scores."""
 
     def __init__(self, value, function):

@@ -21,7 +21,7 @@ OPTIONAL_ROWS = frozenset(
         "original_multipliers",
         "split_by_constraint",
         "take",
-        "take_drawn",
+        "take_batch",
     }
 )
 """Members of a `SmoothConstraint` that only some solvers and problems need."""
@@ -35,7 +35,7 @@ class SmoothConstraint(Protocol):
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
       point, for solvers that convexify; ``draws_majorant`` says whether mini-batches can be drawn
       from it, and it has ``original_multipliers(multipliers)``;
-    - ``take_drawn(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
+    - ``take_batch(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
       which those from ``start`` on were drawn from its ``events``, ``n_events`` in number, for
       stochastic solvers;
     - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
@@ -243,7 +243,7 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     def residual(self, scores):
         """Exact sums less smooth ones, (n_sums,)."""
 
-    def take_drawn(self, positions, start, n_per_event):
+    def take_batch(self, positions, start, n_per_event):
         """The constraint on drawn samples, of which those from `start` on come from its events."""
 
 

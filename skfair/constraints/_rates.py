@@ -14,7 +14,7 @@ from skfair.constraints._constraint import (
     negatives,
     positives,
 )
-from skfair.constraints._gap import Largest, Shortfall
+from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate, find_rate
 from skfair.utils._sklearn import Interval
 
@@ -208,7 +208,7 @@ class MaximumRate(BoundedRate):
         return self.bound
 
     def _gap(self, events):
-        return Largest(tuple(range(len(events.labels))))
+        return LargestMean(tuple(range(len(events.labels))))
 
 
 @constraint_docs

@@ -13,7 +13,7 @@ from skfair.datasets._fetch import (
     dataset_docs,
     make_bunch,
     read_csv,
-    select_groups,
+    select_sensitive,
 )
 
 COLUMNS = (
@@ -117,7 +117,7 @@ def fetch_adult(
     table = _read_adult(data_home, download_if_missing)
     # Rows of the subset, numbered from 0.
     table = (table if subset == "all" else table.loc[[subset]]).reset_index(drop=True)
-    groups = select_groups(table, sensitive)
+    groups = select_sensitive(table, sensitive)
     data = table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns="income")
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
@@ -418,7 +418,7 @@ def fetch_acs_income(
     race = race5.where(race5 == "White", "Non-White")
     sex = table["SEX"].map({1: "Male", 2: "Female"})
     attributes = table[[]].assign(race=race, race5=race5, sex=sex).astype("category")
-    groups = select_groups(attributes, sensitive)
+    groups = select_sensitive(attributes, sensitive)
     data = table.drop(columns="PINCP").astype(dict.fromkeys(coded, "category"))
     if drop_sensitive:
         names = [sensitive] if isinstance(sensitive, str) else sensitive

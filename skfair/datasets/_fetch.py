@@ -283,7 +283,7 @@ def categorize_texts(table, target):
     return table.astype(dict.fromkeys(texts, "category"))
 
 
-def select_groups(table, sensitive):
+def select_sensitive(table, sensitive):
     """Categorical columns of a table by name: a Series for one name, a DataFrame for a list."""
     candidates = table.select_dtypes("category")
     names = [sensitive] if isinstance(sensitive, str) else sensitive

@@ -18,7 +18,7 @@ from skfair.datasets._fetch import (
     find_user_file,
     make_bunch,
     read_csv,
-    select_groups,
+    select_sensitive,
 )
 
 BANK_MARKETING = """\
@@ -131,7 +131,7 @@ def fetch_bank_marketing(
         table["marital"] = table["marital"].cat.remove_unused_categories()
     # The age band is an attribute, the age a feature.
     bands = table["age"].between(25, 60).map({True: "25-60", False: "other"}).astype("category")
-    groups = select_groups(table.assign(age=bands), sensitive)
+    groups = select_sensitive(table.assign(age=bands), sensitive)
     if columns == "clustering":
         data = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
     else:
@@ -233,7 +233,7 @@ def fetch_communities_crime(
     """
     check_choice("missing", missing, ("drop", "keep"))
     table = _read_communities(data_home, download_if_missing)
-    groups = select_groups(_halves(table[_SHARES]), sensitive)
+    groups = select_sensitive(_split_at_median(table[_SHARES]), sensitive)
     place = ["state", "county", "community", "communityname", "fold"]
     data = table.drop(columns=[*place, "ViolentCrimesPerPop"])
     if missing == "drop":
@@ -278,7 +278,7 @@ def _threshold_conditions(share):
     return [(f"{share.name} >= {value:g}", share.to_numpy() >= value) for value in quantiles]
 
 
-def _halves(shares):
+def _split_at_median(shares):
     """Whether each share is above its median, as categories."""
     above = shares > shares.median()
     return above.map({True: "above median", False: "up to median"}.get).astype("category")
@@ -405,7 +405,7 @@ def fetch_compas(
     # Categories are those that the filter leaves.
     table = categorize_texts(table, "two_year_recid")
     data = table[_COMPAS_FEATURES] if columns == "default" else table.drop(columns="two_year_recid")
-    groups = select_groups(data, sensitive)
+    groups = select_sensitive(data, sensitive)
     if drop_sensitive:
         data = data.drop(columns=sensitive)
     return make_bunch(data, table["two_year_recid"], groups, COMPAS, as_frame, return_X_y)
@@ -513,7 +513,7 @@ def fetch_law_school(
     table = table.rename(columns={"male": "sex"})
     table["sex"] = table["sex"].map({1: "male", 0: "female"})
     table = table.astype({"race": "category", "sex": "category", "pass_bar": int})
-    groups = select_groups(table, sensitive)
+    groups = select_sensitive(table, sensitive)
     data = table.drop(columns="pass_bar")
     if drop_sensitive:
         data = data.drop(columns=sensitive)

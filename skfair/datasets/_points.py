@@ -19,7 +19,7 @@ from skfair.datasets._fetch import (
     fetch,
     make_bunch,
     read_csv,
-    select_groups,
+    select_sensitive,
 )
 
 # Data sets of measurements: points in the plane, researchers, patients.
@@ -373,7 +373,7 @@ def fetch_thyroid(
     tables = [read_csv(file, data_home, download_if_missing, **layout) for file in files]
     table = pd.concat(tables, ignore_index=True)
     # Both possible attributes as categories.
-    groups = select_groups(table.astype({"class": "category", "sex": "category"}), sensitive)
+    groups = select_sensitive(table.astype({"class": "category", "sex": "category"}), sensitive)
     data = table.drop(columns="class")
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")

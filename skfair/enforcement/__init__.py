@@ -9,7 +9,7 @@ from skfair.enforcement._enforce import ENFORCEMENTS
 from skfair.enforcement._enforce import enforce as enforce
 from skfair.enforcement._enforce import enforce_in_population as enforce_in_population
 from skfair.enforcement._fitter import Fitter as Fitter
-from skfair.enforcement._fitter import polish as polish
+from skfair.enforcement._fitter import search_lines as search_lines
 from skfair.enforcement._guarantee import Guarantee as Guarantee
 from skfair.enforcement._guarantee import fit_with_guarantee as fit_with_guarantee
 

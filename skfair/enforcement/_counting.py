@@ -53,7 +53,7 @@ def count_unclear(scores):
     return np.count_nonzero((sizes > 0) & (sizes <= MARGIN * (1.0 + sizes.max(initial=0.0))))
 
 
-def count_line(problem, effects, scores, slopes, max_error):
+def evaluate_line(problem, effects, scores, slopes, max_error):
     """Lengths along a line, errors and the largest excess of a gap at each, of samples in memory.
 
     ``effects`` are the `flip_effects` of each constraint. Lengths before the first and after the
@@ -65,7 +65,7 @@ def count_line(problem, effects, scores, slopes, max_error):
     if len(slopes) <= max_bins:
         low, high, decisions, bins = sort_flips(scores, slopes)
     else:
-        low, high, decisions, bins = spread_flips(scores, slopes, max_bins)
+        low, high, decisions, bins = bin_flip_intervals(scores, slopes, max_bins)
     # Keep the intervals from the first useful error to the last.
     errors = _errors_along(problem, decisions, bins, len(low) - 1)
     useful = np.flatnonzero(errors < max_error)
@@ -84,7 +84,7 @@ def count_line(problem, effects, scores, slopes, max_error):
     return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
 
 
-def number_lines(counts):
+def concatenate_lines(counts):
     """Number of the line of each point, and lengths, errors and excesses, from those by line."""
     numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
     return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *counts, strict=True))
@@ -140,7 +140,7 @@ def tabulate_flips(problem):
     )
 
 
-def count_lines(problem, effects, starts):
+def evaluate_lines(problem, effects, starts):
     """Points on lines of several starts: line, length, error and excess of each, (n_points,).
 
     ``effects`` are those of `tabulate_flips`, and ``starts`` as in `Counter.count_flips`. Points
@@ -152,9 +152,9 @@ def count_lines(problem, effects, starts):
         ERROR,
         LOWEST,
         MEANS,
-        bin_lines,
-        count_bins,
-        sort_lines,
+        bin_line_flips,
+        choose_n_bins,
+        find_line_points,
     )
 
     # Directions that several starts share are stored once.
@@ -178,27 +178,27 @@ def count_lines(problem, effects, starts):
     scales = _SCALE * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
     scales = np.where(scales > 0.0, scales, 1.0)
     arguments = scores, slopes, lines
-    n_bins = count_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
-    bins, tables = bin_lines(*arguments, scales, MARGIN, effects, n_bins)
+    n_bins = choose_n_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
+    bins, tables = bin_line_flips(*arguments, scales, MARGIN, effects, n_bins)
     is_useful = (tables[:, :-2, LOWEST] < limits[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
     line, b = np.nonzero(is_useful)
     edges = tables[line, b]  # error and means at the ends of bins
     excess = _excess_of_means(problem, edges[:, MEANS:])
     # Of points within all bounds, those of an end of a bin are as good or better.
     is_better = (excess <= 0.0) & (edges[:, ERROR] < limits[line])
-    max_errors = _limit_lines(limits, line[is_better], edges[is_better, ERROR])
+    max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, LOWEST] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
     if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
-        max_excess = _limit_lines(limits, line, np.maximum(excess, 0.0))
+        max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, CHANGE] <= max_excess[line]
     arguments = *arguments, is_useful, max_errors, MARGIN, effects, bins, tables
-    line, low, high, errors, means = sort_lines(*arguments)
+    line, low, high, errors, means = find_line_points(*arguments)
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
 
 
-def _limit_lines(limits, line, values):
+def _max_useful_values(limits, line, values):
     """Largest value of a useful point on each line, of the values at ends of bins.
 
     It is at most the limit of the line, and that of its best end.
@@ -295,7 +295,7 @@ def sort_flips(scores, slopes):
     return ends[:-1], ends[1:], decisions, bins
 
 
-def spread_flips(scores, slopes, n_bins):
+def bin_flip_intervals(scores, slopes, n_bins):
     """Intervals at the ends of bins, as `sort_flips`; a few flips may lie beyond the outermost."""
     from skfair._kernels.scores import bin_flips
 
@@ -439,14 +439,14 @@ class Candidate(NamedTuple):
         return self.violation == 0.0
 
     @property
-    def is_solution(self):
+    def is_solver_result(self):
         """Whether the model is the solver's own result, which no search has moved."""
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
 
     @property
     def is_plain(self):
         """Whether no constraint has moved the model: the solver's result, without multipliers."""
-        return self.is_solution and not self.result.multipliers.any()
+        return self.is_solver_result and not self.result.multipliers.any()
 
     @property
     def rank(self):
@@ -537,14 +537,16 @@ class Counter:
         """
         orient = getattr(model, "orient_flips", None)
         if orient is None and self._flip_table is not None:
-            return count_lines(self.problem, self._flip_table, starts)
+            return evaluate_lines(self.problem, self._flip_table, starts)
         counts = []
         for start in starts:
             for _, slopes in start.lines:
                 line = start.scores, slopes
                 line = line if orient is None else orient(*line)
-                counts.append(count_line(self.problem, self._flip_effects, *line, start.max_error))
-        return number_lines(counts)
+                counts.append(
+                    evaluate_line(self.problem, self._flip_effects, *line, start.max_error)
+                )
+        return concatenate_lines(counts)
 
     @cached_property
     def _flip_table(self):
@@ -616,7 +618,7 @@ class PartitionedCounter(Counter):
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
-        return number_lines([line for start in starts for line in self._count_bins(start)])
+        return concatenate_lines([line for start in starts for line in self._count_bins(start)])
 
     def _count_bins(self, start):
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""

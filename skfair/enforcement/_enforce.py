@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import rank
-from skfair.enforcement._fitter import SUBSAMPLE_TOL, polish, search_metric, sweep
+from skfair.enforcement._fitter import SUBSAMPLE_TOL, search_intercept, search_lines, search_metric
 from skfair.enforcement._guarantee import Guarantee, calibrate, fit_with_guarantee
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
@@ -45,7 +45,7 @@ _MAX_NEWTON_STEPS = 40
 """Iterations of SQP on a corrected problem: 3 to 10 are usual, and more lead nowhere."""
 
 
-def corrections(fitter, start):
+def fit_corrections(fitter, start):
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
@@ -95,7 +95,7 @@ def correct_partitioned(fitter, on_subsample, start):
     return best
 
 
-def tighten(fitter, candidate):
+def tighten_tolerances(fitter, candidate):
     """Correct with tolerances less the excess of decisions so far, until these keep the bound.
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
@@ -118,7 +118,7 @@ def tighten(fitter, candidate):
     return best
 
 
-def path(fitter, start):
+def fit_multiplier_path(fitter, start):
     """Yield fits with fixed multipliers, as labels and weights, until decisions keep the bound.
 
     With multipliers p the cost of deciding 1 rather than 0 is ``-share * target + effects(p)`` for
@@ -208,7 +208,7 @@ def enforce(fitter, strategy):
         return first
     first, is_enough = _prefer_plain_fit(fitter, first)
     if is_enough:
-        return first if first.is_clear else sweep(fitter, first)
+        return first if first.is_clear else search_intercept(fitter, first)
     # Rates of losses are the public metric: no search is needed, and none helps if infeasible.
     counts_any, counts_all = "decisions" in statistics, statistics <= {"decisions"}
     is_final = first.keeps_bound or (strategy == "brief" and first.result.status == "infeasible")
@@ -250,10 +250,10 @@ def _keep(fitter, candidate):
 
 
 ENFORCEMENTS = {
-    "auto": (corrections, polish, _keep),
-    "correction": (corrections, _keep, tighten),
-    "sweep": (_start_alone, sweep, _keep),
-    "path": (path, sweep, _keep),
+    "auto": (fit_corrections, search_lines, _keep),
+    "correction": (fit_corrections, _keep, tighten_tolerances),
+    "sweep": (_start_alone, search_intercept, _keep),
+    "path": (fit_multiplier_path, search_intercept, _keep),
     "calibration": (_start_alone, lambda fitter, one: calibrate(fitter.start_at(one)), _keep),
 }
 """Ways to keep a bound by the public metrics, by name: which candidates are proposed, how each is
@@ -261,7 +261,11 @@ refined, and how the best of them is finished."""
 
 _INTERNAL = {
     # A shorter search: of many models one seems fairer by chance.
-    "brief": (corrections, partial(polish, max_rounds=1, max_breadth=1, max_coefficients=0), _keep),
+    "brief": (
+        fit_corrections,
+        partial(search_lines, max_rounds=1, max_breadth=1, max_coefficients=0),
+        _keep,
+    ),
     "none": (_start_alone, _keep, _keep),
 }
 
@@ -390,7 +394,7 @@ def _enforce_partitioned(fitter, strategy):
             return plain
     best = correct_partitioned(fitter, on_subsample, start)
     if counts_all:
-        best = polish(fitter, best, _MAX_PARTITIONED_ROUNDS)
+        best = search_lines(fitter, best, _MAX_PARTITIONED_ROUNDS)
     return _best_or_constant(fitter, best)
 
 

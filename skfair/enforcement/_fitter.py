@@ -231,20 +231,20 @@ _DIRECTION_BITS, _POINT_BITS = 16, 30
 """Binary digits of directions and of starting points: solvers agree on more."""
 
 
-def sweep(fitter, candidate):
+def search_intercept(fitter, candidate):
     """The best intercept for a candidate's coefficients."""
     intercept = fitter.problem.model.last_layer(candidate.parameters).intercept_direction()
-    return candidate if intercept is None else search(fitter, candidate, intercept)
+    return candidate if intercept is None else search_line(fitter, candidate, intercept)
 
 
-def search(fitter, candidate, direction):
+def search_line(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
     lines = _Lines(fitter, candidate)
     points = lines.better_points([(candidate, lines.scale([direction]))])
     return next(lines.improvements(points), candidate)
 
 
-def polish(
+def search_lines(
     fitter,
     candidate,
     max_rounds=_MAX_ROUNDS,
@@ -266,7 +266,7 @@ def polish(
     )
     starts = [best]
     for _ in range(max_rounds):
-        points = lines.better_points([(one, lines.through(one)) for one in starts])
+        points = lines.better_points([(one, lines.find_lines(one)) for one in starts])
         starts = sorted(itertools.islice(lines.improvements(points), breadth), key=rank)
         if not starts or not starts[0].rank < best.rank:
             break
@@ -314,7 +314,7 @@ class _Lines:
                 lines.append((direction * unit, slopes * unit))
         return lines
 
-    def through(self, candidate):
+    def find_lines(self, candidate):
         """Lines to search through a candidate: those found at the start, and one to the bounds."""
         if self.directions is None:
             self.directions = self._find_directions()

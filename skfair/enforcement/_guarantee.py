@@ -145,7 +145,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     best = max(reversed(rounds), key=attrgetter("probability"))
     is_first = np.array_equal(best.target.largest_training_gaps, requested)
     candidate = first if is_first else folds.fit_to(best.target, fit)
-    training = best.target.expect(constraint).gaps(candidate.scores)
+    training = best.target.add_optimism(constraint).gaps(candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
@@ -188,7 +188,7 @@ class _Target(NamedTuple):
         """Largest gaps of training rates in the direction of the optimism; negative beyond 0."""
         return self.tolerances - self.optimism_gaps
 
-    def expect(self, constraint):
+    def add_optimism(self, constraint):
         """The constraint on rates plus the optimism."""
         return constraint.replace_tolerances(constraint.tolerances, self.optimism)
 
@@ -413,7 +413,7 @@ class _Folds:
             scores = self.fit_to(target, fit).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
-            gaps.append(target.expect(constraint).gaps(scores[rows]))
+            gaps.append(target.add_optimism(constraint).gaps(scores[rows]))
         return outside, inside, gaps
 
 
@@ -516,11 +516,14 @@ def calibrate(fitter):
         max_solves = MAX_SOLVES
     else:
         start = latest = fitter.evaluate(fitter.earlier.parameters, fitter.earlier.result)
-        rows, max_solves = _rescale(fitter.constraint, fitter.earlier), _MAX_SOLVES_FROM_EARLIER
+        rows, max_solves = (
+            _rescale_tolerances(fitter.constraint, fitter.earlier),
+            _MAX_SOLVES_FROM_EARLIER,
+        )
     candidates = [start, *islice(_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     if best.result.residual > fitter.tol:
-        candidates.append(_finish(fitter, best))
+        candidates.append(_refine_fit(fitter, best))
 
     def preference(candidate):
         result = candidate.result
@@ -529,13 +532,13 @@ def calibrate(fitter):
     return min(candidates, key=preference)
 
 
-def _finish(fitter, candidate):
+def _refine_fit(fitter, candidate):
     """The solution of the problem of a rough fit to all digits."""
     result = candidate.result
     return fitter.fit(result.evaluation.problem, result.x)
 
 
-def _rescale(constraint, earlier):
+def _rescale_tolerances(constraint, earlier):
     """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
     rows = earlier.result.evaluation.problem.constraint
     aims = [_aim(tolerance) for tolerance in constraint.tolerances]
@@ -590,7 +593,7 @@ def _calibrations(fitter, latest, rows):
         yield latest
         is_rough = latest.result.residual > fitter.tol
         if is_rough and latest.keeps_bound and _is_used_up(fitter, rows, latest):
-            latest = _finish(fitter, latest)
+            latest = _refine_fit(fitter, latest)
             yield latest
         if latest.keeps_bound and _is_used_up(fitter, rows, latest):
             return

@@ -39,7 +39,7 @@ from skfair.groups._samples import AUTO_MIN_GROUP_SHARE as AUTO_MIN_GROUP_SHARE
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
 from skfair.groups._samples import EncodedBlock as EncodedBlock
 from skfair.groups._samples import Samples
-from skfair.groups._samples import Summary as Summary
+from skfair.groups._samples import SampleSummary as SampleSummary
 from skfair.groups._samples import check_alignment as check_alignment
 from skfair.groups._samples import check_columns as check_columns
 from skfair.groups._samples import check_partition as check_partition

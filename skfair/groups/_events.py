@@ -211,7 +211,7 @@ class Events:
         ends = cumulative[self.averaging_matrix.indptr[1:] - 1]
         return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
-    def quantiles(self, event, scores, levels):
+    def upper_quantiles(self, event, scores, levels):
         """Scores that given proportions of an event exceed, one for each level in [0, 1]."""
         samples, mean_weights = self.members(event)
         member_scores = scores[samples]

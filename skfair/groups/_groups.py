@@ -60,10 +60,10 @@ def _array_columns(sensitive_features):
 
 def _values_of(column):
     """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
-    return getattr(column, "array", column) if has_codes(column) else column.to_numpy()
+    return getattr(column, "array", column) if prefers_factorize(column) else column.to_numpy()
 
 
-def has_codes(column):
+def prefers_factorize(column):
     """Whether pandas finds the distinct values of a column faster than numpy does.
 
     That holds for its strings and categories. Its decimals are excluded: there nan is a value.

@@ -41,7 +41,7 @@ _UNKNOWN = re.compile(
 def is_like_unknown(label):
     """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
     is_text = isinstance(label, str) and label != MISSING
-    return is_text and _UNKNOWN.search(_fold(label)) is not None
+    return is_text and _UNKNOWN.search(_normalize_label(label)) is not None
 
 
 def fill_missing(sensitive_features, unknown=()):
@@ -76,11 +76,11 @@ def _refuse_unknown(unknown):
 
 def _remove_unknown(by_name, unknown):
     """Columns by name with missing values in place of the unknown labels."""
-    wanted = {_fold(label): label for label in unknown}
+    wanted = {_normalize_label(label): label for label in unknown}
     occurring, known = set(), {}
     for name, column in by_name.items():
-        labels = [label for label in column.unique() if _fold(label) in wanted]
-        occurring.update(map(_fold, labels))
+        labels = [label for label in column.unique() if _normalize_label(label) in wanted]
+        occurring.update(map(_normalize_label, labels))
         known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
     if absent := [label for folded, label in wanted.items() if folded not in occurring]:
         warn(
@@ -90,7 +90,7 @@ def _remove_unknown(by_name, unknown):
     return known
 
 
-def _fold(label):
+def _normalize_label(label):
     """A label as it is compared: text without regard to case and surrounding spaces."""
     return label.strip().casefold() if isinstance(label, str) else label
 

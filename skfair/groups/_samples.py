@@ -17,7 +17,7 @@ from skfair.groups._groups import (
     check_equal_label_types,
     check_groups,
     check_one_label_type,
-    has_codes,
+    prefers_factorize,
     refuse_continuous_attributes,
     unique_inverse,
     warn_of_continuous_attributes,
@@ -328,13 +328,13 @@ def check_columns(sensitive_features, sample_weight, **columns):
         for name, column in columns.items()
     ]
     check_consistent_length(*arrays)
-    samples, rows = _present_samples(sensitive_features, sample_weight, columns)
+    samples, rows = _drop_zero_weights(sensitive_features, sample_weight, columns)
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
 
 
-def _present_samples(sensitive_features, sample_weight, data):
+def _drop_zero_weights(sensitive_features, sample_weight, data):
     """Samples of positive weight, in groups that may overlap, and their positions."""
     weights = _check_weights(sensitive_features, sample_weight, data)
     occurring = None
@@ -486,7 +486,7 @@ def encode_block(block, name):
     return EncodedBlock(X, cells, groups.codes, weights, (block.number, block.start))
 
 
-class Summary:
+class SampleSummary:
     """Counts, weights and moments of partitioned samples.
 
     Attributes
@@ -514,7 +514,7 @@ class Summary:
     """
 
     def __init__(self, blocks, check=check_equal_label_types, key=None):
-        counted = blocks.gather(_count_block)
+        counted = blocks.gather(_summarize_block)
         for error in (one for one in counted if isinstance(one, Exception)):
             raise error
         places, cells, begins, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
@@ -553,7 +553,7 @@ class Summary:
         """Raise for blocks whose samples changed when a lost worker made them be computed again."""
         if not blocks.may_have_changed():
             return
-        again = blocks.gather(_count_block)
+        again = blocks.gather(_summarize_block)
         for counted, checksum in zip(again, self._checksums, strict=True):
             if isinstance(counted, Exception):
                 raise counted
@@ -576,7 +576,7 @@ class Summary:
         return changed
 
 
-def _count_block(block):
+def _summarize_block(block):
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
@@ -691,7 +691,7 @@ def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns
 
 
 def _merge(sensitive_features, sample_weight, columns):
-    """Groups of the distinct rows, their sums as `_summands`, and the columns at these rows."""
+    """Groups of the distinct rows, their sums of `_weight_powers`, and the columns there."""
     if is_partitioned(sensitive_features, sample_weight, *columns.values()):
         return _merge_partitions(sensitive_features, sample_weight, columns)
     rows, sums = _merge_in_memory(sensitive_features, sample_weight, columns)
@@ -699,7 +699,7 @@ def _merge(sensitive_features, sample_weight, columns):
     return _take_rows(sensitive_features, rows), sums, columns
 
 
-def _summands(weights):
+def _weight_powers(weights):
     """What is added up of each sample: presence, weight and squared weight, (n_samples, 3)."""
     with np.errstate(over="ignore"):
         return np.column_stack((weights > 0.0, weights, weights**2))
@@ -718,7 +718,7 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
     arrays = [_plain_array(column) for column in columns.values()]
     arrays += _attribute_arrays(sensitive_features)
     weights = None if sample_weight is None else _plain_array(sample_weight)
-    if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
+    if weights is not None and (prefers_factorize(weights) or weights.dtype.kind not in "biuf"):
         raise _NotMergeableError
     # Few rows are not worth merging, and inputs of different lengths are refused by the checks
     # later.
@@ -753,7 +753,7 @@ def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
-    if has_codes(column) or _holds_strings(column):
+    if prefers_factorize(column) or _holds_strings(column):
         return getattr(column, "array", column)
     array = column.to_numpy() if hasattr(column, "iloc") else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
@@ -773,7 +773,9 @@ def _holds_strings(column):
 
 def _merge_duplicates_in_block(arrays, weights, block):
     """As `_merge_duplicates`, of a block of rows."""
-    summands = None if weights is None else _summands(np.asarray(weights[block], dtype=np.float64))
+    summands = (
+        None if weights is None else _weight_powers(np.asarray(weights[block], dtype=np.float64))
+    )
     rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
     if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
         raise _NotMergeableError
@@ -799,7 +801,7 @@ def _merge_duplicates(arrays, summands):
 
 def _encode_column(array):
     """Codes from 0 on, equal where entries are equal, and an upper bound of their number."""
-    if has_codes(array):
+    if prefers_factorize(array):
         codes, values = array.factorize()
         if codes.min() < 0:
             raise _NotMergeableError
@@ -848,7 +850,7 @@ def _merge_partitions(sensitive_features, sample_weight, columns):
 
 
 _SUMS = [("sum", 0), ("sum", 1), ("sum", 2)]
-"""Columns of a table that hold the sums of `_summands`."""
+"""Columns of a table that hold the sums of `_weight_powers`."""
 
 
 def _merge_partition(names, partition):
@@ -862,9 +864,9 @@ def _merge_partition(names, partition):
         )
     try:
         arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)
-        rows, sums = _merge_duplicates(arrays, _summands(weights))
+        rows, sums = _merge_duplicates(arrays, _weight_powers(weights))
     except _NotMergeableError:  # leave it to pandas to find the duplicates
-        return _merge_tables([_make_table(names, partition, slice(None), _summands(weights))])
+        return _merge_tables([_make_table(names, partition, slice(None), _weight_powers(weights))])
     return _make_table(names, partition, rows, sums)
 
 

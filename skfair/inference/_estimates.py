@@ -21,7 +21,7 @@ def check_level(level, name="confidence_level"):
     return float(level)
 
 
-def wilson(rates, n, z):
+def wilson_limits(rates, n, z):
     r"""Wilson's limits (1927) of rates: those p from which a rate is z standard errors away.
 
     For 2 successes of 2 the lower one is .34 at z = 1.96, where
@@ -56,15 +56,15 @@ def rate_limits(rates, n, level, z=None):
     limits, by default the normal one.
     """
     hits, n = np.asarray(rates * n), np.asarray(n, dtype=np.float64)
-    low, high = wilson(rates, n, special.ndtri(level) if z is None else z)
+    low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _LARGEST_EXACT + 0.5
     is_exact |= 1.0 - level < _SMALL_ERROR
-    exact_low, exact_high = clopper_pearson(np.where(is_exact, hits, 0.0), n, level)
+    exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
     low = np.where(is_exact, np.minimum(low, exact_low), low)
     return low, np.where(is_exact, np.maximum(high, exact_high), high)
 
 
-def clopper_pearson(hits, n, level):
+def clopper_pearson_limits(hits, n, level):
     """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
 
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
@@ -134,10 +134,10 @@ class Estimates(ABC):
         with :math:`L_i` the upper limit if the factor is positive and the lower one if negative.
         """
         low, high = self.limits(level)
-        margins = self._combine(contrasts, high - self.values, self.values - low)
+        margins = self._contrast_margins(contrasts, high - self.values, self.values - low)
         return contrasts @ self.values + margins
 
-    def _combine(self, contrasts, above, below):
+    def _contrast_margins(self, contrasts, above, below):
         """Root of the quadratic form of margins in each linear form.
 
         `above` and `below`, (n_events,), are the margins of positive and of negative factors.
@@ -150,10 +150,10 @@ class Estimates(ABC):
             row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
             return np.sqrt(np.bincount(row, margins**2, n))
         margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
-        return np.sqrt(_squared_length(margins, self.correlation))
+        return np.sqrt(_quadratic_form(margins, self.correlation))
 
 
-def _squared_length(rows, correlation):
+def _quadratic_form(rows, correlation):
     """Quadratic form of each row, infinite where a limit is."""
     with np.errstate(invalid="ignore"):
         squares = rows.multiply(rows @ correlation).sum(axis=1)
@@ -286,7 +286,9 @@ class LogRates(Estimates):
     def limits(self, level):
         """Logarithms of the limits of the rates, as in `Estimates.limits`."""
         rates, (low, high) = self._rates, self._rates.limits(level)
-        exact_low, exact_high = clopper_pearson(rates.values * rates.sizes, rates.sizes, level)
+        exact_low, exact_high = clopper_pearson_limits(
+            rates.values * rates.sizes, rates.sizes, level
+        )
         with np.errstate(divide="ignore"):
             low, high = np.log(np.minimum(low, exact_low)), np.log(np.maximum(high, exact_high))
         return low, np.maximum(high, self.values)
@@ -309,7 +311,9 @@ class BoundedRates(Estimates):
     def limits(self, level):
         """Limits of the rates, as in `Estimates.limits`."""
         rates, (low, high) = self._rates, self._rates.limits(level)
-        exact_low, exact_high = clopper_pearson(rates.values * rates.sizes, rates.sizes, level)
+        exact_low, exact_high = clopper_pearson_limits(
+            rates.values * rates.sizes, rates.sizes, level
+        )
         return np.minimum(low, exact_low), np.maximum(high, exact_high)
 
 
@@ -393,7 +397,9 @@ class Means(_EventMeans):
         t = np.minimum(special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level), 1e100)
         errors = np.sqrt(self._variances)
         student = np.where(self.counts < 2, np.inf, t * errors)
-        margin, error = (self._combine(contrasts, each, each) for each in (student, errors))
+        margin, error = (
+            self._contrast_margins(contrasts, each, each) for each in (student, errors)
+        )
         # Quantile of the form in its own standard errors; 0 if all its values are equal.
         has_spread = (error > 0.0) & np.isfinite(margin)
         quantile = np.divide(margin, error, out=np.zeros(len(error)), where=has_spread)
@@ -431,7 +437,7 @@ def _hall_quantile(t, skewness):
     return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
 
 
-def estimates_of(events, x, units=None):
+def make_estimates(events, x, units=None):
     """`Rates` of the events if all values `x` of the samples are 0 or 1, otherwise `Means`."""
     x = np.asarray(x, dtype=np.float64)
     return (Rates if np.isin(x, (0.0, 1.0)).all() else Means)(events, x, units)
@@ -444,7 +450,7 @@ _MAX_GROUPS = 1000
 """Number of groups up to which every pair is compared."""
 
 
-def all_pairs(n_events):
+def pairwise_contrasts(n_events):
     """Differences of every ordered pair of events, one per row of a csr_array."""
     if n_events > _MAX_GROUPS:
         raise ValueError(
@@ -462,7 +468,7 @@ _SCREEN = 0.1
 """Share of an error that each of two screens of pairs takes."""
 
 
-def upper_change(estimates, before, after, level):
+def change_upper_limit(estimates, before, after, level):
     r"""Upper limit, at the level, of the gap of the forms `after` minus that of the forms `before`.
 
     With :math:`D_t` the differences of all ordered pairs of groups at two times,
@@ -547,7 +553,7 @@ class AUCs(Estimates):
         high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
         # No variance: Wilson's limits.
         is_constant = self._errors == 0
-        wilson_low, wilson_high = wilson(areas, self.sizes, z)
+        wilson_low, wilson_high = wilson_limits(areas, self.sizes, z)
         low = np.where(is_constant, wilson_low, low)
         high = np.where(is_constant, wilson_high, high)
         return low - self._center, high - self._center
@@ -615,7 +621,7 @@ class Curves(Estimates):
         return np.where(abs(contrasts) @ counted.astype(np.float64) > 0, upper, 0.0)
 
 
-def curve_pairs(blocks, n_events, n_thresholds, lag=0):
+def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
     """Differences of every ordered pair of events of a block, at every threshold, as a csr_array.
 
     The first of a pair is taken `lag` thresholds ahead: if not every threshold is evaluated, its
@@ -678,32 +684,32 @@ def exact_pair_test(hits, n, difference):
         )
     if x1 / n1 - x2 / n2 >= difference:
         return 1.0
-    nuisance = _nuisance(x1, n1, x2, n2, difference)
+    nuisance = _nuisance_grid(x1, n1, x2, n2, difference)
     if not len(nuisance):
         return _RECTANGLE
     probability = _worst_probability(x1, n1, x2, n2, difference, nuisance)
     return float(min(1.0, probability + _RECTANGLE + _STEP**2 / 8.0))
 
 
-def _nuisance(x1, n1, x2, n2, difference):
+def _nuisance_grid(x1, n1, x2, n2, difference):
     """Grid of the second rate on the line within the rectangle, with both ends."""
     # Four tails share the probability of leaving the rectangle.
     level = 1.0 - _RECTANGLE / 4.0
-    (low1, low2), (high1, high2) = clopper_pearson([x1, x2], [n1, n2], level)
+    (low1, low2), (high1, high2) = clopper_pearson_limits([x1, x2], [n1, n2], level)
     low, high = max(low2, low1 - difference, 0.0), min(high2, high1 - difference, 1.0 - difference)
     if low > high:
         return np.empty(0)
     points = [low]
     while points[-1] < high:
         start = points[-1]
-        end = min(high, start + _STEP / np.sqrt(_information(start, n1, n2, difference)))
+        end = min(high, start + _STEP / np.sqrt(_fisher_information(start, n1, n2, difference)))
         # The information is convex: within a step it is largest at one of the ends.
-        largest = max(_information(p2, n1, n2, difference) for p2 in (start, end))
+        largest = max(_fisher_information(p2, n1, n2, difference) for p2 in (start, end))
         points.append(min(end, start + _STEP / np.sqrt(largest)))
     return np.array(points)
 
 
-def _information(p2, n1, n2, difference):
+def _fisher_information(p2, n1, n2, difference):
     """Fisher information of the second rate if the first is larger by the difference."""
     p1 = p2 + difference
     return n1 / max(p1 * (1.0 - p1), 0.25 / n1) + n2 / max(p2 * (1.0 - p2), 0.25 / n2)
@@ -714,7 +720,7 @@ def _worst_probability(x1, n1, x2, n2, difference, nuisance):
     first = stats.binom.ppf(_TAILS, n2, nuisance[0])
     last = stats.binom.isf(_TAILS, n2, nuisance[-1])
     seconds = np.arange(max(first, 0.0), last + 1.0)
-    limits = _critical(x1, n1, x2, n2, difference, seconds)[:, np.newaxis]
+    limits = _critical_counts(x1, n1, x2, n2, difference, seconds)[:, np.newaxis]
     # Sum over the second counts of the probability of the first counts up to their limit.
     cumulative = special.bdtr(np.maximum(limits, 0.0), n1, nuisance + difference)
     up_to = np.where(limits < 0, 0.0, cumulative)
@@ -722,22 +728,24 @@ def _worst_probability(x1, n1, x2, n2, difference, nuisance):
     return (masses * up_to).sum(axis=0).max() + 2.0 * _TAILS
 
 
-def _critical(x1, n1, x2, n2, difference, seconds):
+def _critical_counts(x1, n1, x2, n2, difference, seconds):
     """For every second count the largest first one as far from the hypothesis as the observed."""
-    observed = _score(np.array([x1]), n1, np.array([x2]), n2, difference)[0] + 1e-12
+    observed = _score_statistic(np.array([x1]), n1, np.array([x2]), n2, difference)[0] + 1e-12
     # Bisection over the first count, for all second counts at once.
     inside, outside = np.full(len(seconds), -1.0), np.full(len(seconds), n1 + 1.0)
     while (outside - inside > 1).any():
         middle = np.floor((inside + outside) / 2)
         valid = (middle >= 0) & (middle <= n1)
-        far = valid & (_score(np.clip(middle, 0, n1), n1, seconds, n2, difference) <= observed)
+        far = valid & (
+            _score_statistic(np.clip(middle, 0, n1), n1, seconds, n2, difference) <= observed
+        )
         moved = outside - inside > 1
         inside = np.where(moved & far, middle, inside)
         outside = np.where(moved & ~far, middle, outside)
     return np.maximum.accumulate(inside)
 
 
-def _score(x1, n1, x2, n2, difference):
+def _score_statistic(x1, n1, x2, n2, difference):
     """Excess of the observed difference over the hypothesis, in standard errors under it."""
     p1, p2 = x1 / n1, x2 / n2
     second = _constrained_rate(x1, n1, x2, n2, difference)

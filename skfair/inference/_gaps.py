@@ -15,10 +15,10 @@ from skfair.groups import Events, balance, check_columns, count_table
 from skfair.inference._estimates import (
     LogRates,
     Rates,
-    all_pairs,
     check_level,
-    clopper_pearson,
-    estimates_of,
+    clopper_pearson_limits,
+    make_estimates,
+    pairwise_contrasts,
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
@@ -104,7 +104,7 @@ def _group_estimates(values, sensitive_features, sample_weight):
         events = Events.disjoint(groups.codes, len(groups.labels), samples.weights)
     else:
         events = Events.overlapping(groups.matrix, samples.weights)
-    return estimates_of(events, values.astype(np.float64))
+    return make_estimates(events, values.astype(np.float64))
 
 
 def gap_interval(
@@ -178,7 +178,7 @@ def gap_interval(
     """
     confidence_level = check_level(confidence_level)
     estimates = _group_estimates(values, sensitive_features, sample_weight)
-    return contrast_interval(estimates, all_pairs(len(estimates.values)), confidence_level)
+    return contrast_interval(estimates, pairwise_contrasts(len(estimates.values)), confidence_level)
 
 
 def ratio_interval(
@@ -234,7 +234,9 @@ def ratio_interval(
         )
     largest = rates.values.max()
     estimate = float(rates.values.min() / largest) if largest > 0 else 1.0
-    gap = contrast_interval(LogRates(rates), all_pairs(len(rates.values)), confidence_level)
+    gap = contrast_interval(
+        LogRates(rates), pairwise_contrasts(len(rates.values)), confidence_level
+    )
     return Interval(estimate, 1.0 - gap.high, 1.0 - gap.low)
 
 
@@ -263,13 +265,13 @@ def gap_posterior(events, values, aggregate, tolerance, clusters=None):
     `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
     are correlated.
     """
-    estimates = estimates_of(events, values)
+    estimates = make_estimates(events, values)
     sizes, correlation = estimates.sizes, estimates.correlation
     if clusters is not None:
-        effects, correlation = cluster_effects(events, values, clusters)
+        effects, correlation = cluster_design_effects(events, values, clusters)
         sizes = sizes / effects
     if not isinstance(estimates, Rates):
-        moments = estimates.values, _spread_within(events, values)
+        moments = estimates.values, _event_standard_deviations(events, values)
         return MeanPosterior(moments, sizes, correlation, aggregate, tolerance)
     if aggregate.is_range and correlation is None:
         return RatePosterior(estimates.values, sizes, aggregate, tolerance)
@@ -415,7 +417,7 @@ class CurvePosterior:
         thresholds at once would count this noise twice.
         """
         tolerance = self.tolerance if tolerance is None else tolerance
-        measured = self._place(self.above[..., np.newaxis])
+        measured = self._shares_to_positions(self.above[..., np.newaxis])
         drawn = self._positions(multiple)
         probabilities = []
         for block in self.blocks:
@@ -429,9 +431,11 @@ class CurvePosterior:
     def _draw(self, multiple):
         """Positions of drawn shares in the intervals of their events."""
         scale = 1.0 / np.sqrt(multiple * self.sizes + 1.0)
-        return self._place(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
+        return self._shares_to_positions(
+            self.above[..., np.newaxis] + self.errors * scale[:, None, None]
+        )
 
-    def _place(self, above):
+    def _shares_to_positions(self, above):
         """Positions of shares in the intervals of their events, in units of the tolerance."""
         rows = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
         return np.stack([unit * interval.position_of(shares) for interval, shares, unit in rows])
@@ -442,14 +446,14 @@ def kish_sizes(events):
     return 1.0 / events.averaging_matrix.power(2).sum(axis=1)
 
 
-def _spread_within(events, values):
+def _event_standard_deviations(events, values):
     """Standard deviation of values within each event, (n_events,)."""
     samples, event, shares = events.memberships
     deviations = values[samples] - events.means(values)[event]
     return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
 
 
-def cluster_effects(events, values, clusters):
+def cluster_design_effects(events, values, clusters):
     """Design effect of clusters on the mean of each event, and the correlation of the means.
 
     The variance of a mean is the sum of squares of what each cluster adds to its error [1]_. The
@@ -577,6 +581,8 @@ def balance_limit(
     first, second = sums[:, i].reshape(-1, 3), sums[:, j].reshape(-1, 3)
     known = (first + second)[:, 0] > 0
     shares, low = Rates.from_sums(first[known], second[known]), np.zeros(len(first))
-    low[known], _ = clopper_pearson(shares.values * shares.sizes, shares.sizes, confidence_level)
+    low[known], _ = clopper_pearson_limits(
+        shares.values * shares.sizes, shares.sizes, confidence_level
+    )
     ratio = (low / (1.0 - low)).min()
     return Interval(balance(sums[..., 1]), float(min(1.0, ratio)), 1.0)

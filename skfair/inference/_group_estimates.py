@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse, special
 
 from skfair.groups import Events, Groups
-from skfair.inference._estimates import AUCs, Estimates, Means, estimates_of
+from skfair.inference._estimates import AUCs, Estimates, Means, make_estimates
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,
 # and the positions of these groups.
@@ -15,7 +15,7 @@ from skfair.inference._estimates import AUCs, Estimates, Means, estimates_of
 _NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
-def estimate_means(values, mask, groups, weights, units=None, kind=estimates_of):
+def estimate_means(values, mask, groups, weights, units=None, kind=make_estimates):
     """Means of values over the samples of each group, and the groups that have such samples.
 
     `mask` selects the samples that count; None selects all. `kind` makes `Estimates` of events,

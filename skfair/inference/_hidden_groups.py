@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
 from skfair.groups import MISSING, check_columns, check_group_probabilities, fill_missing
-from skfair.inference._estimates import Rates, all_pairs, check_level
+from skfair.inference._estimates import Rates, check_level, pairwise_contrasts
 from skfair.inference._gaps import Interval, contrast_interval, upper_limit
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
@@ -56,7 +56,7 @@ class HiddenRates(Rates):
         return special.stdtrit(np.maximum(self.counts - 1.0, 1.0), level)
 
 
-def _average(memberships, within, values):
+def _membership_means(memberships, within, values):
     """Means of the values in groups of these memberships, and their influence values."""
     weights = within[:, np.newaxis] * memberships
     totals = weights.mean(axis=0)
@@ -115,7 +115,7 @@ class HiddenGroups(ABC):
             np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_complete
         )
 
-    def find_compared(self, within):
+    def find_compared_groups(self, within):
         """Positions of the groups with enough samples."""
         return np.flatnonzero(self.count(within) >= MIN_RECORDED)
 
@@ -175,14 +175,14 @@ class RecordedGroups(HiddenGroups):
         # divided by it, or the reverse for a negative sign.
         ratio = float(self.odds_ratio)
         factors = np.where(values > 0.0, ratio**sign, ratio**-sign)
-        tilted, slopes = _tilt(self.probabilities, factors[:, np.newaxis])
+        tilted, slopes = _tilt_odds(self.probabilities, factors[:, np.newaxis])
         odds = ((1.0 - self.recording) / self.recording)[:, np.newaxis]
         corrected = self.members + odds * slopes * (self.members - self.probabilities)
         memberships = np.where(self.is_recorded[:, np.newaxis], corrected, tilted)
-        return _average(memberships, within, values)
+        return _membership_means(memberships, within, values)
 
 
-def _tilt(probabilities, factors):
+def _tilt_odds(probabilities, factors):
     """Probabilities whose odds are multiplied by factors from 0 to infinity, and their slopes."""
     with np.errstate(invalid="ignore"):
         totals = 1.0 - probabilities + factors * probabilities
@@ -301,12 +301,12 @@ def _bound_means(probabilities, within, values, sign):
     ends = hits, misses
     if sign < 0:  # the smallest mean is 1 minus the largest share of misses
         ends = misses, hits
-    means, influence = zip(*(_frechet_end(one, *ends) for one in probabilities.T), strict=True)
+    means, influence = zip(*(_frechet_bound(one, *ends) for one in probabilities.T), strict=True)
     means, influence = np.array(means), np.column_stack(influence)
     return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
-def _frechet_end(probability, hits, misses):
+def _frechet_bound(probability, hits, misses):
     """Largest possible rate of one group, and its influence values."""
     edges = np.quantile(probability, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1])
     bins = np.searchsorted(edges, probability)
@@ -353,7 +353,7 @@ def _invert_moments(probabilities):
 
 ASSUMPTIONS = {
     "sufficient": (
-        _average,
+        _membership_means,
         "if values and groups are uncorrelated among samples of equal probabilities",
     ),
     "independent": (
@@ -541,7 +541,7 @@ def hidden_gap_interval(
     if group_probabilities is not None:
         group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
-        _check_proxies(group_probabilities, X, odds_ratio)
+        _refuse_record_arguments(group_probabilities, X, odds_ratio)
         _check_assumption(assume)
         groups = ProbableGroups(group_probabilities, assume)
         return _bound_by_probabilities(groups, within, values, level)
@@ -551,11 +551,11 @@ def hidden_gap_interval(
             "groups, with which no such assumption is needed; leave one of the two out."
         )
     features = stack_features(X, [values], group_probabilities)
-    groups = hide_groups(sensitive_features, features, unknown, check_odds_ratio(odds_ratio))
+    groups = make_hidden_groups(sensitive_features, features, unknown, check_odds_ratio(odds_ratio))
     return _gap_of_missing(groups, within, values, level)
 
 
-def hide_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
+def make_hidden_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
     """`RecordedGroups` of sensitive features with missing values."""
     filled = fill_missing(sensitive_features, unknown or ())
     samples, _ = check_columns(filled, None, X=np.arange(len(features)))
@@ -568,12 +568,12 @@ def hide_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
 
 def _gap_of_missing(groups, within, values, level):
     """The statements on groups that are missing for some samples."""
-    compared = groups.find_compared(within)
+    compared = groups.find_compared_groups(within)
     _check_compared(groups.names, compared)
 
     def interval(ratio):
         ends = groups.replace_odds_ratio(ratio).ends(values, [(within, compared)])
-        return interval_of_ends(ends, level)
+        return interval_from_bounds(ends, level)
 
     chosen, possible = interval(groups.odds_ratio), interval(np.inf)
     rates = groups.rates(values, within, compared).values
@@ -583,13 +583,13 @@ def _gap_of_missing(groups, within, values, level):
         high=chosen.high,
         possible_low=possible.low,
         possible_high=possible.high,
-        assumption=state_odds_ratio(groups.odds_ratio, "X and the value"),
+        assumption=describe_assumption(groups.odds_ratio, "X and the value"),
         confidence_level=level,
         largest_odds_ratio=_largest_odds_ratio(interval),
     )
 
 
-def state_odds_ratio(odds_ratio, features):
+def describe_assumption(odds_ratio, features):
     """What is assumed of missing groups, as a clause; `features` names what it is given."""
     if np.isinf(odds_ratio):
         return "whatever the missing groups are"
@@ -617,7 +617,7 @@ def _largest_odds_ratio(interval):
     return float(np.exp(low))
 
 
-def separate_ends(forms):
+def bound_contrasts(forms):
     """Forms of rates as forms of their ends: where they are largest, and where smallest.
 
     `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
@@ -633,12 +633,12 @@ def separate_ends(forms):
     )
 
 
-def interval_of_ends(ends, level):
+def interval_from_bounds(ends, level):
     """Interval of the gap between rates of which only the ends are known.
 
     The estimate is the largest gap that they allow.
     """
-    widest, narrowest = separate_ends(all_pairs(len(ends.values) // 2))
+    widest, narrowest = bound_contrasts(pairwise_contrasts(len(ends.values) // 2))
     tail = 1.0 - level
     # The lower limit may err for any pair, the upper one for that of the largest difference only.
     lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
@@ -651,15 +651,15 @@ def interval_of_ends(ends, level):
 
 def _bound_by_probabilities(groups, within, values, level):
     """The statements on groups that are known as probabilities."""
-    compared = groups.find_compared(within)
+    compared = groups.find_compared_groups(within)
     _check_compared(groups.names, compared)
     possible = copy(groups)
     possible.assume = None
-    bounds = interval_of_ends(possible.ends(values, [(within, compared)]), level)
+    bounds = interval_from_bounds(possible.ends(values, [(within, compared)]), level)
     gap = bounds._replace(estimate=np.nan)
     if groups.assume is not None:
         rates = groups.rates(values, within, compared)
-        gap = contrast_interval(rates, all_pairs(len(compared)), level)
+        gap = contrast_interval(rates, pairwise_contrasts(len(compared)), level)
     return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
 
 
@@ -732,7 +732,7 @@ def require_assumption(sensitive_features, assume, remedy):
         )
 
 
-def _check_proxies(probabilities, X, odds_ratio):
+def _refuse_record_arguments(probabilities, X, odds_ratio):
     """Raise for arguments that do not go with probabilities alone."""
     if probabilities is None:
         raise ValueError(

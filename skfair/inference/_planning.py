@@ -12,7 +12,7 @@ from skfair.inference._estimates import (
     LogRates,
     Rates,
     check_level,
-    clopper_pearson,
+    clopper_pearson_limits,
     exact_pair_test,
     rate_limits,
 )
@@ -175,7 +175,7 @@ def required_sample_size(
                 f"kind='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
                 "tolerance, such as the difference that the ratio means at the rate."
             )
-        return _size_of_fit(tolerance, n_groups, rate, level, power)
+        return _guarantee_size(tolerance, n_groups, rate, level, power)
     if is_one_sided:
         if (rate <= bound) if name == "minimum" else (rate >= bound):
             raise ValueError(
@@ -184,38 +184,38 @@ def required_sample_size(
             )
         # A ceiling is a floor of the rate of the other outcome.
         mirrored = (bound, rate) if name == "minimum" else (1.0 - bound, 1.0 - rate)
-        return _floor_size(*mirrored, n_groups, level, power)
+        return _minimum_rate_size(*mirrored, n_groups, level, power)
     if tolerance is None:
         return _ratio_size(ratio, n_groups, rate, level, power)
     rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
     n = _approximate_size(tolerance, n_groups, rate, level, power)
     if n * rate >= _NORMAL_COUNT:
         return n
-    start = max(smallest_certifiable(tolerance, level), int(0.8 * n))
+    start = max(smallest_certifiable_size(tolerance, level), int(0.8 * n))
     return _smallest_size(
         start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
     )
 
 
-def smallest_certifiable(tolerance, level):
+def smallest_certifiable_size(tolerance, level):
     """Sample size of a group below which no certificate of a rate is possible."""
     return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
 
 
 def _approximate_size(tolerance, n_groups, rate, level, power):
     """Sample size of each group if the rates are normally distributed."""
-    errors = _planned_errors(n_groups, level, power)
+    errors = _required_z_score(n_groups, level, power)
     return int(np.ceil(rate * (1.0 - rate) * (errors / tolerance) ** 2))
 
 
-def _planned_errors(n_groups, level, power):
+def _required_z_score(n_groups, level, power):
     """Distance between the bound and a model without a gap, in standard errors of a rate."""
     # The studentised range with many degrees of freedom is the range of normal variables.
     spread = stats.studentized_range.ppf(power, n_groups, np.inf)
     return np.sqrt(2.0) * special.ndtri(level) + spread
 
 
-def _size_of_fit(tolerance, n_groups, rate, level, power):
+def _guarantee_size(tolerance, n_groups, rate, level, power):
     """Sample size of each group at which the posterior of equal rates is certain enough."""
     certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
     errors, rates = certain + _NOISE * noise, np.full(n_groups, rate)
@@ -276,7 +276,10 @@ def _largest_accepted(n, smallest, tolerance, level):
     margins = np.hypot(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0
-    low, high = clopper_pearson(smallest, n, both)[0], clopper_pearson(counts, n, both)[1]
+    low, high = (
+        clopper_pearson_limits(smallest, n, both)[0],
+        clopper_pearson_limits(counts, n, both)[1],
+    )
     certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
     # The exact test is monotone in the counts: go down to the first that it accepts.
     for k, count in enumerate(smallest):
@@ -293,7 +296,7 @@ def _is_accepted(first, second, n, tolerance, level):
 def _ratio_size(ratio, n_groups, rate, level, power):
     """Sample size of each group at which equal rates are certified to have the ratio."""
     # The logarithm of a rate has the variance (1 - p) / (n p).
-    errors = _planned_errors(n_groups, level, power) / np.log(ratio)
+    errors = _required_z_score(n_groups, level, power) / np.log(ratio)
     n = int(np.ceil((1.0 - rate) / rate * errors**2))
     if n * min(rate, 1.0 - rate) >= _LARGE_COUNT:
         return n
@@ -306,7 +309,7 @@ _N_SIZES = 1000
 """Sizes whose power is computed at a time."""
 
 
-def _floor_size(minimum, rate, n_groups, level, power):
+def _minimum_rate_size(minimum, rate, n_groups, level, power):
     """Sample size of each group at which all are certified to have at least the minimum rate."""
     spread = special.ndtri([level, power ** (1.0 / n_groups)]) * np.sqrt(
         [minimum * (1.0 - minimum), rate * (1.0 - rate)]
@@ -316,13 +319,13 @@ def _floor_size(minimum, rate, n_groups, level, power):
     start = 1 if n < _N_SIZES else int(0.8 * n)
     while True:
         sizes = np.arange(start, start + _N_SIZES)
-        is_enough = floor_power(sizes, minimum, n_groups, rate, level) >= power
+        is_enough = minimum_rate_power(sizes, minimum, n_groups, rate, level) >= power
         if is_enough.any():
             return int(sizes[is_enough.argmax()])
         start += _N_SIZES
 
 
-def floor_power(n, minimum, n_groups, rate, level):
+def minimum_rate_power(n, minimum, n_groups, rate, level):
     """Probability that groups of n samples and equal rates are certified to have the minimum."""
     # The smallest count with a lower limit by Clopper and Pearson of at least the minimum.
     count = stats.binom.isf(1.0 - level, n, minimum) + 1.0

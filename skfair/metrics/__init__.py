@@ -31,17 +31,17 @@ from skfair.metrics._clustering import (
     spectral_objective,
 )
 from skfair.metrics._group_report import Measures as Measures
-from skfair.metrics._group_report import check_places as check_places
 from skfair.metrics._group_report import check_strata as check_strata
+from skfair.metrics._group_report import check_top_k as check_top_k
 from skfair.metrics._group_report import class_report, group_report
 from skfair.metrics._measures import MEASURES, Measure, encode_columns, find_measure
 from skfair.metrics._measures import check_columns_of as check_columns_of
 from skfair.metrics._measures import find_measures as find_measures
 from skfair.metrics._measures import select_decisions as select_decisions
 from skfair.metrics._measures import to_numbers as to_numbers
-from skfair.metrics._partial import Scored as Scored
+from skfair.metrics._partial import ScoredMembers as ScoredMembers
 from skfair.metrics._partial import (
-    check_scored,
+    check_scored_members,
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_equalized_odds_difference,
@@ -54,7 +54,7 @@ from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
 from skfair.metrics._rates import RATES, Rate, find_positive
-from skfair.metrics._rates import find_class as find_class
+from skfair.metrics._rates import find_class_vs_rest as find_class_vs_rest
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio

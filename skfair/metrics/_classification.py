@@ -16,7 +16,7 @@ from skfair.metrics._rates import (
     ratio,
     smallest_ratio,
 )
-from skfair.metrics._registry import metric
+from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 
@@ -24,8 +24,8 @@ from skfair.utils._checks import join_names, warn
 
 
 @classification_docs
-@metric("classification", name="independence_gap")
-@metric("classification")
+@register_metric("classification", name="independence_gap")
+@register_metric("classification")
 def demographic_parity_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -91,7 +91,7 @@ def demographic_parity_difference(
 
 
 @classification_docs
-@metric("classification")
+@register_metric("classification")
 def equal_opportunity_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -136,7 +136,7 @@ def equal_opportunity_difference(
 
 
 @classification_docs
-@metric("classification")
+@register_metric("classification")
 def false_positive_rate_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -181,7 +181,7 @@ def false_positive_rate_difference(
 
 
 @classification_docs
-@metric("classification")
+@register_metric("classification")
 def equalized_odds_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -239,7 +239,7 @@ def equalized_odds_difference(
 
 
 @classification_docs
-@metric("classification")
+@register_metric("classification")
 def accuracy_score_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -439,7 +439,7 @@ def _selection_rates(samples, selected, strata):
 
 
 @classification_docs
-@metric("classification", best=1.0)
+@register_metric("classification", best=1.0)
 def demographic_parity_ratio(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -485,7 +485,7 @@ def demographic_parity_ratio(
 
 
 @classification_docs
-@metric("classification", best=1.0)
+@register_metric("classification", best=1.0)
 def equal_opportunity_ratio(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -528,7 +528,7 @@ def equal_opportunity_ratio(
 
 
 @classification_docs
-@metric("classification", best=1.0)
+@register_metric("classification", best=1.0)
 def false_positive_rate_ratio(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -571,7 +571,7 @@ def false_positive_rate_ratio(
 
 
 @classification_docs
-@metric("classification", best=1.0)
+@register_metric("classification", best=1.0)
 def equalized_odds_ratio(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -617,7 +617,7 @@ def equalized_odds_ratio(
 
 
 @classification_docs
-@metric("classification", best=1.0)
+@register_metric("classification", best=1.0)
 def error_rate_ratio(
     y_true: ArrayLike,
     y_pred: ArrayLike,

@@ -18,9 +18,9 @@ from skfair.groups import (
     to_pandas_index,
 )
 from skfair.metrics._docstrings import clustering_docs
-from skfair.metrics._registry import metric
+from skfair.metrics._registry import register_metric
 from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import cluster_links, group_constraint, node_degrees
+from skfair.utils._arrays import cluster_links, group_constraint_basis, node_degrees
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,10 +56,10 @@ def _composition_tables(labels, sensitive_features, sample_weight, attributes):
 
 
 @clustering_docs
-@metric("clustering", best=1.0, name="attribute_balance", attributes="each")
-@metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
-@metric("clustering", best=1.0, name="relative_balance", relative=True)
-@metric("clustering", best=1.0, name="balance")
+@register_metric("clustering", best=1.0, name="attribute_balance", attributes="each")
+@register_metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
+@register_metric("clustering", best=1.0, name="relative_balance", relative=True)
+@register_metric("clustering", best=1.0, name="balance")
 def balance_score(
     labels: ArrayLike,
     *,
@@ -126,9 +126,9 @@ def balance_score(
 
 
 @clustering_docs
-@metric("clustering", best=1.0, name="attribute_share_ratio", attributes="each")
-@metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
-@metric("clustering", best=1.0, name="share_ratio")
+@register_metric("clustering", best=1.0, name="attribute_share_ratio", attributes="each")
+@register_metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
+@register_metric("clustering", best=1.0, name="share_ratio")
 def share_ratio_score(
     labels: ArrayLike,
     *,
@@ -205,8 +205,8 @@ def cluster_share_ratios(
 
 
 @clustering_docs
-@metric("clustering", name="normalized_additive_violation", normalize=True)
-@metric("clustering")
+@register_metric("clustering", name="normalized_additive_violation", normalize=True)
+@register_metric("clustering")
 def additive_violation(
     labels,
     *,
@@ -410,7 +410,7 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
     H = _check_embedding(embedding, affinity)
     groups = check_groups(sensitive_features, len(H))
     degrees, _ = node_degrees(affinity)
-    C = group_constraint(groups.codes, len(groups.labels), degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), degrees)
     return float(np.linalg.norm(C.T @ H))
 
 

@@ -26,10 +26,10 @@ from skfair.metrics._measures import (
     check_columns_of,
     encode_columns,
     find_measures,
+    needs_raw_labels,
     select_decisions,
-    takes_labels,
 )
-from skfair.metrics._rates import Rate, count_confusions, find_class
+from skfair.metrics._rates import Rate, count_confusions, find_class_vs_rest
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 
@@ -187,13 +187,13 @@ def group_report(
     by_name = find_measures(measures)
     if confidence_level is not None:
         check_level(confidence_level)
-    check_places(k, columns)
+    check_top_k(k, columns)
     if control_features is not None:
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
     groups, weights = sensitive_features, sample_weight
-    if all(map(_is_counted, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
+    if all(map(_is_count_based, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     samples, arrays = check_columns(groups, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))
@@ -219,7 +219,7 @@ def group_report(
     return report
 
 
-def check_places(k, columns):
+def check_top_k(k, columns):
     """Raise unless there are decisions, or a number of places and scores instead."""
     if k is None and "y_pred" not in columns:
         raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
@@ -239,7 +239,7 @@ def check_strata(control_features, column):
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
 
-def _is_counted(measure):
+def _is_count_based(measure):
     """Whether sums over samples of the same outcome suffice for a measure and its interval."""
     return isinstance(measure, Rate) and measure.is_share
 
@@ -250,9 +250,9 @@ def _positive_class(by_name, columns, pos_label):
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
     )
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
-    if not takes_two and takes_labels(labels, pos_label):
+    if not takes_two and needs_raw_labels(labels, pos_label):
         return None
-    return find_class(*labels, pos_label=pos_label)
+    return find_class_vs_rest(*labels, pos_label=pos_label)
 
 
 def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
@@ -261,14 +261,14 @@ def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
 
     groups, weights = samples.groups, samples.weights / samples.weights.max()
     n_samples, described = np.append(groups.counts, len(weights)).astype(np.float64), {}
-    shares = {name: one for name, one in by_name.items() if _is_counted(one)}
+    shares = {name: one for name, one in by_name.items() if _is_count_based(one)}
     if shares:
         tables = _count_outcomes(samples, columns)
         n_samples = tables[..., 0].sum(axis=(1, 2))
-        described = _describe_shares(shares, tables, confidence_level)
+        described = _make_share_columns(shares, tables, confidence_level)
     for name in by_name.keys() - shares.keys():
         estimated = _all_estimates(by_name[name], columns, groups, weights)
-        described[name] = _describe(estimated, len(n_samples), confidence_level)
+        described[name] = _make_report_columns(estimated, len(n_samples), confidence_level)
     # The values come first, then the columns of the interval of each.
     report = {"n": n_samples} | {name: described[name].pop("") for name in by_name}
     intervals = {name: described[name].pop("interval", None) for name in by_name}
@@ -305,14 +305,14 @@ def _count_outcomes(samples, columns):
     return np.stack(tables, axis=-1)
 
 
-def _describe_shares(shares, tables, confidence_level):
-    """Columns as `_describe` of all shares by name, from one set of estimates."""
+def _make_share_columns(shares, tables, confidence_level):
+    """Columns as `_make_report_columns` of all shares by name, from one set of estimates."""
     # Sums of the samples that are and are not counted, of each rate and row.
     sums = [rate.sums(tables) for rate in shares.values()]
     hits, misses = (np.concatenate(one) for one in zip(*sums, strict=True))
     known = np.flatnonzero((hits + misses)[:, 1] > 0)
     estimated = [(Rates.from_sums(hits[known], misses[known]), known)] if len(known) else []
-    described = _describe(estimated, len(hits), confidence_level)
+    described = _make_report_columns(estimated, len(hits), confidence_level)
     interval = {"interval": described.pop("interval")} if "interval" in described else {}
     split = {ending: np.split(column, len(shares)) for ending, column in described.items()}
     return {
@@ -330,7 +330,7 @@ def _all_estimates(measure, columns, groups, weights):
     return [pair for pair in pairs if pair[0] is not None]
 
 
-def _describe(estimated, n_rows, confidence_level):
+def _make_report_columns(estimated, n_rows, confidence_level):
     """Columns of a measure by the endings of their names: values, and sizes and ends of intervals.
 
     `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
@@ -418,11 +418,11 @@ def class_report(
         sample_weight,
         {"y_true": y_true, "y_pred": y_pred},
     )
-    if all(map(_is_counted, by_name.values())):
+    if all(map(_is_count_based, by_name.values())):
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     # One report per class, of masks of this class instead of labels.
     labels, reports = (columns.pop("y_true"), columns.pop("y_pred")), {}
-    for label, (truth, predicted) in _against_rest(*labels):
+    for label, (truth, predicted) in _iter_class_masks(*labels):
         masks = {"y_true": truth, "y_pred": predicted} | columns
         samples, arrays = check_columns(groups, weights, **masks)
         encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)
@@ -430,7 +430,7 @@ def class_report(
     return pd.concat(reports, names=["class"])
 
 
-def _against_rest(y_true, y_pred):
+def _iter_class_masks(y_true, y_pred):
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
     truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
     for label in unique_labels(truth, predicted):

@@ -446,7 +446,7 @@ class GroupComparison:
         if (
             not isinstance(self.measure, Rate)
             and self.k is None
-            and takes_labels(labels, pos_label)
+            and needs_raw_labels(labels, pos_label)
         ):
             return None
         return find_positive(*labels, pos_label=pos_label)
@@ -461,7 +461,7 @@ class GroupComparison:
         return values[names.index(self.group)]
 
 
-def takes_labels(columns, pos_label):
+def needs_raw_labels(columns, pos_label):
     """Whether columns hold numbers or more than two classes, of which none is named as positive."""
     if pos_label is not None:
         return False

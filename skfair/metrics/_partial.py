@@ -11,14 +11,14 @@ from sklearn.utils import check_array
 from skfair.groups import check_columns, check_interval, is_in_intervals, tabulate_scores
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown
-from skfair.metrics._registry import metric
+from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 
 # Scores ranked within groups, which the partial metrics share.
 
 
-class Scored(NamedTuple):
+class ScoredMembers(NamedTuple):
     """Scores, group codes and positive weights of members: one row for each group of a sample.
 
     `names` and `intervals` have one entry per group; an interval is an array of shape (n_pairs, 2).
@@ -45,7 +45,7 @@ class Scored(NamedTuple):
         for members, pairs in zip(self._members(), self.intervals, strict=True):
             if len(members):
                 scores = self.y_score[members]
-                values, _, ranks = _rank(scores, self.weights[members])
+                values, _, ranks = _tabulate_ranks(scores, self.weights[members])
                 chosen = (values[_is_inside(ranks, pair)] for pair in pairs)
                 # Each pair selects a range of scores, from its highest to its lowest value.
                 masks = [(v[-1] <= scores) & (scores <= v[0]) for v in chosen if len(v)]
@@ -66,7 +66,7 @@ class Scored(NamedTuple):
         # Selected scores of every group, descending, with the weight at or above each.
         ranked = []
         for members, pairs in zip(self._members(), self.intervals, strict=True):
-            values, weight_at, ranks = _rank(self.y_score[members], self.weights[members])
+            values, weight_at, ranks = _tabulate_ranks(self.y_score[members], self.weights[members])
             inside = _is_inside(ranks, pairs)
             ranked.append((values[inside], np.cumsum(weight_at[inside])))
         # Evaluate all groups at the selected scores of all.
@@ -94,7 +94,7 @@ class Scored(NamedTuple):
         return np.divide(above, totals, out=np.full(n_groups, np.nan), where=present > 0)
 
 
-def _rank(scores, weights):
+def _tabulate_ranks(scores, weights):
     """Distinct scores of a group, descending, with the weight at each and the share above each."""
     # Equal weights need no argsort, which is slower than a sort.
     if np.ptp(weights) > 0:
@@ -114,14 +114,14 @@ def _is_inside(ranks, pairs):
     return is_in_intervals(ranks[np.newaxis], [np.atleast_2d(pairs)])[0]
 
 
-def check_scored(sensitive_features, sample_weight, interval, **columns):
-    """Check the input of a partial metric: `Scored` members, and the columns other than y_score."""
+def check_scored_members(sensitive_features, sample_weight, interval, **columns):
+    """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
     # A sample in several groups becomes several members.
     rows, codes = samples.groups.memberships
     members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
     y_score = members.pop("y_score")
-    scored = Scored(
+    scored = ScoredMembers(
         y_score=check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score"),
         codes=codes,
         weights=samples.weights[rows],
@@ -168,7 +168,7 @@ def check_option(name, value, options):
 
 
 @partial_docs
-@metric("score", largest=1.0, interval=(0.0, 1.0))
+@register_metric("score", largest=1.0, interval=(0.0, 1.0))
 def partial_statistical_parity_difference(
     y_score: ArrayLike,
     *,
@@ -241,7 +241,7 @@ def partial_statistical_parity_difference(
     0.25
     """
     check_option("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return statistical_parity_gap(scored, scale)
 
 
@@ -265,7 +265,7 @@ def statistical_parity_gap(scored, scale):
 
 
 @partial_docs
-@metric("decision", interval=(0.0, 1.0))
+@register_metric("decision", interval=(0.0, 1.0))
 def partial_demographic_parity_difference(
     y_score: ArrayLike,
     *,
@@ -327,7 +327,7 @@ def partial_demographic_parity_difference(
     0.25
     """
     check_option("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return demographic_parity_gap(scored, threshold, scale)
 
 
@@ -338,7 +338,7 @@ def demographic_parity_gap(scored, threshold, scale):
 
 
 @partial_docs
-@metric("score", largest=1.0, interval=(0.0, 1.0))
+@register_metric("score", largest=1.0, interval=(0.0, 1.0))
 def partial_group_auc_difference(
     y_score: ArrayLike,
     *,
@@ -396,7 +396,7 @@ def partial_group_auc_difference(
     0.25
     """
     check_option("ties", ties, ("half", "full"))
-    scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
 
@@ -435,7 +435,7 @@ _CONDITION = "this true class and a rank in the interval"
 
 
 @partial_docs
-@metric("labelled_decision", interval=(0.0, 1.0))
+@register_metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equal_opportunity_difference(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -501,7 +501,7 @@ def partial_equal_opportunity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     check_option("rank_within", rank_within, ("group", "class"))
-    scored, (y_true,) = check_scored(
+    scored, (y_true,) = check_scored_members(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)
@@ -515,7 +515,7 @@ def equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
 
 
 @partial_docs
-@metric("labelled_decision", interval=(0.0, 1.0))
+@register_metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equalized_odds_difference(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -582,7 +582,7 @@ def partial_equalized_odds_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     check_option("rank_within", rank_within, ("group", "class"))
-    scored, (y_true,) = check_scored(
+    scored, (y_true,) = check_scored_members(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)

@@ -482,7 +482,7 @@ def find_positive(*columns, pos_label):
     return positive_class(labels, pos_label)
 
 
-def find_class(*columns, pos_label):
+def find_class_vs_rest(*columns, pos_label):
     """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
     labels = set().union(*map(_labels_of, columns))
     if pos_label is None or len(labels) <= 2:

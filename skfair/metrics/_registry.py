@@ -91,7 +91,7 @@ METRICS: dict[str, "Metric"] = {}
 """Metrics by name, filled by `metric`."""
 
 
-def metric(
+def register_metric(
     kind: str,
     *,
     best: float = 0.0,
@@ -122,7 +122,7 @@ def metric(
 
 
 @classification_docs
-@metric("classification", largest=2.0)
+@register_metric("classification", largest=2.0)
 def separation_gap(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -173,7 +173,7 @@ def separation_gap(
 
 
 @classification_docs
-@metric("classification", largest=2.0)
+@register_metric("classification", largest=2.0)
 def sufficiency_gap(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -492,7 +492,7 @@ _VOCABULARY = sorted(
 
 def find_criterion(name: str) -> Criterion | None:
     """The criterion that a name means, in any spelling; None if it means none, or several."""
-    words = _split(name)
+    words = _split_words(name)
     # Correct words that are no known ones, each by itself; short ones are like too many others.
     corrected = [
         word
@@ -523,18 +523,18 @@ def asks_for_ratio(name: str) -> bool:
 
     The ratio of two shares is another than that of their complements.
     """
-    words = {*" ".join(_ABBREVIATIONS.get(word, word) for word in _split(name)).split()}
+    words = {*" ".join(_ABBREVIATIONS.get(word, word) for word in _split_words(name)).split()}
     return bool(_RATIOS & words) and not {"negative", "accuracy", "specificity", "miss"} & words
 
 
 def names_comparison(name: str) -> bool:
     """Whether a name says that groups are compared, and not only which rate is meant."""
     comparing = _FORMS | {"demographic", "statistical", "opportunity", "odds", "independence"}
-    words = (_ABBREVIATIONS.get(word, word) for word in _split(name))
+    words = (_ABBREVIATIONS.get(word, word) for word in _split_words(name))
     return bool(comparing & {*" ".join(words).split()})
 
 
-def _split(name):
+def _split_words(name):
     """The words of a name in lower case, also of one in camel case."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.findall(r"[a-z0-9]+", words.lower())

@@ -13,7 +13,7 @@ from skfair.groups import DocumentPairs, check_columns, check_groups
 from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown
-from skfair.metrics._registry import metric
+from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import resolve_name, warn
 
@@ -21,7 +21,7 @@ from skfair.utils._checks import resolve_name, warn
 
 
 @loss_docs
-@metric("labelled_margin")
+@register_metric("labelled_margin")
 def loss_parity_difference(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -60,14 +60,14 @@ def loss_parity_difference(
     ... )
     0.5
     """
-    samples, target, losses = _check(
+    samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
     return gap([mean_losses(samples, losses, np.ones(len(target)))], reference, aggregate)
 
 
 @loss_docs
-@metric("labelled_margin")
+@register_metric("labelled_margin")
 def equal_opportunity_loss_difference(
     y_true,
     y_score,
@@ -108,14 +108,14 @@ def equal_opportunity_loss_difference(
     ... )
     0.5
     """
-    samples, target, losses = _check(
+    samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
     return gap([mean_losses(samples, losses, target > 0)], reference, aggregate)
 
 
 @loss_docs
-@metric("labelled_margin")
+@register_metric("labelled_margin")
 def equalized_odds_loss_difference(
     y_true,
     y_score,
@@ -157,7 +157,7 @@ def equalized_odds_loss_difference(
     ... )
     1.5
     """
-    samples, target, losses = _check(
+    samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
     cells = [mean_losses(samples, losses, inside) for inside in (target > 0, target < 0)]
@@ -165,7 +165,7 @@ def equalized_odds_loss_difference(
 
 
 @loss_docs
-@metric("labelled_margin")
+@register_metric("labelled_margin")
 def largest_group_loss(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -208,14 +208,14 @@ def largest_group_loss(
     ... )
     0.5
     """
-    samples, target, losses = _check(
+    samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
     means, _ = mean_losses(samples, losses, np.ones(len(target)))
     return float(means.max())
 
 
-def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
+def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     """Check the input: samples, their target -1 and +1, and their losses."""
     loss = resolve_name(LOSSES, loss, "loss")
     samples, (truth, scores) = check_columns(
@@ -247,7 +247,7 @@ def mean_losses(samples, losses, inside):
 
 
 @regression_docs
-@metric("regression")
+@register_metric("regression")
 def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -289,7 +289,7 @@ def mean_error_difference(
 
 
 @regression_docs
-@metric("regression")
+@register_metric("regression")
 def mean_squared_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -328,7 +328,7 @@ def mean_squared_error_difference(
 
 
 @regression_docs
-@metric("regression")
+@register_metric("regression")
 def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -367,7 +367,7 @@ def mean_absolute_error_difference(
 
 
 @regression_docs
-@metric("regression")
+@register_metric("regression")
 def largest_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -419,7 +419,7 @@ def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
 
 
 @score_docs
-@metric("score")
+@register_metric("score")
 def mean_score_difference(
     y_score: ArrayLike,
     *,
@@ -467,7 +467,7 @@ def mean_score_difference(
 
 
 @score_docs
-@metric("score")
+@register_metric("score")
 def wasserstein_distance_between_groups(
     y_score: ArrayLike,
     *,
@@ -521,7 +521,7 @@ def wasserstein_distance_between_groups(
     distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
     # The largest distance of two groups.
     pairs = itertools.combinations(distributions, 2)
-    return float(max((_distance(*pair, order) for pair in pairs), default=0.0))
+    return float(max((_wasserstein_distance(*pair, order) for pair in pairs), default=0.0))
 
 
 def _distribution(scores, weights):
@@ -531,7 +531,7 @@ def _distribution(scores, weights):
     return scores[by_score], shares / shares[-1]
 
 
-def _distance(one, other, order):
+def _wasserstein_distance(one, other, order):
     """Wasserstein distance of two distributions, from the differences of their quantiles."""
     # Shares at which the quantiles of either group jump; between them both are constant.
     levels = np.concatenate((one[1], other[1]))

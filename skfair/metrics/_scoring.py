@@ -243,13 +243,13 @@ def _requests_groups(estimator, method):
     return get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
 
 
-def _respond(estimator, method, X, sensitive_features):
+def _call_with_groups(estimator, method, X, sensitive_features):
     """Call a method of the estimator, with the groups if it requests them."""
     names = _requests_groups(estimator, method)
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 
-def _positive(estimator, pos_label):
+def _positive_class(estimator, pos_label):
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -277,21 +277,21 @@ def _positive(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _cluster_labels(estimator, X, y, sensitive_features, pos_label=None):
+def _cluster_label_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of clusterings."""
-    return (_respond(estimator, "predict", X, sensitive_features),), {}
+    return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
-def _classes(estimator, X, y, sensitive_features, pos_label=None):
+def _class_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of classification."""
-    positive, _ = _positive(estimator, pos_label)
-    predicted = _respond(estimator, "predict", X, sensitive_features)
+    positive, _ = _positive_class(estimator, pos_label)
+    predicted = _call_with_groups(estimator, "predict", X, sensitive_features)
     return (y, predicted), {"pos_label": positive}
 
 
 def _probabilities(estimator, X, sensitive_features, position):
     """Probability of a class; of a single class that of this one."""
-    probabilities = _respond(estimator, "predict_proba", X, sensitive_features)
+    probabilities = _call_with_groups(estimator, "predict_proba", X, sensitive_features)
     # A classifier that was fitted to one class has a single column.
     position = min(position, probabilities.shape[1] - 1)
     columns = getattr(probabilities, "iloc", probabilities)  # dataframes of lazy predictions
@@ -300,78 +300,78 @@ def _probabilities(estimator, X, sensitive_features, position):
 
 def _margins(estimator, X, sensitive_features, position):
     """Decision function of a class; scikit-learn's is that of the second."""
-    margins = _respond(estimator, "decision_function", X, sensitive_features)
+    margins = _call_with_groups(estimator, "decision_function", X, sensitive_features)
     return margins if position else -margins
 
 
-def _numbers(estimator, X, y, sensitive_features, pos_label=None):
+def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of regression."""
-    return (y, _respond(estimator, "predict", X, sensitive_features)), {}
+    return (y, _call_with_groups(estimator, "predict", X, sensitive_features)), {}
 
 
-def _scores(estimator, X, y, sensitive_features, pos_label=None):
+def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
-        return (_respond(estimator, "predict", X, sensitive_features),), {}
-    _, position = _positive(estimator, pos_label)
+        return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
+    _, position = _positive_class(estimator, pos_label)
     # Probabilities first: they are in the same unit for every candidate of a search.
     respond = _probabilities if hasattr(estimator, "predict_proba") else _margins
     return (respond(estimator, X, sensitive_features, position),), {}
 
 
-def _decision(estimator, X, y, sensitive_features, pos_label=None):
+def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores at a threshold."""
-    _, position = _positive(estimator, pos_label)
+    _, position = _positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
         return (_margins(estimator, X, sensitive_features, position),), {"threshold": 0.0}
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
 
 
-def _labelled_decision(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes, and scores at a threshold."""
-    positive, _ = _positive(estimator, pos_label)
-    scores, params = _decision(estimator, X, y, sensitive_features, pos_label)
+    positive, _ = _positive_class(estimator, pos_label)
+    scores, params = _decision_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, *scores), {**params, "pos_label": positive}
 
 
-def _labelled_margin(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and values of the decision function."""
-    positive, position = _positive(estimator, pos_label)
+    positive, position = _positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
-def _labelled_score(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and scores of any unit."""
-    positive, _ = _positive(estimator, pos_label)
-    (scores,), _ = _scores(estimator, X, y, sensitive_features, pos_label)
+    positive, _ = _positive_class(estimator, pos_label)
+    (scores,), _ = _score_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, scores), {"pos_label": positive}
 
 
-def _labelled_probability(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and probabilities."""
-    positive, position = _positive(estimator, pos_label)
+    positive, position = _positive_class(estimator, pos_label)
     probabilities = _probabilities(estimator, X, sensitive_features, position)
     return (y, probabilities), {"pos_label": positive}
 
 
-def _predictions(estimator, X, y, sensitive_features, pos_label=None):
+def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
     if len(getattr(estimator, "classes_", ())) in (1, 2):
-        return _classes(estimator, X, y, sensitive_features, pos_label)
-    return _numbers(estimator, X, y, sensitive_features)
+        return _class_arguments(estimator, X, y, sensitive_features, pos_label)
+    return _regression_arguments(estimator, X, y, sensitive_features)
 
 
 PREDICTIONS = {
-    "clustering": _cluster_labels,
-    "regression": _numbers,
-    "classification": _classes,
-    "score": _scores,
-    "decision": _decision,
-    "labelled_decision": _labelled_decision,
-    "labelled_margin": _labelled_margin,
-    "labelled_score": _labelled_score,
-    "labelled_probability": _labelled_probability,
-    "prediction": _predictions,
+    "clustering": _cluster_label_arguments,
+    "regression": _regression_arguments,
+    "classification": _class_arguments,
+    "score": _score_arguments,
+    "decision": _decision_arguments,
+    "labelled_decision": _labelled_decision_arguments,
+    "labelled_margin": _labelled_margin_arguments,
+    "labelled_score": _labelled_score_arguments,
+    "labelled_probability": _labelled_probability_arguments,
+    "prediction": _prediction_arguments,
 }
 """Functions that make the positional and keyword arguments of a metric, by its kind."""
 

@@ -92,7 +92,9 @@ class LinearModel:
 
     def __setstate__(self, state):
         """Restore the state."""
-        vars(self).update(state, X=_align(state["X"]), original=_align(state["original"]))
+        vars(self).update(
+            state, X=_align_memory(state["X"]), original=_align_memory(state["original"])
+        )
 
     @classmethod
     def from_features(
@@ -177,7 +179,7 @@ class LinearModel:
         -------
         model : LinearModel
         """
-        X = _align(X)
+        X = _align_memory(X)
         if not np.any(self.origin):
             return replace(self, X=X)
         return replace(self, X=shift_columns(X, self.origin), original=X)
@@ -456,7 +458,7 @@ class LinearBlocks:
         return np.concatenate([model.ridge(alpha) for model in self.models])
 
 
-def _align(X):
+def _align_memory(X):
     """The rows in aligned memory.
 
     Arrays received over a network may be unaligned, and numpy would sum them in another order.

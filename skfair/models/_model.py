@@ -408,9 +408,9 @@ def _deviations(part, mean):
 
 
 def _sparse_deviations(X, weights, mean):
-    from skfair._kernels.scores import stored_deviations
+    from skfair._kernels.scores import sum_stored_deviations
 
-    counts, stored, residual, squares = stored_deviations(
+    counts, stored, residual, squares = sum_stored_deviations(
         X.data, X.indices, X.indptr, weights, mean
     )
     # Weight of the absent entries (zeros); exactly 0 for full columns, as weights round.

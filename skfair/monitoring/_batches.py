@@ -123,7 +123,7 @@ def check_column(values, name):
     return column
 
 
-class Outstanding:
+class OutstandingSamples:
     """Records of samples that are counted later, by id, in the order of their times.
 
     Changes make a new table, which shares the records.
@@ -152,7 +152,7 @@ class Outstanding:
         labels = samples.groups.labels[samples.groups.codes].tolist()
         columns = cohort.scores.tolist(), samples.weights.tolist(), targets, labels
         added = {one: [cohort.time, *record] for one, *record in zip(ids, *columns, strict=True)}
-        return Outstanding(self.records | added)
+        return OutstandingSamples(self.records | added)
 
     def add_outcomes(self, ids, target):
         """The table with outcomes of samples that it holds."""
@@ -160,7 +160,7 @@ class Outstanding:
         for one, value in zip(ids, target, strict=True):
             records[one] = [*records[one]]
             records[one][_TARGET] = value
-        return Outstanding(records)
+        return OutstandingSamples(records)
 
     def check_ids(self, ids):
         """Raise unless these are different samples whose outcome has not come."""
@@ -199,14 +199,14 @@ class Outstanding:
                 time, Samples(np.array(target), groups, np.array(weights)), np.array(scores)
             )
 
-    def without(self, ids):
+    def drop(self, ids):
         """The table without some samples."""
         records = dict(self.records)
         for one in ids:
             del records[one]
-        return Outstanding(records)
+        return OutstandingSamples(records)
 
-    def ids_over(self, delay, now):
+    def overdue_ids(self, delay, now):
         """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
         ids = []
         for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME]):
@@ -298,7 +298,9 @@ def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, we
     if not (is_known and settings.delay is None):
         use = outcome_use(constraint, samples)
         if use != "nothing":
-            late_ids = _late_ids(settings, row, use, columns.get("ids"), X, cohort, is_known)
+            late_ids = _check_outstanding_ids(
+                settings, row, use, columns.get("ids"), X, cohort, is_known
+            )
     if late_ids is not None and is_known:
         evaluate_cohort(settings, cohort)  # raises if a value is out of range
     return Batch(late_ids, cohort, is_known)
@@ -315,7 +317,7 @@ def _scale_weights(weights, max_weight):
     return weights / max_weight
 
 
-def _late_ids(settings, row, use, ids, X, cohort, is_known):
+def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
     """The ids of samples that are counted later; without a way to count them, an error."""
     name = type(settings.constraint).__name__
     if ids is None and not is_known:
@@ -474,7 +476,7 @@ def sort_samples(codes, values, weights):
     return codes[order], values[order], weights[order]
 
 
-def generator_of(*key):
+def make_seeded_generator(*key):
     """Random generator of samples: any data have an order of their own, which repeats with them.
 
     A seed that depended on sizes alone would give all data of equal sizes one order, and the blocks

@@ -30,7 +30,7 @@ from skfair.constraints import (
 from skfair.inference import Interval, check_level
 from skfair.losses import LogisticLoss
 from skfair.monitoring._batches import (
-    Outstanding,
+    OutstandingSamples,
     check_column,
     check_time,
     is_empty,
@@ -47,7 +47,7 @@ from skfair.monitoring._state import (
     Row,
     State,
     Verdict,
-    step,
+    advance_state,
 )
 from skfair.partitions import load_rows
 from skfair.surrogates import StepFunction
@@ -230,7 +230,7 @@ _VERSION = 2
 _CLASSES = {
     one.__name__: one
     for one in (
-        *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, Outstanding),
+        *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
         *(Row, Settings, State, MeanHypotheses, Verdict),
     )
 }
@@ -600,7 +600,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             else:
                 outstanding = state.outstanding.add_samples(*batch)
                 state = replace(state, outstanding=outstanding)
-        return self._publish(settings, step(settings, state, row, cohorts))
+        return self._publish(settings, advance_state(settings, state, row, cohorts))
 
     def update_labels(self, ids: Any, y_true: ArrayLike, *, time: Any = None) -> GapMonitor:
         """Read late outcomes of samples that `update` has been passed with their ids.
@@ -636,7 +636,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
         row = state.begin_row(time, has_decisions=False)
         state, cohorts = state.add_outcomes(settings, ids, outcomes)
         state, complete = state.pop_complete(settings, time)
-        return self._publish(settings, step(settings, state, row, cohorts + complete))
+        return self._publish(settings, advance_state(settings, state, row, cohorts + complete))
 
     def interval(self) -> Interval:
         """The gap so far, with an interval that holds at all times simultaneously.

@@ -12,12 +12,12 @@ from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
 from skfair.inference import constrained_rate
 from skfair.monitoring._batches import (
     MIN_BLOCK,
-    Outstanding,
+    OutstandingSamples,
     attribute_codes,
     check_names,
     draw_blocks,
     evaluate_cohort,
-    generator_of,
+    make_seeded_generator,
     sort_samples,
     tabulate,
     to_point,
@@ -44,7 +44,7 @@ _SHRINKAGE = 20.0
 """Samples of the hypothesis that are added to each group in predictions."""
 
 
-def plug_in(x, n, level=0.0):
+def plug_in_means(x, n, level=0.0):
     """Predicted means from past sums and counts, never 0 or 1.
 
     Krichevsky and Trofimov's (x + 1/2) / (n + 1), with some samples more whose mean is at most half
@@ -56,7 +56,7 @@ def plug_in(x, n, level=0.0):
     return (x + 0.5 + _SHRINKAGE * nearest) / (n + 1.0 + _SHRINKAGE)
 
 
-def log_ratio(x, n, q, p):
+def log_likelihood_ratio(x, n, q, p):
     """Logarithm of the likelihood ratio of means q and p, sample by group: the bet's return.
 
     For values between 0 and 1, q^y (1 - q)^(1 - y) / (p^y (1 - p)^(1 - y)) is convex in y, so its
@@ -123,7 +123,7 @@ class DifferenceHypotheses:
         p2 = constrained_rate(q1 * n1, n1, q2 * n2, n2, eps)
         p1, p2 = (np.clip(p, _EDGE, 1.0 - _EDGE) for p in (p2 + eps, p2))
         log_e = np.zeros(is_bet.shape)
-        log_e[is_bet] = log_ratio(x1, n1, q1, p1) + log_ratio(x2, n2, q2, p2)
+        log_e[is_bet] = log_likelihood_ratio(x1, n1, q1, p1) + log_likelihood_ratio(x2, n2, q2, p2)
         return log_e
 
 
@@ -144,7 +144,7 @@ class MeanHypotheses:
     def log_e_contrasts(self, x, n, q, levels, is_open):
         """Evidence of a batch against p_i >= level, (..., n_groups, 1, n_levels)."""
         x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
-        log_e = log_ratio(x, n, q, np.clip(np.maximum(q, levels), _EDGE, 1.0 - _EDGE))
+        log_e = log_likelihood_ratio(x, n, q, np.clip(np.maximum(q, levels), _EDGE, 1.0 - _EDGE))
         return np.where(is_open, log_e, 0.0)
 
 
@@ -154,7 +154,7 @@ def log_e_gap(hypothesis, x, n, q, level, fraction):
     A `fraction` below 1 bets more carefully: on means between the projection and the prediction.
     """
     p = hypothesis.project_gap(q, n, level)
-    return log_ratio(x, n, p + fraction * (q - p), p).sum(axis=-1)
+    return log_likelihood_ratio(x, n, p + fraction * (q - p), p).sum(axis=-1)
 
 
 # E-processes and e-detectors: what the batches so far say for and against a tolerance.
@@ -211,7 +211,7 @@ class CellEvidence:
         (*streams, n_levels), and by recent means against the tolerance, (*streams, n_windows).
         """
         # Certificates: every contrast bets against a difference of at least each level.
-        q = plug_in(self.counts[1], self.counts[0])
+        q = plug_in_means(self.counts[1], self.counts[0])
         is_open = self.log_max < _ENOUGH
         self.log_e = self.log_e + self.hypothesis.log_e_contrasts(x, n, q, self.levels, is_open)
         self.log_max = np.maximum(self.log_max, self.log_e)
@@ -220,7 +220,7 @@ class CellEvidence:
         row, n_levels = (..., np.newaxis, slice(None)), len(self.levels)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
-        q = plug_in(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
+        q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
         fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _FRACTION)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
         self._count(n, x)
@@ -463,7 +463,7 @@ class Comparison:
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
-            rng = generator_of(batch, time, self.name, cell, *columns[cell])
+            rng = make_seeded_generator(batch, time, self.name, cell, *columns[cell])
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
                 self.blocks[cell] = self.blocks[cell] + block
@@ -617,7 +617,7 @@ class State:
         Names of the sensitive attributes; None before the first batch with samples.
     comparisons : dict of str to Comparison
         Groups and evidence by attribute.
-    outstanding : Outstanding
+    outstanding : OutstandingSamples
         Samples that are counted later.
     rows : list of Row
         The batches. The last one may be continued by samples of the same time.
@@ -627,7 +627,7 @@ class State:
 
     attributes: list | None = None
     comparisons: dict = field(default_factory=dict)
-    outstanding: Outstanding = field(default_factory=Outstanding)
+    outstanding: OutstandingSamples = field(default_factory=OutstandingSamples)
     rows: list = field(default_factory=list)
     alarms: list = field(default_factory=list)
 
@@ -657,11 +657,11 @@ class State:
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []
-        ids = self.outstanding.ids_over(settings.delay, time)
+        ids = self.outstanding.overdue_ids(settings.delay, time)
         if not ids:
             return self, []
         cohorts = self.outstanding.cohorts(self.outstanding.known_ids(ids), self.attributes)
-        return replace(self, outstanding=self.outstanding.without(ids)), list(cohorts)
+        return replace(self, outstanding=self.outstanding.drop(ids)), list(cohorts)
 
     def add_outcomes(self, settings, ids, outcomes):
         """The state with late outcomes, and their cohorts if they are counted when they come."""
@@ -672,7 +672,7 @@ class State:
         for cohort in cohorts:
             evaluate_cohort(settings, cohort)  # raises if a value is out of range
         if settings.delay is None:
-            return replace(self, outstanding=outstanding.without(ids)), cohorts
+            return replace(self, outstanding=outstanding.drop(ids)), cohorts
         return replace(self, outstanding=outstanding), []
 
     def with_groups(self, settings, groups):
@@ -692,20 +692,20 @@ class State:
         if joined:
             warn(
                 f"{join_names(joined)} did not occur in earlier batches and is compared from now "
-                f"on{_required_size(settings.constraint.min_group_size)}. A certificate needs "
-                "evidence on every group that is compared."
+                f"on{_describe_required_size(settings.constraint.min_group_size)}. A certificate "
+                "needs evidence on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
 
 
-def _required_size(min_group_size):
+def _describe_required_size(min_group_size):
     """The end of a clause on groups that join: from which size on they are compared."""
     if min_group_size == "auto":
         return ", once it has 30 samples or 1 % of all"
     return f", once it has {min_group_size} samples" if (min_group_size or 1) > 1 else ""
 
 
-def step(settings, state, row, cohorts):
+def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
     comparisons = {name: one.copy() for name, one in state.comparisons.items()}
     is_new = row.number > len(state.rows)
@@ -732,7 +732,7 @@ def step(settings, state, row, cohorts):
         verdict = replace(verdict, status="alarm")
     elif verdict.status == "alarm":
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
-        alarm = {"time": _last_decision(row), "since": best.start_of_excess()}
+        alarm = {"time": _last_decision_time(row), "since": best.start_of_excess()}
         alarms = [*alarms, {"batch": row.number} | alarm]
     rows = [*state.rows[: row.number - 1], replace(row, verdict=verdict)]
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
@@ -769,7 +769,7 @@ def _gap_of_tables(settings, comparisons, tables):
     return settings.unscale(max(gaps)) if gaps else np.nan
 
 
-def _last_decision(row):
+def _last_decision_time(row):
     """The latest time of the decisions that were counted in a row."""
     times = [time for time, *_ in row.tables]
     return times[0] if times[0] is None else max(times, key=to_point)

@@ -291,10 +291,12 @@ class Block(dict):
 
 def _read(columns, number):
     chunks = {name: rows.read(number) for name, rows in columns.items()}
-    return _divide(number, chunks, {name: rows.shape[1:] for name, rows in columns.items()})
+    return _split_into_blocks(
+        number, chunks, {name: rows.shape[1:] for name, rows in columns.items()}
+    )
 
 
-def _divide(number, columns, expected):
+def _split_into_blocks(number, columns, expected):
     """Split a partition into blocks, at least one; raise if its columns differ in length."""
     for name, column in columns.items():
         check_dense(number, name, column)
@@ -378,7 +380,7 @@ def _delayed_partitions(columns):
 
     expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
     frames = {name: rows for name, rows in columns.items() if hasattr(rows, "map_partitions")}
-    arrays = _align({name: rows for name, rows in columns.items() if name not in frames})
+    arrays = _rechunk_arrays({name: rows for name, rows in columns.items() if name not in frames})
     chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
     numbers = {name: rows.npartitions for name, rows in frames.items()}
     numbers |= {name: len(of_array) for name, of_array in zip(arrays, chunks, strict=True)}
@@ -393,10 +395,10 @@ def _assemble(expected, frames, arrays, number, *chunks):
     """The blocks of a partition, from its bundle of frames, if any, and its chunks of arrays."""
     bundled = chunks[0].iloc[0] if frames else ()
     columns = dict(zip(frames + arrays, (*bundled, *chunks[bool(frames) :]), strict=True))
-    return _divide(number, {name: columns[name] for name in expected}, expected)
+    return _split_into_blocks(number, {name: columns[name] for name in expected}, expected)
 
 
-def _align(arrays):
+def _rechunk_arrays(arrays):
     """Arrays whose rows are never cut, divided as the first one is where lengths are known."""
     first = None
     for name, rows in arrays.items():

@@ -200,13 +200,13 @@ def _explain_errors(client):
     try:
         yield
     except Exception as error:
-        explanation = _explanation(client, error)
+        explanation = _translate_error(client, error)
         if explanation is None:
             raise
         raise explanation from error
 
 
-def _explanation(client, error):
+def _translate_error(client, error):
     """The error to raise in place of one of Dask; None for other errors."""
     name, reason = type(error).__name__, getattr(error, "reason", None)
     is_cancelled = name == "FutureCancelledError"

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import count_table, is_in_intervals
-from skfair.metrics import PREDICTIONS, Measures, check_scored, find_measures, group_report
+from skfair.metrics import PREDICTIONS, Measures, check_scored_members, find_measures, group_report
 from skfair.plotting._display import (
     COLORS,
     INK,
@@ -593,7 +593,7 @@ class GroupRateCurveDisplay(Display):
             )
         display = cls(
             scored.table().rates(scored.weights),
-            reference=_position(reference, scored),
+            reference=_reference_position(reference, scored),
             intervals=None if interval is None else scored.intervals,
             group_names=to_text(scored.names),
             name=name,
@@ -654,7 +654,7 @@ class GroupRateCurveDisplay(Display):
             )
 
 
-def _position(reference, scored):
+def _reference_position(reference, scored):
     """Position of the group of the horizontal axis."""
     if reference is None:
         return int(np.argmax(np.bincount(scored.codes, scored.weights)))
@@ -883,4 +883,4 @@ def _predict_scores(estimator, X, sensitive_features, pos_label):
 def _check_scores(y_score, sensitive_features, interval, sample_weight):
     """Check the scores, groups and ranks; without an interval all ranks are selected."""
     ranks = (0.0, 1.0) if interval is None else interval
-    return check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
+    return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]

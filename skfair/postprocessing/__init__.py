@@ -4,7 +4,7 @@ from skfair.postprocessing._constrained_cv import ConstrainedCV
 from skfair.postprocessing._events import (
     check_several_classes,
     check_training_positions,
-    expect_groups_by_class,
+    estimate_groups_by_class,
     feature_attributes,
     route_metadata,
     stratify,

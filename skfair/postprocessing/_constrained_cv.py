@@ -19,7 +19,7 @@ from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
     check_training_positions,
-    expect_groups_by_class,
+    estimate_groups_by_class,
     feature_attributes,
     find_events,
     fit_event_features,
@@ -44,7 +44,7 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     REPORT,
     FitProgress,
-    Storable,
+    PlainStateMixin,
     Subtask,
     columns_of,
     compares_nothing,
@@ -70,7 +70,7 @@ from skfair.utils._sklearn import (
 _N_FOLDS = 5
 
 
-class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
 
     A subclass has the parameters named below. Its ``fit`` calls `_fit`, which calls the abstract
@@ -78,7 +78,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
     and describe its outcome.
     """
 
-    _record_types = (*Storable._record_types, EventFeatures, EventModel)
+    _record_types = (*PlainStateMixin._record_types, EventFeatures, EventModel)
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -129,7 +129,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         """Loss of the final linear model, and the weight of each sample's loss."""
 
     @abstractmethod
-    def _outcome(self, features, problem, guarantee, problems, constraints):
+    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         """Fitted attributes of the final linear model, or of those of several classes."""
 
     @abstractmethod
@@ -169,7 +169,9 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
                 rule["_event_features"], request, chances, self.confidence_level, progress
             )
         # Store what predictions need, and what describes the fit; then warn.
-        outcome = self._outcome(rule["_event_features"], problem, guarantee, problems, constraints)
+        outcome = self._outcome_attributes(
+            rule["_event_features"], problem, guarantee, problems, constraints
+        )
         scores = outcome[self._oof_attribute]
         outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
@@ -250,7 +252,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
 
         # Samples whose group is missing count by their probability of each group.
         if training.samples.groups.is_partly_recorded:
-            training = expect_groups_by_class(training, fit_features, folds)
+            training = estimate_groups_by_class(training, fit_features, folds)
             problems = self._make_problems(training, constraints)
 
         # Out-of-fold probabilities of the events that the constraints compare.
@@ -289,7 +291,7 @@ class ConstrainedCV(Storable, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         }
         return rule, problems, chances
 
-    def _describe(self, problem, guarantee, problems, report, status):
+    def _solution_attributes(self, problem, guarantee, problems, report, status):
         """Fitted attributes of multipliers, violation, report and guarantee."""
         outcome = {
             "multipliers_": guarantee.candidate.result.multipliers,

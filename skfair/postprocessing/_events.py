@@ -102,10 +102,12 @@ def find_events(problems, constraints):
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
                 for effects in _decision_effects(constraint, cell, problem):
-                    sums = _sum_weights(effects, groups, problem.samples.weights)
+                    sums = _group_shares(effects, groups, problem.samples.weights)
                     columns[-1] += _contrasts(effects, members, sums, subsets)
         sources += [(number, _source(one, problem)) for one in subsets[len(sources) :]]
-    tables = [_distinct(_tabulate(one, len(subsets), len(first))) for one in columns]
+    tables = [
+        _drop_proportional_features(_tabulate(one, len(subsets), len(first))) for one in columns
+    ]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
@@ -150,7 +152,7 @@ def _term_effects(rate, cell, target):
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
 
 
-def _sum_weights(effects, groups, weights):
+def _group_shares(effects, groups, weights):
     """Share of each group within the subsets of a cell in the weight of all samples."""
     inside = sum((one for one, _ in effects), np.zeros(len(weights), dtype=bool))
     return groups.matrix.T @ (weights * inside) / weights.sum()
@@ -167,7 +169,7 @@ def _contrasts(effects, members, share, subsets):
         return []
     # Differences of rates: every group against the largest. Those of other pairs are combinations.
     largest = occupied[np.argmax(share[occupied])]
-    numbers = [(_number(subset, subsets), effect) for subset, effect in effects]
+    numbers = [(_find_or_append(subset, subsets), effect) for subset, effect in effects]
     columns = []
     for group in occupied[occupied != largest]:
         contrast = members[:, group] / share[group] - members[:, largest] / share[largest]
@@ -175,7 +177,7 @@ def _contrasts(effects, members, share, subsets):
     return columns
 
 
-def _number(subset, subsets):
+def _find_or_append(subset, subsets):
     """Position of a subset among all, where it is appended if it is new."""
     for number, known in enumerate(subsets):
         if np.array_equal(subset, known):
@@ -205,7 +207,7 @@ def _tabulate(columns, n_subsets, n_codes):
     return table
 
 
-def _distinct(table):
+def _drop_proportional_features(table):
     """The table without features that are multiples of others, as several constraints share."""
     if not table.size:
         return table
@@ -382,7 +384,7 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
-def expect_groups_by_class(training, fit_features, folds):
+def estimate_groups_by_class(training, fit_features, folds):
     """The training data, with probabilities of missing groups given X and the class.
 
     ``fit_features`` is `fit_event_features` of training data and events.
@@ -520,7 +522,7 @@ class EventFeatures(NamedTuple):
         return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
 
     @staticmethod
-    def plain_parameters(model, intercepts):
+    def unconstrained_parameters(model, intercepts):
         """Parameters by which the first column of each score decides alone, above its intercept."""
         coef, _ = model.coefficients(np.zeros(model.n_parameters))
         first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]

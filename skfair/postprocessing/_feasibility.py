@@ -17,12 +17,12 @@ from scipy.optimize import linprog
 
 from skfair.constraints import (
     ConstraintSystem,
-    Largest,
+    LargestMean,
     RangeGap,
     Shortfall,
     spread_over_samples,
 )
-from skfair.enforcement import Guarantee, polish
+from skfair.enforcement import Guarantee, search_lines
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.postprocessing._events import group_codes, make_fitters
 from skfair.utils._checks import join_names, warn
@@ -100,12 +100,12 @@ def find_conflict(constraints, weights, outcomes, chances):
     constraints = _select_linear(constraints)
     if not constraints:
         return None
-    program = _Program.make(constraints, weights, outcomes, chances)
+    program = _LinearProgram.make(constraints, weights, outcomes, chances)
     level, excess, multipliers = program.find_level()
     if excess <= program.slack:
         return None
     # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
-    owners = np.unique(program.owners(level)[multipliers > _MIN_MULTIPLIER])
+    owners = np.unique(program.row_constraints(level)[multipliers > _MIN_MULTIPLIER])
     relaxations = {constraints[k].name: program.minimize(level, relaxed=k)[0] for k in owners}
     return Conflict(excess, relaxations)
 
@@ -129,7 +129,7 @@ def fit_feasible_rule(features, request, chances, confidence, callback):
     if conflict is None:
         return features.fit_rule(*request, confidence, callback)
     warn(conflict.describe(), InfeasibleConstraintWarning)
-    candidate = polish(fitter, fitter.fit_plain())
+    candidate = search_lines(fitter, fitter.fit_plain())
     # The solution is certified for no constraint.
     multipliers = np.zeros(len(problem.constraint.upper))
     result = replace(candidate.result, multipliers=multipliers)
@@ -151,7 +151,7 @@ class _Rows(NamedTuple):
     size_changes: np.ndarray  # (n_rows, n_outcomes)
 
 
-class _Program(NamedTuple):
+class _LinearProgram(NamedTuple):
     """The smallest excess of constraints in expectation, over decisions between 0 and 1."""
 
     constraints: Any
@@ -205,7 +205,7 @@ class _Program(NamedTuple):
             levels = best[0] - step, best[0] + step
         return best
 
-    def owners(self, level):
+    def row_constraints(self, level):
         """Number of the constraint of each row."""
         return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
 
@@ -222,7 +222,7 @@ class _Program(NamedTuple):
             np.concatenate, (constant, changes, size, size_changes)
         )
         if relaxed is not None:
-            may_exceed = self.owners(level) == relaxed
+            may_exceed = self.row_constraints(level) == relaxed
             size, size_changes = size * may_exceed, size_changes * may_exceed[:, np.newaxis]
         # Quotients of linear functions by Dinkelbach's method: at each excess the one of a linear
         # program, in units of the latest sizes, is below 0 if a smaller one is possible.
@@ -311,7 +311,7 @@ def _quotient_limits(constraint, level):
     gap, tolerance = constraint.aggregate, constraint.tolerance
     if isinstance(gap, Shortfall):
         return gap.largest - tolerance, np.inf
-    if isinstance(gap, Largest):
+    if isinstance(gap, LargestMean):
         return -np.inf, tolerance
     return level, level / (1.0 - tolerance) if constraint.is_ratio else level + tolerance
 
@@ -321,7 +321,7 @@ def _select_linear(constraints):
     selected, n_levels = [], 0
     for one in constraints:
         gap = one.aggregate
-        if one.is_quotient and not isinstance(gap, Largest | Shortfall):
+        if one.is_quotient and not isinstance(gap, LargestMean | Shortfall):
             # One parity of quotients, of one block of groups.
             is_range = isinstance(gap, RangeGap) and gap.is_range
             if n_levels or not is_range or len(gap.blocks) != 1:

@@ -187,7 +187,7 @@ class JointProbabilities(NamedTuple):
         return 0.0, weights
 
     @staticmethod
-    def plain_parameters(model, _):
+    def unconstrained_parameters(model, _):
         """Parameters by which the likelier class is predicted, as it is without constraint."""
         coef, _ = model.coefficients(np.zeros(model.n_parameters))
         gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)
@@ -285,14 +285,14 @@ def _correct(fitter, training, callback):
         progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
         is_stopped = callback(Progress(number + 1, *progress))
         if candidates[-1].keeps_bound:
-            return _halve(fitter, *candidates[-2:])
+            return _bisect_candidates(fitter, *candidates[-2:])
         if is_stopped:
             break
         program = program.correct(multipliers, candidates[-1].scores)
     return min(candidates, key=lambda candidate: candidate.violation)
 
 
-def _halve(fitter, outside, inside=None):
+def _bisect_candidates(fitter, outside, inside=None):
     """The candidate nearest to one outside the bounds that is within them, on a line to another.
 
     A single candidate is returned as it is.

@@ -304,21 +304,21 @@ def unique_levels(scores):
     The last bits of a sample's score depend on the samples that it is scored with.
     """
     ordered = np.unique(scores)
-    return ordered[np.diff(ordered, prepend=-np.inf) > _rounding(ordered)]
+    return ordered[np.diff(ordered, prepend=-np.inf) > _rounding_tolerance(ordered)]
 
 
 def snap_to_levels(scores, levels):
     """Scores, those equal to one of the `unique_levels` up to rounding replaced by it."""
     # The nearest level is the next one above or below.
     above = np.minimum(np.searchsorted(levels, scores), len(levels) - 1)
-    tolerance = _rounding(levels)
+    tolerance = _rounding_tolerance(levels)
     for position in (above, np.maximum(above - 1, 0)):
         level = levels[position]
         scores = np.where(np.abs(scores - level) <= tolerance, level, scores)
     return scores
 
 
-def _rounding(levels):
+def _rounding_tolerance(levels):
     """Largest difference that rounding makes between equal scores."""
     return _EQUAL * np.abs(levels).max()
 
@@ -662,7 +662,7 @@ def warn_of_memorized(estimator, cv, X, labels, scores):
     if not is_fitted or is_partitioned(X):
         return
     classifier, features = final_step(estimator), final_step_features(estimator, X)
-    sign = _count_mistakes(classifier, labels, scores)
+    sign = _detect_faultless_scores(classifier, labels, scores)
     if not sparse.issparse(features):
         sign = sign or _compare_stored_rows(classifier, features)
         sign = sign or _compare_leaves(classifier, features)
@@ -726,7 +726,7 @@ def _compare_boosted_leaves(classifier, features):
     return _SAME_LEAVES if np.array_equal(np.unique_counts(first).counts, trained) else ""
 
 
-def _count_mistakes(classifier, labels, scores):
+def _detect_faultless_scores(classifier, labels, scores):
     """A sign if the estimator is right about each of many samples."""
     if is_regressor(classifier):
         spread, error = np.ptp(labels), np.abs(scores[:, 0] - labels).max()

@@ -271,9 +271,9 @@ def search_rates(samples, criterion, tolerance, callback):
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
     if not isinstance(criterion, PartialDemographicParity | PartialEqualOpportunity):
-        return _narrow_gap(samples, criterion, tolerance, callback)
+        return _bisect_gap(samples, criterion, tolerance, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
-    total = _eligible(samples, criterion)
+    total = _eligible_samples(samples, criterion)
     compared = samples.is_inside & total
     base = compared if criterion.scale == "normalized" else total
     positions = samples.shares_above(compared, base)
@@ -282,7 +282,7 @@ def search_rates(samples, criterion, tolerance, callback):
     return best
 
 
-def _narrow_gap(samples, criterion, tolerance, callback):
+def _bisect_gap(samples, criterion, tolerance, callback):
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
     # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
     best = _evaluate_gap(samples, criterion, tolerance, samples.rates, 1.0)
@@ -338,7 +338,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
 def check_sizes(samples, criterion, name):
     """Raise for groups with fewer than 20 samples whose rank is in the interval."""
     groups = samples.groups
-    compared = samples.is_inside & _eligible(samples, criterion)
+    compared = samples.is_inside & _eligible_samples(samples, criterion)
     n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
     small = np.flatnonzero(n_compared < _MIN_SAMPLES)
     if len(small) and len(groups.labels) > 1:
@@ -351,7 +351,7 @@ def check_sizes(samples, criterion, name):
         )
 
 
-def _eligible(samples, criterion):
+def _eligible_samples(samples, criterion):
     """Samples that a criterion compares if their rank is in the interval, (n_samples,)."""
     is_by_class = isinstance(criterion, PartialEqualOpportunity)
     return samples.positive if is_by_class else np.full_like(samples.positive, True)

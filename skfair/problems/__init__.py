@@ -10,7 +10,7 @@ from skfair.problems._partitioned import predict_block as predict_block
 from skfair.problems._problem import OPTIONAL_PROBLEM as OPTIONAL_PROBLEM
 from skfair.problems._problem import ConstrainedProblem, example_problem
 from skfair.problems._problem import Problem as Problem
-from skfair.problems._problem import is_large as is_large
+from skfair.problems._problem import needs_subsample as needs_subsample
 from skfair.problems._problem import original_multipliers as original_multipliers
 
 __all__ = [

@@ -336,7 +336,7 @@ class CompiledBlock:
         self.block, self.columns, self.losses = block, columns, losses
 
     @cached_property
-    def _combine(self):
+    def _means_to_rows(self):
         """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
         combines = [one.combine for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
@@ -349,18 +349,20 @@ class CompiledBlock:
     @cached_property
     def smooth(self):
         """Arguments for the smooth means that are compared."""
-        return _stack(self.block.constraint, "smooth")
+        return _stack_arguments(self.block.constraint, "smooth")
 
     @cached_property
     def _exact(self):
         """Arguments for the exact means that are compared."""
-        return self._countable(_stack(self.block.constraint, "exact"))
+        return self._countable(_stack_arguments(self.block.constraint, "exact"))
 
     @cached_property
     def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one, one.uncompared) for one in self.block.constraint)
-        return self._countable(_stack([one for pair in pairs for one in pair if one], "exact"))
+        return self._countable(
+            _stack_arguments([one for pair in pairs for one in pair if one], "exact")
+        )
 
     def _countable(self, events):
         """Arguments, or None where predictions have other columns than those stored."""
@@ -385,7 +387,7 @@ class CompiledBlock:
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""
         p = self.block.n_parameters
-        combine = self._combine if len(multipliers) else np.zeros((0, 0))
+        combine = self._means_to_rows if len(multipliers) else np.zeros((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
         objective, gradient, means, by_parameters, gram = sums
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))
@@ -442,13 +444,13 @@ class CompiledBlock:
 
     def count_lines(self, start, directions, min_slope, lengths, n_bins):
         """Contribution to errors and means at the ends of bins of lines (`count_along_lines`)."""
-        from skfair._kernels.scores import count_lines
+        from skfair._kernels.scores import sum_line_bins
 
         if self._exact is None or (self._exact[3] != STEP).any():
             return None
         model = self.block.model
         lines = zip(*map(model.coefficients, directions), strict=True)
-        errors, sums, negative = count_lines(
+        errors, sums, negative = sum_line_bins(
             self.columns[0],
             model.coefficients(start),
             tuple(map(np.array, lines)),
@@ -457,8 +459,8 @@ class CompiledBlock:
             self.losses,
             self._exact,
         )
-        means = _split(sums, self._exact, axis=1)
-        return errors, tuple(means), tuple(_split(negative, self._exact, axis=0))
+        means = _split_by_constraint(sums, self._exact, axis=1)
+        return errors, tuple(means), tuple(_split_by_constraint(negative, self._exact, axis=0))
 
     def _count(self, parameters, events):
         """Sums that judge a model, and the moments of each constraint."""
@@ -466,7 +468,7 @@ class CompiledBlock:
 
         coefficients = self.block.model.coefficients(parameters)
         totals, moments = count_block(self.columns[0], coefficients, self.losses, events)
-        return totals, _split(moments, events, axis=1)
+        return totals, _split_by_constraint(moments, events, axis=1)
 
 
 def _has_buckets(rows):
@@ -479,7 +481,7 @@ def _sum_means(block, parameters, weights):
     from skfair._kernels.scores import evaluate_block
 
     compiled = block.compiled
-    events = compiled.smooth if len(weights) else _stack([], "smooth")
+    events = compiled.smooth if len(weights) else _stack_arguments([], "smooth")
     return evaluate_block(compiled.columns, parameters, compiled.losses, events, weights)
 
 
@@ -492,7 +494,7 @@ def _sum_shares(block, parameters, buckets, weights):
     return evaluate_shares(compiled.columns, parameters, compiled.losses, events, buckets, weights)
 
 
-def _stack(constraints, terms):
+def _stack_arguments(constraints, terms):
     """Arguments of kernels for the terms, "smooth" or "exact", of several `BoundConstraint`.
 
     Codes and shares, (n_constraints, n_samples); where the events of each begin, and their number;
@@ -532,7 +534,7 @@ def _stack_rows(rows, dtype):
     return np.array(rows, dtype=dtype).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
-def _split(sums, events, axis):
+def _split_by_constraint(sums, events, axis):
     """Sums over the events of each constraint, without those over samples in no event."""
     pairs = pairwise(events[2].tolist())
     return [sums.take(range(first, end - 1), axis) for first, end in pairs]

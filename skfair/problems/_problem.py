@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair.constraints import ConstraintSystem, DemographicParity, draw_rows
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, over_pairs
+from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import Evaluation, OnePassEvaluation, compile_block
@@ -44,7 +44,7 @@ OPTIONAL_PROBLEM = frozenset(
 and those that estimate step sizes or weigh samples."""
 
 
-def is_large(problem):
+def needs_subsample(problem):
     """Whether fits of a problem in memory start from a subsample."""
     return len(problem.target) > MAX_IN_MEMORY
 
@@ -197,7 +197,7 @@ class ConstrainedProblem(Problem):
     def __post_init__(self):
         """Store what is constant; rows are made when first used, as those of ranks are costly."""
         vars(self).update(
-            n_parameters=self.model.n_parameters, compares_pairs=over_pairs(self.loss)
+            n_parameters=self.model.n_parameters, compares_pairs=is_pairwise(self.loss)
         )
 
     @cached_property
@@ -385,7 +385,7 @@ class ConstrainedProblem(Problem):
     @cached_property
     def subsample(self) -> Any:
         """The problem on a subsample for warm starts; itself where samples are not very many."""
-        return self.draw_subsample(SUBSAMPLE_SIZES["linear"]) if is_large(self) else self
+        return self.draw_subsample(SUBSAMPLE_SIZES["linear"]) if needs_subsample(self) else self
 
     def draw_subsample(self, size: int) -> ConstrainedProblem:
         """The same problem on a subsample.

@@ -16,7 +16,7 @@ from skfair.solvers._stochastic_constrained import (
     StochasticSwitching,
     alm,
 )
-from skfair.solvers._stochastic_constrained import direction as ghost_direction
+from skfair.solvers._stochastic_constrained import ghost_direction as ghost_direction
 from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
 from skfair.solvers.literature import sa2gd as sa2gd
 from skfair.solvers.literature._descent import GeometricDecay as GeometricDecay

@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from skfair.losses import over_pairs
+from skfair.losses import is_pairwise
 from skfair.problems import Evaluation
 from skfair.utils._api import RandomState
 from skfair.utils._sklearn import Interval, validate_parameter_constraints
@@ -367,29 +367,29 @@ REQUIREMENTS = {
     ),
     "majorant": (
         "a constraint that is a difference of convex functions, with a majorant",
-        lambda evaluation: _has_each("majorant", evaluation.problem.rows),
+        lambda evaluation: _all_have_attribute("majorant", evaluation.problem.rows),
         "use solver='sqp'",
     ),
     "drawn majorant": (
         "a constraint whose majorant is a mean over samples, of which mini-batches can be drawn",
-        lambda evaluation: _has_each("draws_majorant", evaluation.problem.rows),
+        lambda evaluation: _all_have_attribute("draws_majorant", evaluation.problem.rows),
         "use solver='sqp', or IDCA, which uses all samples at once",
     ),
     "batches": (
         "a constraint that mini-batches can be drawn from, by its method take_drawn",
-        lambda evaluation: _has_each("take_drawn", evaluation.problem.rows),
+        lambda evaluation: _all_have_attribute("take_batch", evaluation.problem.rows),
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),
     "decisions": (
         "a constraint that can be shifted to count decisions, by its method correct",
-        lambda evaluation: _has_each("correct", evaluation.problem.rows),
+        lambda evaluation: _all_have_attribute("correct", evaluation.problem.rows),
         "use solver='sqp'",
     ),
 }
 """Requirements by name: description, test of an evaluation, and what to do without."""
 
 
-def _has_each(name, rows):
+def _all_have_attribute(name, rows):
     """Whether rows, or each component of stacked ones, have an attribute."""
     components = getattr(rows, "components", (rows,))
     return all(getattr(one, name, False) for one in components)
@@ -478,7 +478,7 @@ def _largest_eigenvalue(point, weights):
 
 def _largest_curvature(problem):
     """Largest curvature of the loss at scores from 0 to the target."""
-    if over_pairs(problem.loss):
+    if is_pairwise(problem.loss):
         # If the differences of all pairs are nearly the margin, all have curvature.
         return problem.losses(0.48 * problem.target).curvature.max()
     targets = np.array([problem.target.min(), problem.target.max()])

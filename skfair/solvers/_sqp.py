@@ -74,10 +74,10 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
     which to stop, relative to the penalty.
     """
-    from skfair._kernels.elastic_qp import guess_active_set, solve_interior_point
+    from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
 
     if 0 < len(rows) <= _MAX_GUESS_ROWS:
-        solution = guess_active_set(curvature, rows, lower, upper, penalty)
+        solution = solve_active_set(curvature, rows, lower, upper, penalty)
         if solution is not None:
             return solution
     # Fall back on the interior point, of all bounds or of a working set.
@@ -108,7 +108,7 @@ def _solve_working_set(h, G, b, penalty, tol):
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
 #
-# `HessianSchedule` and `Secants` map an iterate to a function ``damping -> Root``.
+# `HessianSchedule` and `Secants` map an iterate to a function ``damping -> HessianFactor``.
 
 
 _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -122,7 +122,7 @@ _FLOOR = 1e-10
 curvature, such as a constant column or a threshold that enters linearly."""
 
 
-class Root(NamedTuple):
+class HessianFactor(NamedTuple):
     """A factor L of ``L L' = H + damping * I``.
 
     Attributes
@@ -150,7 +150,7 @@ class HessianSchedule:
         self._latest, self._is_reusable = None, False
 
     def __call__(self, iterate):
-        """The Hessian at an iterate, as a function ``damping -> Root``."""
+        """The Hessian at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
         # A chord step pays while the residual halves and the answer is not near.
@@ -167,13 +167,13 @@ class HessianSchedule:
         self._residual = max(self._residual, evaluation.violation)
         is_near = self._residual <= self._near
         matrix = evaluation.hessian(multipliers, is_near)
-        self._latest = partial(cholesky_root, matrix, evaluation, multipliers)
+        self._latest = partial(cholesky_factor, matrix, evaluation, multipliers)
         self._is_reusable = True
         return self._latest
 
 
-def cholesky_root(matrix, evaluation, multipliers, damping):
-    """Cholesky factor of a Hessian plus damping, as a `Root`.
+def cholesky_factor(matrix, evaluation, multipliers, damping):
+    """Cholesky factor of a Hessian plus damping, as a `HessianFactor`.
 
     If it is not positive definite, curvature is first added along the active rows: at the answer
     these rows are constant, so the step remains Newton's (the Hessian of an augmented Lagrangian;
@@ -195,7 +195,7 @@ def cholesky_root(matrix, evaluation, multipliers, damping):
     while factor is None:
         floor = 100.0 * floor
         factor = _try_cholesky(stiffened, floor)
-    return Root(partial(_apply_inverse, factor, 0), partial(_apply_inverse, factor, 1))
+    return HessianFactor(partial(_apply_inverse, factor, 0), partial(_apply_inverse, factor, 1))
 
 
 def _active_gram(evaluation, multipliers):
@@ -228,7 +228,7 @@ class Secants:
         self._previous = None
 
     def __call__(self, iterate):
-        """The BFGS matrix at an iterate, as a function ``damping -> Root``."""
+        """The BFGS matrix at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         if self._previous is not None:
             # Change of the Lagrangian's gradient along the last step, at the same multipliers.
@@ -239,10 +239,10 @@ class Secants:
         self._previous = evaluation
         if self._steps:
             secants = np.array(self._steps).T, np.array(self._changes).T
-            return partial(symmetric_root, *bfgs_matrix(*secants))
+            return partial(symmetric_factor, *bfgs_matrix(*secants))
         # Without secant pairs: a multiple of the identity such that the first step has length 1.
         scale = np.linalg.norm(evaluation.grad) or 1.0
-        return partial(symmetric_root, scale, np.empty((len(evaluation.x), 0)), np.empty(0))
+        return partial(symmetric_factor, scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
     def _remember(self, step, change):
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
@@ -285,8 +285,8 @@ def bfgs_matrix(S, Y):
     return scale, basis @ rotation, np.maximum(scale + values, 1e-10 * scale)
 
 
-def symmetric_root(scale, basis, values, damping):
-    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'`` plus damping, as a `Root`."""
+def symmetric_factor(scale, basis, values, damping):
+    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'`` plus damping."""
     # Inverse root on the complement of Q, corrected within its span.
     flat = 1.0 / np.sqrt(scale + damping)
     extra = 1.0 / np.sqrt(values + damping) - flat
@@ -294,7 +294,7 @@ def symmetric_root(scale, basis, values, damping):
     def solve(vectors):
         return flat * vectors + basis @ (extra * (basis.T @ vectors).T).T
 
-    return Root(solve, solve)
+    return HessianFactor(solve, solve)
 
 
 # Sequential quadratic programming.
@@ -402,7 +402,7 @@ class SQP(Solver):
         while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
             # Sub-problem: the quadratic model with elastic rows.
             model = _QuadraticModel(evaluation, root_at(damping))
-            step = model.minimise(evaluation.values, penalty)
+            step = model.minimize(evaluation.values, penalty)
             if damping == 0.0:  # a damped step stays away from the rows at any penalty
                 penalty, step = model.raise_penalty(penalty, step, self.tol)
             # Merit: take the step, correct it, or damp the next one.
@@ -459,7 +459,7 @@ class _QuadraticModel:
             self.basis, triangle = np.linalg.qr(scaled)
         self.rows = triangle.T  # derivatives by z
 
-    def minimise(self, values, penalty):
+    def minimize(self, values, penalty):
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
         problem = self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.
@@ -500,7 +500,7 @@ class _QuadraticModel:
         is_enough |= np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty
         if is_enough or penalty >= _LARGEST_PENALTY:
             return penalty, step
-        steeper = self.minimise(current.values, 10.0 * penalty)
+        steeper = self.minimize(current.values, 10.0 * penalty)
         if self.violation_after(steeper) > 0.9 * violation:
             return penalty, step
         return 10.0 * penalty, steeper
@@ -522,7 +522,7 @@ class _QuadraticModel:
             if attempt == "step":
                 # Second-order correction: the rows evaluated at the end of the step.
                 linear = current.jacobian @ step.direction
-                step = self.minimise(trial.values - linear, penalty)
+                step = self.minimize(trial.values - linear, penalty)
         return None, 0.0
 
 
@@ -689,7 +689,7 @@ class AugmentedLagrangian(Solver):
             yield Iterate(evaluation, one_sided.multipliers(duals))
             # Minimise the augmented Lagrangian more and more accurately.
             accuracy = max(0.1 * accuracy, 0.1 * self.tol)
-            evaluation = self._minimise(evaluation, one_sided, duals, rho, accuracy)
+            evaluation = self._minimize(evaluation, one_sided, duals, rho, accuracy)
             G = one_sided.values(evaluation.values)
             residual = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
             duals = np.maximum(0.0, duals + rho * G)  # first-order multiplier update
@@ -698,7 +698,7 @@ class AugmentedLagrangian(Solver):
                 rho *= self.growth
             infeasibility = residual
 
-    def _minimise(self, start, one_sided, duals, rho, accuracy):
+    def _minimize(self, start, one_sided, duals, rho, accuracy):
         """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
         problem = start.problem
 

@@ -144,7 +144,7 @@ class SSLALM(StochasticSolver):
             # y: dual step. x, u: gradient step on the augmented Lagrangian. z: smoothing.
             first = self._batch(problem, random_state).evaluate(x)
             second = self._constraint_batch(problem, random_state).evaluate(x)
-            y = self._bound_norm(y + self.eta * (one_sided.values(first.values) + u))
+            y = self._clip_norm(y + self.eta * (one_sided.values(first.values) + u))
             duals = y + self.rho * (one_sided.values(second.values) + u)
             slope = first.lagrangian_gradient(one_sided.multipliers(duals))
             next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth_x)))
@@ -154,7 +154,7 @@ class SSLALM(StochasticSolver):
             x, u = next_x, next_u
             yield x, one_sided.multipliers(np.maximum(0.0, y))
 
-    def _bound_norm(self, y):
+    def _clip_norm(self, y):
         """Multipliers of bounded norm."""
         length = np.sqrt(y @ y)
         if length < self.y_max:
@@ -175,7 +175,7 @@ _MAX_ROUNDS = 200
 _ACCURACY = 1e-10
 
 
-def direction(gradient, G, jacobian, settings):
+def ghost_direction(gradient, G, jacobian, settings):
     r"""Minimise :math:`g^T d + \tau |d|^2 / 2` subject to :math:`G + J d \le \kappa`, in a box."""
     # Relaxation kappa, the dual without the box, and the box if it is active.
     tau, beta, weight = settings.tau, settings.beta, settings.lambda_
@@ -373,7 +373,7 @@ class StochasticGhost(StochasticSolver):
         one_sided = OneSided(problem.lower, problem.upper)
 
         def linearise(size):
-            return _linearise(problem.sample(size, size, random_state).evaluate(x), one_sided)
+            return _linearize(problem.sample(size, size, random_state).evaluate(x), one_sided)
 
         while True:
             # Unbiased direction, decreasing step.
@@ -395,10 +395,10 @@ class StochasticGhost(StochasticSolver):
 
     def _solve(self, subproblem):
         """The direction for the subproblem of a mini-batch."""
-        return direction(*subproblem, self)
+        return ghost_direction(*subproblem, self)
 
 
-def _linearise(evaluation, one_sided):
+def _linearize(evaluation, one_sided):
     """Gradient of the objective, rows and their Jacobian."""
     values = evaluation.values
     # One backward pass per row: cheaper than a sparse Jacobian for few rows.
@@ -670,13 +670,13 @@ class StochasticIDCA(StochasticSolver):
         while True:
             # Majorise at the iterate and solve the convex problem.
             convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
-            here, Q = yield from self._inner(convex, here.x, Q, random_state)
+            here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
 
     def _evaluate(self, problem, x):
         """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
         return problem.evaluate(x)
 
-    def _inner(self, problem, x, Q, random_state):
+    def _solve_inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
         n_steps = self.inner_epochs * self._steps_per_epoch(problem)

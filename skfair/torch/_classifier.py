@@ -334,7 +334,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             return train_epochs(self, solver, problem, start, random_state, epochs)
         return super()._solve(solver, problem, start, random_state, epochs)
 
-    def _predictor(self, model, parameters, training):
+    def _prediction_attributes(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
         parameters = parameters.copy()
         parameters[-model.n_last :] *= training.unit.spread

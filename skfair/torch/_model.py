@@ -14,16 +14,16 @@ import numpy as np
 
 from skfair.models import ChunkedPoint, LinearModel, pull_back_sparse_rows
 from skfair.torch._samples import (
-    LoadedSamples,
+    BatchSamples,
     LoaderSamples,
     call_module,
+    cast_numbers,
     cast_real,
     check_device,
     count_samples,
     make_samples,
     map_tensors,
     require_torch,
-    to_real,
 )
 from skfair.utils._api import MatrixLike, RandomState
 
@@ -86,7 +86,7 @@ def ensure_output_layer(module, inputs):
     _check_outputs(module, outputs, count_samples(inputs))
     _check_independence(module, inputs, outputs)
     if len(layers) == 1:
-        return module, _cast_inputs(layers[0])
+        return module, _add_cast_hook(layers[0])
     return append_output_layer(module, outputs)
 
 
@@ -106,10 +106,10 @@ def append_output_layer(module, outputs):
         nn.init.ones_(layer.weight)
         nn.init.zeros_(layer.bias)
     shape = nn.Unflatten(0, (-1, 1)) if outputs.ndim == 1 else nn.Identity()
-    return nn.Sequential(module, shape, _cast_inputs(layer)), layer
+    return nn.Sequential(module, shape, _add_cast_hook(layer)), layer
 
 
-def _cast_inputs(layer):
+def _add_cast_hook(layer):
     """The layer, with inputs in the dtype of its weight: it may be more precise than the others."""
     if cast_to_weight not in layer._forward_pre_hooks.values():
         layer.register_forward_pre_hook(cast_to_weight)
@@ -189,13 +189,13 @@ def _check_independence(module, inputs, outputs):
     """Raise if the first sample's output is another one in another batch, or the next time."""
     name, first = type(module).__name__, outputs[0].reshape(-1)
     again = evaluate_module(module, inputs)[0].reshape(-1)
-    if not _are_near(module, again, first):
+    if not _are_outputs_close(module, again, first):
         raise ValueError(
             f"In evaluation mode the output for a sample must be the same each time, but {name} "
             "returns another one the second time; draw random numbers only if self.training."
         )
     alone = evaluate_module(module, map_tensors(inputs, lambda tensor: tensor[:1])).reshape(-1)
-    if not _are_near(module, alone, first):
+    if not _are_outputs_close(module, alone, first):
         raise ValueError(
             "In evaluation mode the output for a sample must depend on that sample alone, but that "
             f"of {name} depends on the other samples of its batch; compute over other axes than "
@@ -203,7 +203,7 @@ def _check_independence(module, inputs, outputs):
         )
 
 
-def _are_near(module, values, expected):
+def _are_outputs_close(module, values, expected):
     """Whether outputs are equal up to rounding in the least precise dtype of a module."""
     torch = require_torch()
     if values.shape != expected.shape or not expected.isfinite().all():
@@ -236,10 +236,10 @@ def _check_outputs(module, outputs, n_samples):
         )
 
 
-def find_inputs(module, inputs):
+def cast_to_accepted_dtype(module, inputs):
     """Inputs in a dtype that a module takes, and whether it takes integers as they are."""
     dtype = find_dtype(module, ())
-    inputs, real = cast_real(inputs, dtype), to_real(inputs, dtype)
+    inputs, real = cast_real(inputs, dtype), cast_numbers(inputs, dtype)
     try:
         # Layers of real numbers raise for integers, embeddings for anything else.
         evaluate_module(module, inputs)
@@ -445,7 +445,7 @@ class LoaderPoint(ChunkedPoint):
     def _iter_chunks(self):
         """Yield slices of rows and the model at them."""
         for rows, inputs in self.model._iter_chunks():
-            loaded = self.model._replace(samples=LoadedSamples(inputs))
+            loaded = self.model._replace(samples=BatchSamples(inputs))
             yield rows, TorchPoint(loaded, self.parameters)
 
 
@@ -531,7 +531,7 @@ class TorchModel:
         if isinstance(self.samples, LoaderSamples):
             self._n_chunk = min(self._n_chunk, _READ_AHEAD)
         with stream:
-            inputs, self._takes_integers = find_inputs(module, first)
+            inputs, self._takes_integers = cast_to_accepted_dtype(module, first)
             self._first_inputs = inputs
             module, output = ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
@@ -559,7 +559,7 @@ class TorchModel:
     def _cast(self, inputs):
         """Inputs in the dtype that the module takes."""
         dtype = self.network.input_dtype
-        return cast_real(inputs if self._takes_integers else to_real(inputs, dtype), dtype)
+        return cast_real(inputs if self._takes_integers else cast_numbers(inputs, dtype), dtype)
 
     def iter_batches(self, batches: list) -> Iterator:
         """Arguments of the module for each of several batches, read ahead by a DataLoader.

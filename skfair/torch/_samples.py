@@ -59,11 +59,11 @@ def take_lazy(X, rows):
     """Some of the samples of a Dataset or DataLoader, read in the same way."""
     data = require_torch().utils.data
     if isinstance(X, data.DataLoader):
-        return _reload(X, data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
+        return _copy_loader(X, data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
     return data.Subset(X, rows)
 
 
-def _reload(loader, dataset, **order):
+def _copy_loader(loader, dataset, **order):
     """A DataLoader with the settings of another one, except for dataset and order."""
     names = "num_workers collate_fn pin_memory timeout worker_init_fn multiprocessing_context"
     settings = {name: getattr(loader, name) for name in names.split()}
@@ -175,7 +175,7 @@ class LoaderSamples(DatasetSamples):
     def read_batches(self, batches):
         """Yield the samples of each of several batches, slices or arrays of positions."""
         batches = [self.rows[rows].tolist() for rows in batches]
-        for batch in _reload(self.loader, self.dataset, batch_sampler=batches):
+        for batch in _copy_loader(self.loader, self.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
     def _to_inputs(self, batch):
@@ -184,7 +184,7 @@ class LoaderSamples(DatasetSamples):
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
 
 
-class LoadedSamples:
+class BatchSamples:
     """Samples of a batch that was read, as arguments of the module."""
 
     def __init__(self, inputs):
@@ -232,7 +232,7 @@ def count_samples(inputs):
     return len(inputs)
 
 
-def to_real(inputs, dtype):
+def cast_numbers(inputs, dtype):
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
     dtype = dtype or require_torch().get_default_dtype()
     return map_tensors(inputs, lambda one: one.to(dtype))

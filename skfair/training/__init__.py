@@ -8,7 +8,7 @@ from skfair.training._input import (
     assumption_attributes,
     check_real_training,
     check_training,
-    expect_groups,
+    estimate_missing_groups,
     fill_groups,
     label_positive,
     loss_weights,
@@ -24,14 +24,14 @@ from skfair.training._input import (
 from skfair.training._linear import (
     ConstrainedLinearModel,
     PartialParityModel,
-    fit_collected,
+    fit_partitioned,
     make_criterion,
 )
 from skfair.training._model import (
     CONFIDENCE_LEVELS,
     ConstrainedNetwork,
     GroupScoreMixin,
-    Storable,
+    PlainStateMixin,
     document,
 )
 from skfair.training._outcome import (

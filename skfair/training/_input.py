@@ -18,17 +18,17 @@ from skfair.groups import (
 from skfair.inference import (
     ASSUMPTIONS,
     check_what_is_known,
+    describe_assumption,
     predict_groups,
     require_assumption,
     separate_groups,
     state_assumption,
-    state_odds_ratio,
     to_log_odds,
 )
-from skfair.losses import LogisticLoss, over_pairs
+from skfair.losses import LogisticLoss, is_pairwise
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
-from skfair.problems import PartitionedProblem, PartitionedRankProblem, is_large
+from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
 from skfair.solvers import SQP
 from skfair.surrogates import StepFunction
 from skfair.utils._checks import (
@@ -201,7 +201,7 @@ def _check_known(estimator, columns):
     require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
 
 
-def expect_groups(training, assume=None):
+def estimate_missing_groups(training, assume=None):
     """The training data, with probabilities of groups in place of those that are missing.
 
     A decision that depends on X alone is independent of the group given X and y, so that rates of
@@ -258,7 +258,7 @@ def assumption_attributes(training, assume=None):
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
-    known = state_odds_ratio(1.0, "X and y") if assume is None else state_assumption(assume)
+    known = describe_assumption(1.0, "X and y") if assume is None else state_assumption(assume)
     return {"assumption_": known}
 
 
@@ -553,7 +553,7 @@ def divide(problem, solver, n_jobs):
 
     The problem itself if it is small, or not a sum over its samples.
     """
-    if not (is_large(problem) and is_sum(problem, solver)):
+    if not (needs_subsample(problem) and is_sum(problem, solver)):
         return problem
     subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
@@ -573,5 +573,5 @@ def is_sum(problem, solver):
     """Whether all that a solver needs of a problem is a sum over its samples."""
     is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
     is_linear = isinstance(problem.model, LinearModel)
-    adds_up = problem.constraint.adds_up and not over_pairs(problem.loss)
+    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
     return is_exact and is_linear and adds_up

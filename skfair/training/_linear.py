@@ -17,7 +17,7 @@ from skfair.groups import (
     EncodedBlock,
     Groups,
     Samples,
-    Summary,
+    SampleSummary,
     check_alignment,
     check_equal_label_types,
     check_one_label_type,
@@ -26,7 +26,7 @@ from skfair.groups import (
     partition_error,
     unique_inverse,
 )
-from skfair.losses import OBJECTIVES, LogisticLoss, over_pairs
+from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP, Solver
@@ -101,7 +101,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         clusters = training.samples.clusters
         guarantee = enforce_in_population(fitter, self.enforcement, confidence, clusters=clusters)
         parameters = guarantee.candidate.parameters
-        return fitter, guarantee, self._predictor(problem.model, parameters, training)
+        return fitter, guarantee, self._prediction_attributes(problem.model, parameters, training)
 
     def _model(self, training):
         if not self.group_interactions:
@@ -110,8 +110,8 @@ class ConstrainedLinearModel(ConstrainedModel):
         if not training.samples.groups.is_disjoint:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
-                f"{self._per_group} of its own, but the groups of a sparse sensitive_features may "
-                "overlap; pass one label per sample."
+                f"{self._group_parameters_name} of its own, but the groups of a sparse "
+                "sensitive_features may overlap; pass one label per sample."
             )
         # Small groups share the parameters of the largest one.
         merged, _ = training.samples.merge_small_groups()
@@ -131,7 +131,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         return not self.group_interactions or self.group_interactions == "intercept"
 
     @property
-    def _per_group(self):
+    def _group_parameters_name(self):
         """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
@@ -172,7 +172,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             "group_intercept_" if self.group_interactions else "intercept_",
         )
 
-    def _predictor(self, model, parameters, training):
+    def _prediction_attributes(self, model, parameters, training):
         """Return the fitted attributes that predictions need."""
         unit = training.unit
         coef, intercept = model.coefficients(parameters)
@@ -201,8 +201,8 @@ class ConstrainedLinearModel(ConstrainedModel):
             return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
         reason = (
             f"With group_interactions={self.group_interactions!r} every group has "
-            f"{self._per_group} of its own, so predictions need sensitive_features: they do not "
-            "with group_interactions=False."
+            f"{self._group_parameters_name} of its own, so predictions need sensitive_features: "
+            "they do not with group_interactions=False."
         )
         codes = encode_groups_to_predict(
             sensitive_features, X.shape[0], self.groups_, reason, self.handle_unknown
@@ -260,14 +260,14 @@ class PartialParityModel:
     def _request_text(self):
         return f"criterion={self.criterion!r} compares groups"
 
-    def _outcome(self, fitter, guarantee, training):
+    def _outcome_attributes(self, fitter, guarantee, training):
         # The auxiliary unknowns of statistical parity are its thresholds.
         thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
         criterion = make_criterion(self.criterion, self.interval)
         if not isinstance(criterion, PartialStatisticalParity):
             thresholds = thresholds[:0]
         thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
-        return super()._outcome(fitter, guarantee, training) | thresholds
+        return super()._outcome_attributes(fitter, guarantee, training) | thresholds
 
 
 # Representatives of partitioned samples: one sample per cell, to which constraints are bound.
@@ -318,7 +318,7 @@ def sort_key(cell):
     return [(str(type(name)), name) for name in (*group, label)]
 
 
-def represent(summary, estimator, is_real, is_compared):
+def make_representatives(summary, estimator, is_real, is_compared):
     """Training data with one sample per cell, which weighs as much as the cell.
 
     Real targets are 0, in units of their spread; classes need two, one of them positive if groups
@@ -389,7 +389,7 @@ _ALTERNATIVES = {
 """What can be fitted to partitioned samples in place of a constraint."""
 
 
-def fit_collected(estimator, X, y, columns, constraints):
+def fit_partitioned(estimator, X, y, columns, constraints):
     """The linear classifier or regressor, fitted to partitioned samples.
 
     Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
@@ -405,13 +405,13 @@ def fit_collected(estimator, X, y, columns, constraints):
     is_real = is_regressor(estimator)
     blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
     try:
-        summary = Summary(blocks, check_cells, sort_key)
-        training = represent(summary, estimator, is_real, bool(constraints))
+        summary = SampleSummary(blocks, check_cells, sort_key)
+        training = make_representatives(summary, estimator, is_real, bool(constraints))
         frame = _problem_of_representatives(estimator, constraints, training, summary)
         # The problem on a subsample, which is everything if there are few samples.
         problem = _draw_subsample(blocks, frame, training, summary)
         if summary.counts.sum() > _SMALL:
-            make_block = partial(_make_problem, frame, training, summary.positions)
+            make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
             problem = make_partitioned(frame, blocks.map(make_block), problem)
         fitted = estimator._fit(X, y, training, constraints, problem=problem)
@@ -424,7 +424,7 @@ def fit_collected(estimator, X, y, columns, constraints):
 def _check_is_sum(estimator, constraints, solver, columns):
     """Raise for settings and constraints that are no sums over samples."""
     remedy = "; fit a subsample in memory, or change it."
-    if over_pairs(resolve_name(OBJECTIVES, estimator.loss, "loss")):
+    if is_pairwise(resolve_name(OBJECTIVES, estimator.loss, "loss")):
         raise ValueError(
             "Partitioned samples cannot be compared in pairs, as "
             f"loss={estimator.loss!r} does{remedy}"
@@ -487,9 +487,9 @@ def _problem_of_representatives(estimator, constraints, training, summary):
     return replace(problem, total=float(problem.weights.sum()))
 
 
-def _make_problem(frame, training, positions, block):
+def _make_block_problem(frame, training, positions, block):
     """Share of a block's samples in the problem of all."""
-    return _share_of(frame, training, *_columns(block, training, positions))
+    return _make_contribution(frame, training, *_columns(block, training, positions))
 
 
 def _columns(block, training, positions):
@@ -502,7 +502,7 @@ def _columns(block, training, positions):
     return X, target, codes, weights
 
 
-def _share_of(frame, training, X, target, codes, weights):
+def _make_contribution(frame, training, X, target, codes, weights):
     """Share of samples, given their representatives, in the problem of all."""
     factors = weights / training.samples.weights[codes]
     return replace(
@@ -521,7 +521,7 @@ def _draw_subsample(blocks, frame, training, summary):
     rates = sampling_rates(summary.counts, size)
     drawn = blocks.gather(_draw, training, summary.positions, rates)
     X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
-    problem = _share_of(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = _make_contribution(frame, training, X.astype(np.float64, copy=False), *columns)
     problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
     return replace(problem, alpha=frame.alpha, total=None)
 

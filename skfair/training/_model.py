@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
 from skfair.groups import GroupSummary
-from skfair.losses import OBJECTIVES, over_pairs
+from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
 from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
@@ -32,7 +32,7 @@ from skfair.training._outcome import (
     status_of,
     store_fit,
     unconstrained_attributes,
-    warn_of_cost_to,
+    warn_of_linear_cost,
     warn_of_one_group,
     warn_of_outcome,
 )
@@ -47,7 +47,7 @@ _RECORD = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
 
-class Storable(ExplainsArguments):
+class PlainStateMixin(ExplainsArguments):
     """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
 
     Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
@@ -102,13 +102,13 @@ CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
 """Values of a parameter ``confidence_level``."""
 
 
-class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
+class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
     A subclass has the parameters named below and `tolerance`, `loss`. Its ``fit`` checks the input
     and calls `_fit`, which calls three hooks: `_model` makes the model of the training data,
-    `_enforce` trains it such that the constraints are kept, and `_predictor` returns the fitted
-    attributes that predictions need.
+    `_enforce` trains it such that the constraints are kept, and `_prediction_attributes` returns
+    the fitted attributes that predictions need.
     """
 
     __metadata_request__fit = {"sensitive_features": True}
@@ -136,7 +136,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         """The model of the training data."""
 
     @abstractmethod
-    def _predictor(self, model, parameters, training):
+    def _prediction_attributes(self, model, parameters, training):
         """The fitted attributes that predictions need."""
 
     @abstractmethod
@@ -160,16 +160,22 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         watch = FitProgress(
             self,
             context,
-            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
+            lambda evaluation: self._prediction_attributes(
+                problem.model, evaluation.parameters, training
+            ),
         )
         fitter, guarantee, predictor = self._enforce(problem, training, confidence, watch)
-        fitted = self._outcome(fitter, guarantee, training) | predictor | feature_attributes(X)
+        fitted = (
+            self._outcome_attributes(fitter, guarantee, training)
+            | predictor
+            | feature_attributes(X)
+        )
         # Until here an earlier fit is intact.
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, fitter.constraint, guarantee)
         if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
             is_real, is_guaranteed = training.classes is None, confidence is not None
-            warn_of_cost_to(fitter, guarantee.candidate, is_real, is_guaranteed)
+            warn_of_linear_cost(fitter, guarantee.candidate, is_real, is_guaranteed)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -184,8 +190,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         (bound,) = bind_all(constraints, [training.samples], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even bounds that hold for one group
             bound = [one for one in bound if not len(one.rows.lower)]
-        if over_pairs(loss):
-            _refuse_cut_offs(loss, bound)
+        if is_pairwise(loss):
+            _refuse_threshold_criteria(loss, bound)
         weights = training.samples.weights if weights is None else weights
         system = ConstraintSystem(tuple(bound))
         return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
@@ -198,7 +204,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             return SOLVERS[self.solver](**self._solver_defaults)
         return self.solver
 
-    def _outcome(self, fitter, guarantee, training):
+    def _outcome_attributes(self, fitter, guarantee, training):
         """Fitted attributes of status, guarantee and report; without groups no guarantee."""
         candidate, unit = guarantee.candidate, training.unit
         multipliers = candidate.result.multipliers
@@ -225,7 +231,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def _refuse_cut_offs(loss, constraints):
+def _refuse_threshold_criteria(loss, constraints):
     """Raise for criteria that a loss of pairs can keep by moving all scores."""
     for one in constraints:
         if one.statistic != "ranks" or one.is_correctable:
@@ -362,7 +368,7 @@ class ConstrainedNetwork(ConstrainedModel):
             strategy, clusters = self.enforcement, training.samples.clusters
             guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
             parameters = _join_layers(fitter, trained, guarantee.candidate)
-        fitted = curves | self._predictor(problem.model, parameters, training)
+        fitted = curves | self._prediction_attributes(problem.model, parameters, training)
         evaluation = problem.evaluate(problem.initial_point(parameters))
         _check_enforced(evaluation.scores, guarantee.candidate.scores)
         return fitter, guarantee, fitted | {"objective_": evaluation.fun}
@@ -374,7 +380,7 @@ class ConstrainedNetwork(ConstrainedModel):
         errors. A share of each stratum is held out for early stopping.
         """
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
-        n_parameters, epochs = problem.n_parameters, _Epochs(watch, self.n_iter_no_change)
+        n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, self.n_iter_no_change)
         start = self._start(problem.model, random_state)
         is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
         problem = replace(
@@ -383,7 +389,7 @@ class ConstrainedNetwork(ConstrainedModel):
             constraint=self._batch_constraints(problem.constraint, solver),
         )
         if self.early_stopping:
-            rows, held_out = _split(strata, self.validation_fraction, random_state)
+            rows, held_out = _split_held_out(strata, self.validation_fraction, random_state)
             plain = replace(problem, constraint=ConstraintSystem(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
         result = self._solve(solver, problem, start, random_state, epochs)
@@ -414,7 +420,7 @@ class ConstrainedNetwork(ConstrainedModel):
         return ConstraintSystem(tuple(drawn))
 
 
-class _Epochs:
+class _EpochCallback:
     """Callback of a training: its losses, and the best epoch for held-out samples."""
 
     def __init__(self, watch, patience):
@@ -500,7 +506,7 @@ def _strata(training):
     return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
 
 
-def _split(strata, fraction, random_state):
+def _split_held_out(strata, fraction, random_state):
     """Rows to train on and rows held out, the same share of each stratum."""
     held_out = np.zeros(len(strata), dtype=bool)
     for stratum in np.unique(strata):

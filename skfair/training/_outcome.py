@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.losses import over_pairs
+from skfair.losses import is_pairwise
 from skfair.solvers import SQP
 from skfair.training._input import label_positive
 from skfair.utils._checks import join_names, warn
@@ -31,7 +31,7 @@ def status_of(candidate, enforcement):
         return "infeasible"
     if status != "optimal":
         return "max_iter"
-    return "optimal" if candidate.is_solution else "feasible"
+    return "optimal" if candidate.is_solver_result else "feasible"
 
 
 def guarantee_attributes(estimator, guarantee, status):
@@ -103,12 +103,12 @@ def warn_of_outcome(estimator, constraint, guarantee):
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "
-            f"no other decisions were found that keep the bound. {how_to_relax(constraint)}, leave "
-            "small groups out (min_group_size), or pass class_weight='balanced'."
+            f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
+            "leave small groups out (min_group_size), or pass class_weight='balanced'."
         )
 
 
-def how_to_relax(constraints):
+def advise_relaxation(constraints):
     """Advice by which bounds are easier to keep."""
     changes = {"lower the ratio" if one.is_ratio else "raise the tolerance" for one in constraints}
     return " or ".join(sorted(changes)).capitalize()
@@ -142,8 +142,8 @@ def describe_uncertainty(estimator, guarantee, constraints):
         f"{probability:.3g} only, but confidence_level={estimator.confidence_level:g}. "
         f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
-        f"{how_to_relax(constraints)}, lower confidence_level, or merge or leave out small groups "
-        "(min_group_size)."
+        f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
+        "groups (min_group_size)."
     )
 
 
@@ -166,8 +166,8 @@ def _describe_violation(constraint, candidate):
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         return (
-            f"The gap of {one.name} cannot be measured on the training data. {how_to_relax([one])},"
-            f" {_advise(one, candidate.scores)}{also}."
+            f"The gap of {one.name} cannot be measured on the training data. "
+            f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
         )
     excess = (
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
@@ -179,8 +179,8 @@ def _describe_violation(constraint, candidate):
             f"{1.0 - one.tolerance:g}."
         )
     return (
-        f"{excess} See constraint_report_ for the groups that exceed it. {how_to_relax([one])}, "
-        f"{_advise(one, candidate.scores)}{also}."
+        f"{excess} See constraint_report_ for the groups that exceed it. "
+        f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
     )
 
 
@@ -199,8 +199,8 @@ def _advise(constraint, scores):
 def _describe_smooth_violation(constraint, candidate):
     return (
         f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. "
-        f"{how_to_relax(constraint)}, raise the solver's max_iter, or pass enforcement='auto' to "
-        "bound the public metric instead."
+        f"{advise_relaxation(constraint)}, raise the solver's max_iter, or pass enforcement='auto' "
+        "to bound the public metric instead."
     )
 
 
@@ -313,20 +313,20 @@ _ROUGH_MARGIN = 0.05
 """Error of the accuracy that one Newton step determines."""
 
 
-def warn_of_cost_to(task, candidate, is_real, is_guaranteed=False):
+def warn_of_linear_cost(task, candidate, is_real, is_guaranteed=False):
     """`warn_of_cost` for the task of a linear model, with a fit without constraint made here.
 
     It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
     start where there are very many. Where the population is to keep the tolerance, rare decisions
     are warned of, too.
     """
-    if candidate.is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
+    if candidate.is_plain or not len(task.constraint) or is_pairwise(task.problem.loss):
         return
     problem = task.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, task.start, candidate):
         return
-    plain = _PLAIN.solve(_draw(free, _MAX_SAMPLES), task.start).x
+    plain = _PLAIN.solve(_draw_subsample(free, _MAX_SAMPLES), task.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
@@ -339,18 +339,18 @@ def _is_clearly_cheap(problem, free, start, candidate):
     One is due if the error is above the mean of those without constraint and of the best constant.
     """
     taken = _error(problem, problem.predict_scores(candidate.parameters))
-    constant = min(_error(problem, one) for one in _constants(problem, False))
+    constant = min(_error(problem, one) for one in _constant_scores(problem, False))
     most = 2.0 * taken - constant  # the error without constraint from which on none is due
     if taken == constant or most <= 0.0:
         return True
-    subsample = _draw(free, _MAX_ROUGH_SAMPLES)
+    subsample = _draw_subsample(free, _MAX_ROUGH_SAMPLES)
     evaluation = subsample.evaluate(start, np.empty(0))
     step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
     rough = subsample.predict_scores(start - step)
     return _error(subsample, rough) - _ROUGH_MARGIN > most
 
 
-def _draw(problem, size):
+def _draw_subsample(problem, size):
     """The problem, or a subsample of it where it has more samples."""
     if len(problem.target) <= size:
         return problem
@@ -395,7 +395,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
     measure = _loss if is_real else _error
     taken, unconstrained = measure(problem, scores), measure(problem, free)
-    constant = min(measure(problem, one) for one in _constants(problem, is_real))
+    constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
     noise = 2.0 * spread * np.sqrt((problem.mean_weights**2).sum())
@@ -411,8 +411,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         "The constraint costs more than half of what the model improves on a constant: its "
         f"{names} is {shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, "
         f"that of the best constant prediction {shown[2]:.3g}. "
-        f"{_costly_group(problem.constraint, free)}, merge groups, or leave small ones out "
-        "(min_group_size)."
+        f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
+        "ones out (min_group_size)."
     )
 
 
@@ -429,7 +429,7 @@ def _loss(problem, scores):
     return float(problem.mean_weights @ problem.losses(scores).value)
 
 
-def _constants(problem, is_real):
+def _constant_scores(problem, is_real):
     """Scores of constant predictions, the best of them among them."""
     if not is_real:
         return [problem.predict_scores(one) for one in problem.model.constants()]
@@ -443,7 +443,7 @@ def _constants(problem, is_real):
     return [np.full(n_scores, level) for level in levels]
 
 
-def _costly_group(constraint, scores):
+def _describe_largest_violation(constraint, scores):
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)

@@ -37,7 +37,7 @@ def cluster_links(affinity, codes, n_clusters):
     return links, within, volumes
 
 
-def group_constraint(codes, n_groups, degrees):
+def group_constraint_basis(codes, n_groups, degrees):
     r"""Orthonormal basis C of the columns of F; embeddings with :math:`C'H = 0` are group-fair.
 
     :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups. Its

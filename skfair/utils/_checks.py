@@ -460,7 +460,7 @@ def describe_clustered_samples(X):
         columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
     examined = _draw_positions(X.shape[0])
     values = _to_numbers(X, examined, columns)
-    information, n_values = _describe_columns(values)
+    information, n_values = _column_information(values)
     if np.count_nonzero(information) < _MIN_COLUMNS:
         return None
     if _are_neighbours_similar(X, columns, information):
@@ -512,7 +512,7 @@ def _draw_positions(n_samples):
     return np.random.default_rng(0).choice(n_samples, _N_EXAMINED, replace=False)
 
 
-def _describe_columns(values):
+def _column_information(values):
     """Information of each column, and its number of distinct values.
 
     The information is minus the logarithm of the probability that two samples are equal.

@@ -155,10 +155,10 @@ def test_an_excess_is_seldom_false():
 
 
 def test_the_lower_limit_divides_the_error_among_forms():
-    from skfair.inference import Rates, all_pairs
+    from skfair.inference import Rates, pairwise_contrasts
 
     hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
-    rates, pairs = Rates.from_sums(hits, 100.0 - hits), all_pairs(3)
+    rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)
     lows = -rates.upper(-pairs, 1.0 - 0.05 / 6)
     assert lower_limit(rates, pairs, 0.95) == lows.max()
 

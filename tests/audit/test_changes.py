@@ -9,7 +9,7 @@ from scipy import stats
 
 from skfair.audit import ChangeReport
 from skfair.groups import Events
-from skfair.inference import all_pairs, estimates_of, rate_limits, upper_change
+from skfair.inference import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
 from skfair.metrics import demographic_parity_difference, equal_opportunity_difference
 
 RNG = np.random.default_rng(0)
@@ -31,12 +31,14 @@ def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
     codes = np.concatenate((groups, groups + n_groups))
     events = Events.disjoint(codes, 2 * n_groups, np.ones(len(codes)))
     units = np.tile(np.arange(len(groups)), 2) if is_paired else None
-    estimates = estimates_of(events, np.concatenate((before, after)), units)
-    pairs = all_pairs(n_groups).toarray()
+    estimates = make_estimates(events, np.concatenate((before, after)), units)
+    pairs = pairwise_contrasts(n_groups).toarray()
     first, second = np.hstack((pairs, 0 * pairs)), np.hstack((0 * pairs, pairs))
-    first, second = (type(all_pairs(2))(one) for one in (first, second))
+    first, second = (type(pairwise_contrasts(2))(one) for one in (first, second))
     end = (1 + level) / 2
-    return -upper_change(estimates, second, first, end), upper_change(estimates, first, second, end)
+    return -change_upper_limit(estimates, second, first, end), change_upper_limit(
+        estimates, first, second, end
+    )
 
 
 def test_values_and_gaps_are_those_of_the_metrics(paired):

@@ -18,10 +18,10 @@ from skfair.audit import FairnessReport
 from skfair.audit._tables import group_text, significant_gaps
 from skfair.inference import (
     Rates,
-    all_pairs,
     balance_limit,
     contrast_interval,
     gap_interval,
+    pairwise_contrasts,
     ratio_interval,
 )
 from skfair.metrics import group_report
@@ -279,7 +279,7 @@ def gap_p_value(rates):
     low, high = -12.0, 0.0  # decimal logarithms
     for _ in range(40):
         middle = (low + high) / 2
-        gap = contrast_interval(rates, all_pairs(len(rates.values)), 1 - 10**middle)
+        gap = contrast_interval(rates, pairwise_contrasts(len(rates.values)), 1 - 10**middle)
         low, high = (low, middle) if gap.low > 0 else (middle, high)
     return 10**high
 

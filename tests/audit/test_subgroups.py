@@ -14,7 +14,7 @@ from scipy import stats
 from skfair.__main__ import main
 from skfair.audit import FairnessReport, find_subgroups
 from skfair.audit import _subgroups as search
-from skfair.inference import clopper_pearson
+from skfair.inference import clopper_pearson_limits
 
 
 def make_table(n, rng, n_columns=5):
@@ -108,7 +108,10 @@ def test_missing_values_are_a_condition_or_meet_none():
 
 def test_limits_are_those_of_the_formula():
     departure, low, high = search.departure_limits(np.array([40]), np.array([30]), (100, 45), 0.01)
-    (l_p, u_p), (l_q, u_q) = clopper_pearson(30, 40, 0.99), clopper_pearson(15, 60, 0.99)
+    (l_p, u_p), (l_q, u_q) = (
+        clopper_pearson_limits(30, 40, 0.99),
+        clopper_pearson_limits(15, 60, 0.99),
+    )
     assert departure == pytest.approx(0.5)
     assert low == pytest.approx(0.5 - np.sqrt((0.75 - l_p) ** 2 + (u_q - 0.25) ** 2))
     assert high == pytest.approx(0.5 + np.sqrt((u_p - 0.75) ** 2 + (0.25 - l_q) ** 2))

@@ -9,8 +9,8 @@ from skfair._kernels.limits import balance_limits, composition_ratios, has_rows,
 from skfair.cluster import FairKMeans
 from skfair.cluster._base import (
     ClusterRequirements,
+    balance_attributes,
     check_requirements,
-    describe,
     keeps_balance,
     list_shortfalls,
     outcome,
@@ -146,14 +146,14 @@ def test_a_group_with_fewer_members_than_clusters_may_lack():
 
 def test_reported_figures_by_hand():
     counts = np.array([[2.0, 4.0], [4.0, 4.0]])
-    reported = describe(counts, ClusterRequirements(balance=0.9))
+    reported = balance_attributes(counts, ClusterRequirements(balance=0.9))
     assert reported["balance_"] == 0.5
     assert reported["relative_balance_"] == 0.5 / 0.75
     assert reported["cluster_balances_"].tolist() == [0.5, 1.0]
     assert reported["constraint_violation_"] == 0  # within one sample
-    larger = describe(10 * counts, ClusterRequirements(balance=0.9))
+    larger = balance_attributes(10 * counts, ClusterRequirements(balance=0.9))
     assert larger["constraint_violation_"] == pytest.approx(0.9 - 2 / 3)
-    assert describe(10 * counts, ClusterRequirements())["constraint_violation_"] == 0
+    assert balance_attributes(10 * counts, ClusterRequirements())["constraint_violation_"] == 0
 
 
 @pytest.mark.parametrize("search", ["optimal", "feasible", "max_iter"])
@@ -168,7 +168,7 @@ def test_infeasible_takes_precedence_over_the_status_of_the_search(search):
 def test_each_violated_requirement_is_reported():
     counts = np.array([[10.0, 40.0], [30.0, 20.0]])  # shares of 1/4, 2/3 and 3/4, 1/3
     required = ClusterRequirements(balance=0.9, share_ratio=0.8, smallest=49.0, largest=51.0)
-    reported = describe(counts, required)
+    reported = balance_attributes(counts, required)
     assert reported["share_ratio_"] == pytest.approx(0.25 / (2 / 3))
     np.testing.assert_allclose(reported["cluster_share_ratios_"], [0.375, 4 / 9])
     assert reported["cluster_sizes_"].tolist() == [50, 50]
@@ -176,9 +176,9 @@ def test_each_violated_requirement_is_reported():
     assert [sentence[:15] for _, sentence in lacks] == ["min_balance=0.9", "min_share_ratio"]
     assert reported["constraint_violation_"] == pytest.approx(0.9 - 0.25 / (40 / 60))
     uneven = ClusterRequirements(smallest=51.0, largest=48.0)
-    lacks = list_shortfalls(describe(counts, uneven), uneven, 1.0)
+    lacks = list_shortfalls(balance_attributes(counts, uneven), uneven, 1.0)
     assert [amount for amount, _ in lacks] == [0.01, 0.02]
     assert "the minimum is 50." in lacks[0][1]
     assert "the maximum is 50." in lacks[1][1]
     # With weights of 3 the last sample may exceed a bound.
-    assert not list_shortfalls(describe(counts, uneven), uneven, 3.0)
+    assert not list_shortfalls(balance_attributes(counts, uneven), uneven, 3.0)

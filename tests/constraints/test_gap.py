@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import (
     ExcessOverOverall,
-    Largest,
+    LargestMean,
     MeanPositiveExcess,
     RangeGap,
     RatioGap,
@@ -29,7 +29,7 @@ GAPS = {
     "excess": ExcessOverOverall(PAIRS),
     "mean excess": MeanPositiveExcess(PAIRS),
     "signed mean": SignedMeanExcess(PAIRS),
-    "largest": Largest((0, 2, 4)),
+    "largest": LargestMean((0, 2, 4)),
 }
 MEANS = np.array([0.1, 0.5, 0.3, 0.9, 0.2])
 

@@ -87,11 +87,11 @@ def test_excesses_lie_above_their_tangents(data, corner):
     membership, weights, scores, breakpoints = data
     members, rng = Events.overlapping(membership, weights), np.random.default_rng(1)
     result = MeanExcess(members, scores, breakpoints, corner)
-    np.testing.assert_allclose(result.along(np.zeros(40), np.zeros(4)), result.values)
+    np.testing.assert_allclose(result.evaluate_tangents(np.zeros(40), np.zeros(4)), result.values)
     for _ in range(20):
         by_scores, by_breakpoints = rng.normal(size=40), rng.normal(size=4)
         there = MeanExcess(members, scores + by_scores, breakpoints + by_breakpoints, corner)
-        assert (there.values >= result.along(by_scores, by_breakpoints) - 1e-12).all()
+        assert (there.values >= result.evaluate_tangents(by_scores, by_breakpoints) - 1e-12).all()
 
 
 def test_sorting_does_not_depend_on_the_order_of_breakpoints(data):
@@ -119,5 +119,5 @@ def test_quantiles_are_exceeded_by_their_shares():
     scores = np.arange(100.0)[::-1]
     members = Events.overlapping(sparse.csr_array(np.ones((100, 1), dtype=bool)), np.ones(100))
     levels = np.array([0.1, 0.5, 0.9])
-    result = members.quantiles(0, scores, levels)
+    result = members.upper_quantiles(0, scores, levels)
     assert [(scores > q).mean() for q in result] == pytest.approx(levels)

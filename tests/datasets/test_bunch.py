@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.datasets._fetch import check_choice, make_bunch, select_groups
+from skfair.datasets._fetch import check_choice, make_bunch, select_sensitive
 
 TABLE = pd.DataFrame(
     {
@@ -25,15 +25,15 @@ def test_a_choice_must_be_one_of_those_offered():
 
 
 def test_groups_are_a_series_for_a_name_and_a_frame_for_a_list():
-    assert select_groups(TABLE, "sex").tolist() == ["f", "m", "f"]
-    assert list(select_groups(TABLE, ["sex"])) == ["sex"]
-    assert list(select_groups(TABLE, ["job", "sex"])) == ["job", "sex"]
+    assert select_sensitive(TABLE, "sex").tolist() == ["f", "m", "f"]
+    assert list(select_sensitive(TABLE, ["sex"])) == ["sex"]
+    assert list(select_sensitive(TABLE, ["job", "sex"])) == ["job", "sex"]
 
 
 @pytest.mark.parametrize("sensitive", ["age", "income", ["sex", "age"], [], None, ("sex",)])
 def test_groups_must_be_categorical_columns(sensitive):
     with pytest.raises(ValueError, match=r"one of the columns \['job', 'sex'\]"):
-        select_groups(TABLE, sensitive)
+        select_sensitive(TABLE, sensitive)
 
 
 def test_bunch_of_frames():

@@ -18,8 +18,8 @@ from skfair.constraints import (
     LossParity,
 )
 from skfair.enforcement import ENFORCEMENTS, Fitter, _counting, enforce
-from skfair.enforcement._enforce import corrections, path, tighten
-from skfair.enforcement._fitter import polish, search, sweep
+from skfair.enforcement._enforce import fit_corrections, fit_multiplier_path, tighten_tolerances
+from skfair.enforcement._fitter import search_intercept, search_line, search_lines
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
@@ -75,7 +75,7 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
     fitter = make_fitter(X, target, groups, [spec], tolerance, weights)
     parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
     candidate = fitter.evaluate(parameters, fitter.fit_plain().result)
-    best = sweep(fitter, candidate)
+    best = search_intercept(fitter, candidate)
     scores = np.unique(np.round(candidate.scores, 9))
     between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
     up = fitter.problem.model.intercept_direction()
@@ -99,7 +99,7 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
         best_by_brute_force(fitter, candidate, between, direction),
         (round(candidate.violation, 10), candidate.error),
     )
-    result = search(fitter, candidate, direction)
+    result = search_line(fitter, candidate, direction)
     assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
 
 
@@ -107,9 +107,9 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
 @pytest.mark.parametrize("seed", range(3))
 def test_polish_never_makes_a_candidate_worse(spec, seed):
     fitter = make_fitter(*draw(seed, n_groups=3), [spec])
-    for candidate in islice(corrections(fitter, fitter.fit_smooth()), 2):
-        swept = sweep(fitter, candidate)
-        polished = polish(fitter, swept)
+    for candidate in islice(fit_corrections(fitter, fitter.fit_smooth()), 2):
+        swept = search_intercept(fitter, candidate)
+        polished = search_lines(fitter, swept)
         assert swept.rank <= candidate.rank
         assert polished.rank <= swept.rank
         assert polished.keeps_bound
@@ -166,7 +166,7 @@ def test_scores_of_0_by_rounding_are_moved_away_from_0():
     unclear = fitter.evaluate(parameters, fitter.fit_plain().result)
     assert unclear.keeps_bound
     assert not unclear.is_clear
-    best = sweep(fitter, unclear)
+    best = search_intercept(fitter, unclear)
     assert best.is_clear
     assert np.abs(best.scores).min() > 1e-9
     # An exact 0 is a decision like any other, and so is anything that no constraint counts.
@@ -180,8 +180,8 @@ def test_a_row_of_zeros_without_an_intercept_is_searched():
     X[7] = 0.0
     fitter = make_fitter(X, target, groups, [DemographicParity()], fit_intercept=False)
     first = fitter.fit_plain()
-    assert sweep(fitter, first) is first
-    assert polish(fitter, first).rank < first.rank
+    assert search_intercept(fitter, first) is first
+    assert search_lines(fitter, first).rank < first.rank
 
 
 def test_candidates_are_ranked_by_violation_then_rounding_then_error():
@@ -195,7 +195,7 @@ def test_candidates_are_ranked_by_violation_then_rounding_then_error():
 def test_the_path_scales_the_multipliers():
     fitter = make_fitter(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
     start = fitter.fit_smooth()
-    first, *scaled = path(fitter, start)
+    first, *scaled = fit_multiplier_path(fitter, start)
     assert first is start
     multipliers = start.result.multipliers
     lengths = [best.result.multipliers[0] / multipliers[0] for best in scaled]
@@ -241,12 +241,12 @@ def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     specs = [DemographicParity(), LossParity()]
     fitter = make_fitter(*draw(0, n_samples=400), specs, tolerance=0.02)
     start = fitter.fit_smooth()
-    missing = [best for best in corrections(fitter, start) if not best.keeps_bound]
+    missing = [best for best in fit_corrections(fitter, start) if not best.keeps_bound]
     assert missing
-    tightened = tighten(fitter, missing[0])
+    tightened = tighten_tolerances(fitter, missing[0])
     assert tightened.rank < missing[0].rank
     assert tightened.keeps_bound
-    assert tighten(fitter, tightened) is tightened
+    assert tighten_tolerances(fitter, tightened) is tightened
 
 
 def test_contradictory_constraints_end_soon_and_are_reported():

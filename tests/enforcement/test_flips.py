@@ -12,9 +12,9 @@ from skfair.enforcement._counting import (
     Counter,
     LineStart,
     _crop,
+    bin_flip_intervals,
     round_midpoints,
     sort_flips,
-    spread_flips,
 )
 from tests.enforcement.test_enforcement import draw as draw_samples
 from tests.enforcement.test_enforcement import make_fitter
@@ -28,7 +28,7 @@ def draw(seed, n_samples=300):
     return scores, slopes / np.abs(slopes).max()
 
 
-@pytest.mark.parametrize("make", [sort_flips, lambda *line: spread_flips(*line, 64)])
+@pytest.mark.parametrize("make", [sort_flips, lambda *line: bin_flip_intervals(*line, 64)])
 @pytest.mark.parametrize("seed", range(3))
 def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
     scores, slopes = draw(seed)
@@ -45,7 +45,7 @@ def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
 
 
 def test_half_of_the_bins_are_where_half_of_the_flips_are():
-    *_, bins = spread_flips(*draw(0, n_samples=20_000), 1000)
+    *_, bins = bin_flip_intervals(*draw(0, n_samples=20_000), 1000)
     moving = bins < 1000
     inner = (bins > 250) & (bins < 750)
     assert inner.sum() / moving.sum() == pytest.approx(0.5, abs=0.15)
@@ -59,7 +59,7 @@ def test_a_number_between_two_does_not_hang_on_their_last_digits():
     np.testing.assert_array_equal(midpoints, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
 
 
-@pytest.mark.parametrize("make", [sort_flips, lambda *line: spread_flips(*line, 64)])
+@pytest.mark.parametrize("make", [sort_flips, lambda *line: bin_flip_intervals(*line, 64)])
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
 def test_a_segment_has_the_decisions_of_the_line(make, first, last):
     *_, all_decisions, all_bins = make(*draw(0))

@@ -138,7 +138,7 @@ def test_quantiles_are_exceeded_by_their_level(inside, weights, values):
     for e, rows in enumerate(inside.T):
         group_values, share = values[rows], weights[rows] / weights[rows].sum()
         levels = (0.0, 0.3, 1.0)
-        for level, quantile in zip(levels, events.quantiles(e, values, levels), strict=True):
+        for level, quantile in zip(levels, events.upper_quantiles(e, values, levels), strict=True):
             assert share[group_values > quantile].sum() <= level + share.max() / 2 + 1e-9
             assert share[group_values >= quantile].sum() >= level - share.max() / 2 - 1e-9
 
@@ -150,7 +150,9 @@ def test_quantiles_of_equal_and_of_nearly_equal_weights_agree(values):
     weights[0] += 1e-12
     nearly = Events.disjoint(np.zeros(len(values), dtype=int), 1, weights)
     np.testing.assert_allclose(
-        equal.quantiles(0, values, levels), nearly.quantiles(0, values, levels), atol=1e-6
+        equal.upper_quantiles(0, values, levels),
+        nearly.upper_quantiles(0, values, levels),
+        atol=1e-6,
     )
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.inference import clopper_pearson, exact_pair_test
+from skfair.inference import clopper_pearson_limits, exact_pair_test
 from skfair.inference._estimates import _constrained_rate
 
 
@@ -27,7 +27,7 @@ def test_the_error_is_at_most_the_level_at_every_rate(n1, n2, difference):
 
 def test_the_test_has_more_power_than_two_exact_intervals():
     """Clopper and Pearson's limits at half of the error each."""
-    (low1, low2), (high1, high2) = clopper_pearson([30, 28], [200, 200], 0.975)
+    (low1, low2), (high1, high2) = clopper_pearson_limits([30, 28], [200, 200], 0.975)
     assert high1 - low2 > 0.1
     assert exact_pair_test((30, 28), (200, 200), 0.1) < 0.05
 

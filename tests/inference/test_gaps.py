@@ -11,10 +11,10 @@ from skfair.inference import (
     Interval,
     Means,
     Rates,
-    all_pairs,
     contrast_interval,
-    estimates_of,
     gap_interval,
+    make_estimates,
+    pairwise_contrasts,
     ratio_interval,
     upper_limit,
 )
@@ -129,7 +129,9 @@ def test_limits_of_a_difference_of_skewed_means_by_hand():
     """The long tail of one mean counts, by its share in the variance or, if larger, by its size."""
     first, second = np.array([0.0, 0.0, 1.0, 3.0]), np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0])
     events = Events.disjoint(np.repeat([0, 1], (4, 6)), 2)
-    high = Means(events, np.concatenate((first, second))).upper(all_pairs(2)[[0]], 0.9).item()
+    high = (
+        Means(events, np.concatenate((first, second))).upper(pairwise_contrasts(2)[[0]], 0.9).item()
+    )
     naive = (1.5 / 4**2) / (2.0 / 4) ** 1.5
     variances = np.array([2.0 / 4, 14.0 / 6])  # the first has .18 of the variance, .6 by its size
     skewness = naive * (1.0 + 4.0 * naive) * 0.6**1.5
@@ -138,7 +140,9 @@ def test_limits_of_a_difference_of_skewed_means_by_hand():
     distance = 3.0 / skewness * (1.0 - np.cbrt(1.0 - skewness * (quantile + skewness / 6.0)))
     assert high == pytest.approx(1.0 - 7.0 + distance * error)
     # The other way round the long tail is on the other side: Student's margins.
-    low = Means(events, np.concatenate((first, second))).upper(all_pairs(2)[[1]], 0.9).item()
+    low = (
+        Means(events, np.concatenate((first, second))).upper(pairwise_contrasts(2)[[1]], 0.9).item()
+    )
     assert low == pytest.approx(7.0 - 1.0 + quantile * error)
 
 
@@ -181,7 +185,7 @@ def test_coverage_of_skewed_means(n):
     events = Events.disjoint(codes, 2)
     for _ in range(draws):
         drawn = rng.standard_gamma(0.1, size=len(codes))
-        interval = contrast_interval(estimates_of(events, drawn), all_pairs(2), 0.95)
+        interval = contrast_interval(make_estimates(events, drawn), pairwise_contrasts(2), 0.95)
         held += interval.low <= 1e-12  # both groups have a mean of .1
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
@@ -255,12 +259,12 @@ def test_overlapping_groups_use_their_correlation():
     values = (rng.random(4000) < 0.3).astype(float)
     inside = np.column_stack((np.ones(4000), rng.random(4000) < 0.9)).astype(bool)
     both = Rates(Events.overlapping(sparse.csr_array(inside)), values)
-    reach = upper_limit(both, all_pairs(2), 0.975) - abs(np.diff(both.values)[0])
+    reach = upper_limit(both, pairwise_contrasts(2), 0.975) - abs(np.diff(both.values)[0])
     # mean of 10 % less than that of 90 %: the standard error of a difference of disjoint groups
     error = 0.1 * np.sqrt(0.3 * 0.7 * (1 / 400 + 1 / 3600))
     assert reach == pytest.approx(1.96 * error, rel=0.1)
     means = Means(Events.overlapping(sparse.csr_array(inside)), values)
-    reach = upper_limit(means, all_pairs(2), 0.975) - abs(np.diff(means.values)[0])
+    reach = upper_limit(means, pairwise_contrasts(2), 0.975) - abs(np.diff(means.values)[0])
     assert reach == pytest.approx(1.96 * error, rel=0.1)
 
 
@@ -281,13 +285,13 @@ def test_limits_contain_the_gap_and_widen_with_the_level(hits, level):
 def test_coverage(k, apart):
     """Of 300 seeded samples at most the number miss that has a probability of 1 in 1000 at .94."""
     rng, n, draws = np.random.default_rng(k), np.full(k, 60), 300
-    rates, pairs = 0.3 + apart * np.linspace(0, 1, k), all_pairs(k)
+    rates, pairs = 0.3 + apart * np.linspace(0, 1, k), pairwise_contrasts(k)
     codes = np.repeat(np.arange(k), n)
     events = Events.disjoint(codes, k)
     held = 0
     for _ in range(draws):
         drawn = rng.random(len(codes)) < rates[codes]
-        interval = contrast_interval(estimates_of(events, drawn), pairs, 0.95)
+        interval = contrast_interval(make_estimates(events, drawn), pairs, 0.95)
         held += interval.low <= apart + 1e-12 <= interval.high + 2e-12
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
@@ -318,7 +322,7 @@ def test_weighted_rates_of_1_and_0_are_not_certain(seed):
     """Weights whose shares add up to a little more or less than 1."""
     weights = np.random.default_rng(seed).exponential(size=1200)
     for rate in (0.0, 1.0):
-        interval = estimates_of(
+        interval = make_estimates(
             Events.disjoint(np.zeros(1200, dtype=int), 1, weights), np.full(1200, rate)
         )
         low, high = interval.limits(0.95)

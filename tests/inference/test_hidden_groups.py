@@ -51,7 +51,7 @@ def test_ends_without_an_assumption_are_those_of_the_counts():
     groups, X, decisions = draw(1500, rng)
     is_recorded = rng.random(1500) < 0.5
     features = np.column_stack([X, decisions])
-    one = hidden.hide_groups(hide(groups, is_recorded), features, odds_ratio=np.inf)
+    one = hidden.make_hidden_groups(hide(groups, is_recorded), features, odds_ratio=np.inf)
     ends = one.ends(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])]).values
     unknown = [np.count_nonzero(~is_recorded & (decisions == v)) for v in (0, 1)]
     for g in (0, 1):
@@ -83,7 +83,7 @@ def test_estimates_are_right_if_one_of_the_models_is():
     truth = np.array([decisions[groups == g].mean() for g in (0, 1)])
     is_recorded = rng.random(n) < 1.0 / (1.0 + np.exp(1.5 - 1.5 * decisions * (X[:, 0] > 0)))
     features = np.column_stack([X, decisions, decisions * (X[:, 0] > 0)])
-    one = hidden.hide_groups(hide(groups, is_recorded), features)
+    one = hidden.make_hidden_groups(hide(groups, is_recorded), features)
     values, within = decisions.astype(float), np.ones(n, dtype=bool)
     recorded = [decisions[is_recorded & (groups == g)].mean() for g in (0, 1)]
     assert (np.abs(recorded - truth) > 0.05).all()
@@ -119,10 +119,10 @@ def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
 
 def test_tilted_probabilities_have_the_slopes_of_finite_differences():
     p, factors = np.linspace(0.05, 0.95, 7), np.array([0.0, 0.4, 1.0, 3.0, np.inf])[:, np.newaxis]
-    tilted, slopes = hidden._tilt(p, factors)
+    tilted, slopes = hidden._tilt_odds(p, factors)
     odds = tilted[1:4] / (1.0 - tilted[1:4])
     np.testing.assert_allclose(odds, factors[1:4] * p / (1.0 - p))
-    ahead, _ = hidden._tilt(p + 1e-6, factors)
+    ahead, _ = hidden._tilt_odds(p + 1e-6, factors)
     np.testing.assert_allclose(slopes, (ahead - tilted) / 1e-6, atol=1e-4)
 
 

@@ -9,8 +9,8 @@ from skfair.audit import Certificate, _certify
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.inference import (
     AUCs,
-    all_pairs,
     balance_limit,
+    pairwise_contrasts,
     ratio_interval,
     required_sample_size,
     upper_limit,
@@ -19,9 +19,9 @@ from skfair.inference._estimates import rate_limits
 from skfair.inference._gaps import range_probability
 from skfair.inference._planning import (
     certificate_power,
-    floor_power,
+    minimum_rate_power,
     ratio_power,
-    smallest_certifiable,
+    smallest_certifiable_size,
 )
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
@@ -57,7 +57,7 @@ def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
     assert n >= np.log(0.05) / np.log(1 - tolerance)
     assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78
     # A smaller count has too little power.
-    if n > smallest_certifiable(tolerance, 0.95):
+    if n > smallest_certifiable_size(tolerance, 0.95):
         assert certificate_power(n - 1, tolerance, n_groups, rate, 0.95) < 0.81
 
 
@@ -193,7 +193,7 @@ def test_equal_weights_leave_areas_and_limits_alone():
     plain = AUCs(positive, scores, members, np.ones(900))
     weighted = AUCs(positive, scores, members, np.full(900, 2.5))
     np.testing.assert_allclose(weighted.limits(0.9), plain.limits(0.9))
-    assert upper_limit(plain, all_pairs(2), 0.95) < 0.15
+    assert upper_limit(plain, pairwise_contrasts(2), 0.95) < 0.15
 
 
 def test_perfect_areas_are_not_certain():
@@ -321,7 +321,7 @@ def test_planned_floors_are_those_of_certificates(n, constraint):
         is_certified.append(certificate.certified)
     expected = stats.binom.pmf(np.arange(n + 1), n, rate) @ is_certified
     mirrored = (bound, rate) if constraint is MinimumRate else (1.0 - bound, 1.0 - rate)
-    assert floor_power(n, mirrored[0], 1, mirrored[1], 0.95) == pytest.approx(expected)
+    assert minimum_rate_power(n, mirrored[0], 1, mirrored[1], 0.95) == pytest.approx(expected)
 
 
 @given(
@@ -334,7 +334,7 @@ def test_planned_floors_are_the_smallest_and_mirror_ceilings(minimum, distance, 
     rate = min(minimum + distance, 0.99)
     settings = {"n_groups": n_groups, "confidence_level": level}
     n = required_sample_size(minimum=minimum, rate=rate, **settings)
-    powers = floor_power(np.arange(1, n + 1), minimum, n_groups, rate, level)
+    powers = minimum_rate_power(np.arange(1, n + 1), minimum, n_groups, rate, level)
     assert powers[-1] >= 0.8
     if n < 800:  # larger ones are searched from far below the approximation on
         assert (powers[:-1] < 0.8).all()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans
 
 from skfair._kernels import alternating as kernels
-from skfair.cluster.kmeans._alternating import _encode
+from skfair.cluster.kmeans._alternating import _make_samples
 from tests.kernels.standalone import standalone
 
 
@@ -34,7 +34,7 @@ def problems(draw):
     n_attributes = draw(st.integers(1, 2))
     codes = rng.integers(draw(st.integers(1, 3)), size=(n, n_attributes))
     codes = np.stack([np.unique(c, return_inverse=True)[1] for c in codes.T], axis=1)
-    samples = _encode(rng.standard_normal((n, 3)), codes, rng.uniform(0.5, 2, n))
+    samples = _make_samples(rng.standard_normal((n, 3)), codes, rng.uniform(0.5, 2, n))
     return samples, codes, rng.permutation(n) % n_clusters, n_clusters
 
 
@@ -142,7 +142,7 @@ def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
 def test_updates_of_kmeans_are_those_of_mini_batches_of_one():
     """Algorithm 1 is scikit-learn's MiniBatchKMeans."""
     X = np.random.default_rng(0).standard_normal((60, 2))
-    samples = _encode(X, np.zeros(60, dtype=int), np.ones(60))
+    samples = _make_samples(X, np.zeros(60, dtype=int), np.ones(60))
     state = new_state(samples, np.arange(60) % 3, 3)
     state.absorbed[:] = 1.0
     peer = MiniBatchKMeans(3, init=state.centers.copy(), n_init=1, reassignment_ratio=0)
@@ -167,7 +167,7 @@ def test_the_global_target_has_the_largest_ratio_and_may_lack_the_common_group()
 def test_a_batch_that_covers_the_set_finds_its_closest_member():
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=40)
-    samples = _encode(rng.standard_normal((40, 2)), codes, np.ones(40))
+    samples = _make_samples(rng.standard_normal((40, 2)), codes, np.ones(40))
     labels = rng.permutation(40) % 3
     state = new_state(samples, labels, 3)
     draws, center = np.array([5], dtype=np.uint64), np.array([0.3, -0.2])
@@ -180,7 +180,7 @@ def test_a_batch_that_covers_the_set_finds_its_closest_member():
 
 def test_a_batch_of_one_is_a_uniform_member():
     codes = np.array([0, 1] * 10)
-    samples = _encode(np.arange(20.0)[:, None], codes, np.ones(20))
+    samples = _make_samples(np.arange(20.0)[:, None], codes, np.ones(20))
     labels = np.repeat([0, 1], 10)
     state = new_state(samples, labels, 2)
     draws = np.array([2**40 + 1], dtype=np.uint64)
@@ -209,7 +209,9 @@ def test_moves_keep_the_tables_and_the_journal_undoes_them(problem, data):
 
 
 def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
-    samples = _encode(np.array([[0.0], [1.0], [4.0], [5.0], [3.5]]), np.zeros(5, int), np.ones(5))
+    samples = _make_samples(
+        np.array([[0.0], [1.0], [4.0], [5.0], [3.5]]), np.zeros(5, int), np.ones(5)
+    )
     state = new_state(samples, [0, 0, 1, 1, 0], 2)  # the last point is nearer to cluster 1
     expected_labels, expected_centers = state.labels.copy(), state.centers.copy()
     absorbed = np.array([3.0, 2.0])
@@ -231,7 +233,7 @@ def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
 def test_a_full_swap_exchanges_the_closest_pair():
     """Cluster 0 lacks group 1, cluster 1 lacks group 0: the innermost points change places."""
     x = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    samples = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
+    samples = _make_samples(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
     state = new_state(samples, [0, 0, 0, 1, 1, 1], 2)
     before = state.centers.copy()
     journal = np.empty((2, 2), dtype=np.int64)
@@ -247,7 +249,7 @@ def test_a_full_swap_exchanges_the_closest_pair():
 
 def test_a_half_swap_is_one_move():
     x = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    samples = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
+    samples = _make_samples(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
     state = new_state(samples, [0, 0, 0, 1, 1, 1], 2)
     rule = kernels.SwapRule(100, False, True)
     journal = np.empty((2, 2), dtype=np.int64)
@@ -266,7 +268,7 @@ def test_a_half_swap_is_one_move():
     ],
 )
 def test_no_swap_where_none_is_possible(codes, labels, half):
-    samples = _encode(np.arange(4.0)[:, None], np.array(codes), np.ones(4))
+    samples = _make_samples(np.arange(4.0)[:, None], np.array(codes), np.ones(4))
     state = new_state(samples, labels, max(labels) + 1)
     rule, journal = kernels.SwapRule(1, False, half), np.empty((6, 2), dtype=np.int64)
     assert (

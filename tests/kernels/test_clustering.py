@@ -66,7 +66,7 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
             standalone(kernels.distance)(X[p], centers[k]),
             standalone(kernels.distance)(X[p], centers[a]),
         )
-        change = standalone(kernels.change)(to, away, sizes[k], sizes[a], masses[p])
+        change = standalone(kernels.move_cost)(to, away, sizes[k], sizes[a], masses[p])
         standalone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)
         after = cost_by_definition(problem.replace_labels(labels))
         assert change == pytest.approx(after - before, abs=1e-10)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair._kernels.elastic_qp import guess_active_set, solve_interior_point
+from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
 from skfair.solvers._sqp import OneSided
 
 
@@ -28,7 +28,7 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
     rng, n_solved = np.random.default_rng(n_rows), 0
     for _ in range(20):
         problem = draw(n_rows, n_rows + 1, rng)
-        solution = guess_active_set(*problem, penalty)
+        solution = solve_active_set(*problem, penalty)
         if solution is None:
             continue
         n_solved += 1
@@ -44,24 +44,24 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
 def test_one_row_by_hand():
     """min z^2 / 2 with z >= 1: z = 1, and the multiplier of the lower bound is 1."""
     one, free = np.ones(1), np.array([np.inf])
-    z, multipliers = guess_active_set(one, np.ones((1, 1)), one, free, 10.0)
+    z, multipliers = solve_active_set(one, np.ones((1, 1)), one, free, 10.0)
     assert (z.tolist(), multipliers.tolist()) == ([1.0], [-1.0])
     # A penalty of a quarter is worth a quarter of the way.
-    z, multipliers = guess_active_set(one, np.ones((1, 1)), one, free, 0.25)
+    z, multipliers = solve_active_set(one, np.ones((1, 1)), one, free, 0.25)
     assert (z.tolist(), multipliers.tolist()) == ([0.25], [-0.25])
     # Within its bounds the row has no multiplier, exactly.
-    z, multipliers = guess_active_set(one, np.ones((1, 1)), -one, free, 10.0)
+    z, multipliers = solve_active_set(one, np.ones((1, 1)), -one, free, 10.0)
     assert (z.tolist(), multipliers.tolist()) == ([0.0], [0.0])
 
 
 def test_rows_that_no_unknown_moves_are_not_guessed():
     bounds, still = (np.ones(2), np.full(2, np.inf)), np.array([[1.0], [0.0]])
-    assert guess_active_set(np.ones(1), still, *bounds, 10.0) is None
+    assert solve_active_set(np.ones(1), still, *bounds, 10.0) is None
 
 
 def test_a_transposed_array_is_taken():
     rng = np.random.default_rng(0)
     curvature, rows, lower, upper = draw(2, 3, rng)
-    expected = guess_active_set(curvature, rows, lower, upper, 10.0)
-    computed = guess_active_set(curvature, np.asfortranarray(rows), lower, upper, 10.0)
+    expected = solve_active_set(curvature, rows, lower, upper, 10.0)
+    computed = solve_active_set(curvature, np.asfortranarray(rows), lower, upper, 10.0)
     np.testing.assert_array_equal(computed[0], expected[0])

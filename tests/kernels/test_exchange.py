@@ -46,9 +46,9 @@ def exchange(problem, floor):
     lowest = kernels.lowest_bounds(distances, codes, weights[0], clustering, problem.n_groups)
     partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
     candidates = kernels.find_candidates(distances, codes, weights[0], clustering, partners)
-    order = kernels.sort_candidates(*candidates[1:], lowest.size)
+    order = kernels.argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    n_exchanges = kernels.exchange(X, weights, codes, clustering, *candidates, lowest, limits)
+    n_exchanges = kernels.exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
     check_against_scratch(problem, clustering)
     return n_exchanges, problem.replace_labels(clustering.labels)
 

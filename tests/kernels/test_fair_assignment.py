@@ -229,7 +229,7 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _assignment._fit_width(
+    return _assignment._estimate_width(
         SimpleNamespace(evaluated=make_partitions([evaluation]), n_samples=len(gaps))
     )
 

@@ -65,7 +65,7 @@ def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
     problem = draw(1, n_bounds=12, n_unknowns=5)
     with compile_at_once():
         expected = solve_interior_point(*problem, 10.0, 1e-12)
-    function = _kernels._interpreter(elastic_qp._interior_point)
+    function = _kernels._interpreted_function(elastic_qp._interior_point)
     monkeypatch.setattr(elastic_qp, "_interior_point", function)
     interpreted = solve_interior_point(*problem, 10.0, 1e-12)
     for values, wanted in zip(interpreted, expected, strict=True):

@@ -96,7 +96,7 @@ def interpreted_functions():
         _homotopy: ["hartigan_pass"],
     }
     return [
-        (module, name, _kernels._interpreter(getattr(module, name)))
+        (module, name, _kernels._interpreted_function(getattr(module, name)))
         for module, listed in names.items()
         for name in listed
     ]

@@ -93,9 +93,9 @@ def test_rows_of_sizes_count_a_sample_once_for_all_attributes():
     )
     assert limits_kernels.keeps_rows(counts[:1], limits)
     assert not limits_kernels.keeps_rows(counts, limits)
-    assert limits_kernels.excess(counts, limits) == 1
+    assert limits_kernels.max_violation(counts, limits) == 1
     # The pair of groups 0 and 1 at ratio .5: the last cluster lacks 3.
-    assert limits_kernels.excess(counts, limits._replace(level=0.5)) == 3
+    assert limits_kernels.max_violation(counts, limits._replace(level=0.5)) == 3
     reached = limits_kernels.reached_limits(counts, limits)
     assert reached.bounds.tolist() == [-2, 6]
     assert not limits_kernels.has_rows(limits_kernels.balance_limits(2))
@@ -128,12 +128,12 @@ def test_the_ratio_in_other_scales_and_up_to_one_sample():
 def test_the_groups_that_bind_are_those_of_the_least_ratio():
     counts = np.array([2.0, 8.0, 3.0])
     limits = limits_kernels.balance_limits(3)
-    assert standalone(limits_kernels.binding_groups)(counts, limits) == (0, 1)
+    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)
     scales = np.array([[1.0, 1.0, 1.0], [1.0, 0.5, 9.0]])
     limits = limits._replace(scales=scales, factors=np.ones(2))
-    assert standalone(limits_kernels.binding_groups)(counts, limits) == (0, 2)
+    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 2)
     limits = limits._replace(factors=np.array([1.0, 9.0]))
-    assert standalone(limits_kernels.binding_groups)(counts, limits) == (0, 1)
+    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)
 
 
 def test_the_ratio_after_a_change_leaves_the_table_as_it_is():

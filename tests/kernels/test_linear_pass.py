@@ -8,10 +8,10 @@ import pytest
 from skfair._kernels import HINGE, LOGISTIC
 from skfair._kernels.scores import (
     count_block,
-    count_lines,
     evaluate_block,
     evaluate_shares,
     score_rows,
+    sum_line_bins,
 )
 from skfair.losses import (
     AbsoluteLoss,
@@ -162,7 +162,7 @@ def test_lines_are_counted_between_flips(is_error):
     coef, intercept, n_bins, lengths = RNG.normal(size=N_COLUMNS), 0.3, 64, np.array([1.0, 4.0])
     steps = RNG.normal(size=(2, N_COLUMNS + 1))
     steps[1, :-1] = 0.0  # all scores move equally
-    errors, sums, negative = count_lines(
+    errors, sums, negative = sum_line_bins(
         X,
         (coef, intercept),
         (steps[:, :-1], steps[:, -1].copy()),

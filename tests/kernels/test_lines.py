@@ -9,9 +9,9 @@ from skfair._kernels.lines import (
     ERROR,
     LOWEST,
     MEANS,
-    bin_lines,
-    count_bins,
-    sort_lines,
+    bin_line_flips,
+    choose_n_bins,
+    find_line_points,
 )
 
 MARGIN = 1e-9
@@ -59,11 +59,11 @@ def intervals(scores, slopes):
 
 def all_points(arguments, effects, n_bins, is_useful=None, max_errors=None):
     scales = np.full(len(arguments[1]), 0.7)
-    bins, tables = bin_lines(*arguments, scales, MARGIN, effects, n_bins)
+    bins, tables = bin_line_flips(*arguments, scales, MARGIN, effects, n_bins)
     if is_useful is None:
         is_useful = np.ones((len(scales), n_bins), dtype=bool)
     max_errors = np.full(len(scales), np.inf) if max_errors is None else max_errors
-    points = sort_lines(*arguments, is_useful, max_errors, MARGIN, effects, bins, tables)
+    points = find_line_points(*arguments, is_useful, max_errors, MARGIN, effects, bins, tables)
     return tables, points
 
 
@@ -137,7 +137,7 @@ def test_unknown_scores_do_no_harm():
 
 
 def test_bins_are_few_where_tables_would_be_large():
-    assert count_bins(100, 4, 1 << 18) == 16
-    assert count_bins(10_000, 4, 1 << 18) == 1024
-    assert count_bins(10**6, 4, 1 << 18) == 4096
-    assert count_bins(10**6, 1000, 1 << 18) == 256
+    assert choose_n_bins(100, 4, 1 << 18) == 16
+    assert choose_n_bins(10_000, 4, 1 << 18) == 1024
+    assert choose_n_bins(10**6, 4, 1 << 18) == 4096
+    assert choose_n_bins(10**6, 1000, 1 << 18) == 256

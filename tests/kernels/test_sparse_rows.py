@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair._kernels.scores import compressed_rows, outer_sum, stored_deviations, weighted_gram
+from skfair._kernels.scores import compressed_rows, outer_sum, sum_stored_deviations, weighted_gram
 
 index_types = pytest.mark.parametrize("index_type", [np.int32, np.int64])
 
@@ -45,7 +45,7 @@ def test_outer_sum(index_type):
 def test_stored_deviations(index_type):
     A, X = random_rows(20, 6)
     share, mean = np.random.default_rng(1).dirichlet(np.ones(20)), np.arange(6.0)
-    counts, stored, deviations, squares = stored_deviations(*parts(A, index_type), share, mean)
+    counts, stored, deviations, squares = sum_stored_deviations(*parts(A, index_type), share, mean)
     inside = np.zeros_like(X)
     inside[np.repeat(np.arange(20), np.diff(A.indptr)), A.indices] = 1.0
     np.testing.assert_array_equal(counts, inside.sum(axis=0))

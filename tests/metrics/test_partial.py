@@ -20,7 +20,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.metrics._partial import check_scored
+from skfair.metrics._partial import check_scored_members
 
 FUNCTIONS = [
     partial_statistical_parity_difference,
@@ -387,7 +387,7 @@ def test_ranks_by_group_select_as_the_table_of_all_scores(interval, n_scores, we
     rng = np.random.default_rng(0)
     scores, groups = rng.integers(n_scores, size=400), rng.integers(3, size=400)
     weights = rng.integers(1, 4, size=400) / 2 if weighted else None
-    scored, _ = check_scored(groups, weights, interval, y_score=scores)
+    scored, _ = check_scored_members(groups, weights, interval, y_score=scores)
     for scored_subset in (scored, scored.take(scored.codes < 2)):
         expected = scored_subset.table().select(scored_subset.intervals, scored_subset.weights)
         assert expected.any() == (n_scores > 5 or interval != (0.95, 0.96))

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse, stats
 
 from skfair.groups import Events
-from skfair.inference import estimates_of
+from skfair.inference import make_estimates
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _COLUMNS
 from skfair.partitions import BLOCK
@@ -90,7 +90,7 @@ def weighted_samples(n, rng):
 def test_weighted_intervals_are_those_of_the_inference():
     y_true, y_pred, groups, weights = weighted_samples(200, np.random.default_rng(0))
     report = report_with_intervals(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
-    rates = estimates_of(Events.disjoint(groups, 2, weights), y_pred)
+    rates = make_estimates(Events.disjoint(groups, 2, weights), y_pred)
     assert report["n"].tolist() == [200, 200, 400]
     limits = report.iloc[:2].filter(regex="selection_rate")
     low, high = rates.limits(0.975)
@@ -98,7 +98,9 @@ def test_weighted_intervals_are_those_of_the_inference():
     expected = np.column_stack((rates.values, rates.sizes, errors, low, high))
     np.testing.assert_allclose(limits.to_numpy(), expected, rtol=1e-12)
     positive = y_true == 1
-    rates = estimates_of(Events.disjoint(groups[positive], 2, weights[positive]), y_pred[positive])
+    rates = make_estimates(
+        Events.disjoint(groups[positive], 2, weights[positive]), y_pred[positive]
+    )
     np.testing.assert_allclose(report["true_positive_rate_n"].iloc[:2], rates.sizes)
     np.testing.assert_allclose(report["true_positive_rate_low"].iloc[:2], rates.limits(0.975)[0])
 

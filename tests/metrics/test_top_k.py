@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from skfair.inference import FixedTotalRates, all_pairs
+from skfair.inference import FixedTotalRates, pairwise_contrasts
 from skfair.inference import contrast_interval as interval_of
 from skfair.metrics import RATES, get_scorer, group_report
 from skfair.metrics._top_k import select_top
@@ -102,7 +102,7 @@ def test_two_groups_are_one_number():
     low, high = rates.limits(0.975)
     assert low @ sizes != pytest.approx(32.0)
     assert low[0] * 30 + high[1] * 50 == pytest.approx(32.0, abs=1e-6)
-    gap = interval_of(rates, all_pairs(2), 0.95)
+    gap = interval_of(rates, pairwise_contrasts(2), 0.95)
     assert gap.high == pytest.approx(high[1] - low[0])
 
 

@@ -11,13 +11,15 @@ from skfair.constraints import (
     MeanParity,
 )
 from skfair.groups import Samples, check_groups
-from skfair.monitoring._batches import generator_of, outcome_use, sort_samples
+from skfair.monitoring._batches import make_seeded_generator, outcome_use, sort_samples
 
 
 def draw_order(codes, values, weights=None, batch=1):
     weights = np.ones(len(codes)) if weights is None else weights
     columns = sort_samples(codes, values, weights)
-    return generator_of(batch, None, "sex", "all", *columns).permutation(len(codes)).tolist()
+    return (
+        make_seeded_generator(batch, None, "sex", "all", *columns).permutation(len(codes)).tolist()
+    )
 
 
 def test_an_order_belongs_to_the_data_and_not_to_their_size_or_order():

@@ -10,8 +10,8 @@ from skfair.monitoring._state import (
     DifferenceHypotheses,
     MeanHypotheses,
     log_e_gap,
-    log_ratio,
-    plug_in,
+    log_likelihood_ratio,
+    plug_in_means,
 )
 
 
@@ -29,24 +29,24 @@ def expectation(log_e, x, n, p):
 
 
 def test_predictions_by_hand():
-    assert plug_in(np.zeros(2), np.zeros(2)).tolist() == [0.5, 0.5]
+    assert plug_in_means(np.zeros(2), np.zeros(2)).tolist() == [0.5, 0.5]
     # All groups: (3 + 1/2) / (3 + 1). A group: x + 1/2 + 20 * 3.5 / 4, of n + 21.
     x, n = np.array([0.0, 3.0]), np.array([0.0, 3.0])
-    np.testing.assert_allclose(plug_in(x, n), [18 / 21, 21 / 24])
+    np.testing.assert_allclose(plug_in_means(x, n), [18 / 21, 21 / 24])
 
 
 def test_predictions_are_drawn_to_gaps_up_to_the_level_by_hand():
     # All groups: 60.5 / 101. Groups: 10.5 / 51 and 50.5 / 51, beyond .1 of it.
     x, n, overall = np.array([10.0, 50.0]), np.array([50.0, 50.0]), 60.5 / 101
     expected = [(10.5 + 20 * (overall - 0.1)) / 71, (50.5 + 20 * (overall + 0.1)) / 71]
-    np.testing.assert_allclose(plug_in(x, n, 0.2), expected)
-    np.testing.assert_allclose(plug_in(x, n, 2.0), [10.5 / 51, 50.5 / 51])
+    np.testing.assert_allclose(plug_in_means(x, n, 0.2), expected)
+    np.testing.assert_allclose(plug_in_means(x, n, 2.0), [10.5 / 51, 50.5 / 51])
 
 
 def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():
     # Two successes and one failure, bet on .6 against .5: .6/.5 twice and .4/.5 once.
     expected = np.log(1.2 * 1.2 * 0.8)
-    assert log_ratio(2.0, 3.0, 0.6, 0.5) == pytest.approx(expected)
+    assert log_likelihood_ratio(2.0, 3.0, 0.6, 0.5) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import BFGS
 
 from skfair.solvers import Iterate, _sqp
-from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_root, symmetric_root
+from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_factor, symmetric_factor
 
 
 def dense(root, p):
@@ -32,7 +32,7 @@ def test_the_root_is_that_of_the_bfgs_matrix(k):
     Y = H @ S
     expected = bfgs(S, Y)
     np.testing.assert_allclose(
-        dense(symmetric_root(*bfgs_matrix(S, Y), 0.0), 6), expected, rtol=1e-6, atol=1e-8
+        dense(symmetric_factor(*bfgs_matrix(S, Y), 0.0), 6), expected, rtol=1e-6, atol=1e-8
     )
 
 
@@ -48,7 +48,7 @@ def test_the_update_formula_of_this_test_is_scipy_s():
 
 def test_the_first_matrix_gives_a_step_of_length_one():
     g = np.array([3.0, 4.0])
-    root = symmetric_root(5.0, np.empty((2, 0)), np.empty(0), 0.0)
+    root = symmetric_factor(5.0, np.empty((2, 0)), np.empty(0), 0.0)
     step = root.solve_transposed(root.solve(g))
     assert np.linalg.norm(step) == pytest.approx(1)
 
@@ -58,8 +58,8 @@ def test_damping_is_added_to_the_matrix(damping):
     rng = np.random.default_rng(3)
     S = rng.normal(size=(6, 3))
     matrix = bfgs_matrix(S, 2.0 * S)
-    expected = dense(symmetric_root(*matrix, 0.0), 6) + damping * np.eye(6)
-    np.testing.assert_allclose(dense(symmetric_root(*matrix, damping), 6), expected, atol=1e-9)
+    expected = dense(symmetric_factor(*matrix, 0.0), 6) + damping * np.eye(6)
+    np.testing.assert_allclose(dense(symmetric_factor(*matrix, damping), 6), expected, atol=1e-9)
 
 
 def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(problems):
@@ -68,7 +68,7 @@ def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(proble
     expected = here.hessian(multipliers)
     assert np.linalg.eigvalsh(expected)[0] > 0
     for damping in (0.0, 2.0):
-        result = dense(cholesky_root(expected, here, multipliers, damping), 4)
+        result = dense(cholesky_factor(expected, here, multipliers, damping), 4)
         np.testing.assert_allclose(result, expected + damping * np.eye(4), atol=1e-8)
 
 
@@ -77,7 +77,7 @@ def test_an_indefinite_hessian_is_corrected_along_active_rows_first(problems):
     here, multipliers = problem.evaluate(np.array([1.0, -0.2, 0.1, 0.0])), np.array([20.0])
     indefinite = here.hessian(multipliers)
     assert np.linalg.eigvalsh(indefinite)[0] < 0
-    result = dense(cholesky_root(indefinite, here, multipliers, 0.0), 4)
+    result = dense(cholesky_factor(indefinite, here, multipliers, 0.0), 4)
     assert np.linalg.eigvalsh(result)[0] > 0
 
 
@@ -85,7 +85,7 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
     """Newton's step, where the curvatures of two unknowns lie ten million million apart."""
 
     bowl = SimpleNamespace(jacobian=np.empty((0, 2)))
-    root = cholesky_root(np.diag([1e-4, 1e9]), bowl, np.empty(0), 0.0)
+    root = cholesky_factor(np.diag([1e-4, 1e9]), bowl, np.empty(0), 0.0)
     step = root.solve_transposed(root.solve(np.array([1e-4, 1e9])))
     np.testing.assert_allclose(step, 1.0, rtol=1e-9)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from skfair.solvers import StochasticGhost
-from skfair.solvers._stochastic_constrained import direction, reachable_violation
+from skfair.solvers._stochastic_constrained import ghost_direction, reachable_violation
 
 
 def draw_rows(m, n=4, seed=0):
@@ -45,7 +45,7 @@ def test_the_reachable_violation_of_several_rows(seed):
 def test_it_is_the_minimum_of_the_program(seed, m, beta):
     gradient, G, jacobian = draw_rows(m, seed=seed)
     settings = StochasticGhost(beta=beta, tau=1.5, rho=0.4)
-    d = direction(gradient, G, jacobian, settings)
+    d = ghost_direction(gradient, G, jacobian, settings)
     worst = max(0.0, G.max())
     kappa = 0.5 * worst + 0.5 * reachable_violation(G, jacobian, 0.4)
     result = minimize(
@@ -61,5 +61,5 @@ def test_it_is_the_minimum_of_the_program(seed, m, beta):
 
 def test_without_rows_it_is_the_gradient_step():
     gradient = np.array([1.0, -30.0])
-    d = direction(gradient, np.empty(0), np.empty((0, 2)), StochasticGhost())
+    d = ghost_direction(gradient, np.empty(0), np.empty((0, 2)), StochasticGhost())
     np.testing.assert_allclose(d, [-1.0, 10.0])

@@ -16,7 +16,7 @@ from skfair.solvers import (
     StochasticPLADA,
     StochasticSwitching,
 )
-from skfair.solvers._stochastic_constrained import direction
+from skfair.solvers._stochastic_constrained import ghost_direction
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_ssl_alm(mu, problem):
 
 def test_multipliers_of_ssl_alm_stay_bounded():
     y = np.array([30.0, 40.0])
-    np.testing.assert_allclose(SSLALM(y_max=10.0)._bound_norm(y), [6.0, 8.0])
-    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._bound_norm(y), [0.0, 0.0])
-    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._bound_norm(y), y)
+    np.testing.assert_allclose(SSLALM(y_max=10.0)._clip_norm(y), [6.0, 8.0])
+    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._clip_norm(y), [0.0, 0.0])
+    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._clip_norm(y), y)
 
 
 def test_switching(problem):
@@ -148,7 +148,7 @@ def test_ghost(problem):
         one = problem.sample(1, 1, rng).evaluate(x)
         parts = [(batch.grad, *two_sided(batch)) for batch in (odd, even, one)]
         both = [(a + b) / 2 for a, b in zip(*parts[:2], strict=True)]
-        d_odd, d_even, d_one, d_both = (direction(*part, solver) for part in [*parts, both])
+        d_odd, d_even, d_one, d_both = (ghost_direction(*part, solver) for part in [*parts, both])
         alpha = alpha * (1 - 0.05 * alpha)
         x = x + alpha * ((d_both - (d_odd + d_even) / 2) / (0.6**n * 0.4) + d_one)
     np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)

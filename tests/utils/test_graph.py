@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.cluster import RBFAffinity
-from skfair.utils._arrays import cluster_links, group_constraint, node_degrees
+from skfair.utils._arrays import cluster_links, group_constraint_basis, node_degrees
 
 PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 
@@ -39,7 +39,7 @@ def test_a_graph_without_edges_has_degrees_of_one():
 def test_the_group_constraint_has_one_column_less_than_there_are_groups():
     degrees = np.arange(1.0, 9.0)
     codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
-    C = group_constraint(codes, 3, degrees)
+    C = group_constraint_basis(codes, 3, degrees)
     assert C.shape == (8, 2)
     np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)
@@ -50,7 +50,7 @@ def test_the_group_constraint_has_one_column_less_than_there_are_groups():
 def test_the_group_constraint_keeps_its_rank_with_degrees_of_any_size(decades, seed):
     rng = np.random.default_rng(seed)
     degrees, codes = 10.0 ** rng.uniform(-decades, decades, 30), np.arange(30) % 4
-    C = group_constraint(codes, 5, degrees)  # the last group is empty
+    C = group_constraint_basis(codes, 5, degrees)  # the last group is empty
     assert C.shape == (30, 3)
     np.testing.assert_allclose(C.T @ C, np.eye(3), atol=1e-13)
     H = rng.normal(size=30)

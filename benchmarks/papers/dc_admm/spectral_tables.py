@@ -45,7 +45,7 @@ from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.groups import check_groups
 from skfair.metrics import balance_score
-from skfair.utils._arrays import group_constraint
+from skfair.utils._arrays import group_constraint_basis
 
 METHODS = (*PUBLISHED, DEFAULT)
 FAST = METHODS[1:]  # o-FSC takes time in proportion to n^3
@@ -239,7 +239,7 @@ def embedding_of(graph, n_components, method):
 def dc_admm_embedding(graph, n_components, **changes):
     """The embedding by Algorithm 1 with the paper's settings, except for changes."""
     operator = NormalizedAffinity(graph.affinity)
-    C = group_constraint(graph.codes, graph.codes.max() + 1, operator.degrees)
+    C = group_constraint_basis(graph.codes, graph.codes.max() + 1, operator.degrees)
     random_state = np.random.RandomState(0)
     solver = DCADMM.from_paper().set_params(**changes)
     return solver(operator, C, n_components, None, random_state)[0]
@@ -320,7 +320,7 @@ def quality(graph, H):
     """Cost and residual of an embedding; mean cut and balances of k-means on rows of D^-1/2 H."""
     operator, n_clusters = NormalizedAffinity(graph.affinity), H.shape[1]
     F = _printed_constraint(graph.codes, operator.degrees)
-    C = group_constraint(graph.codes, graph.codes.max() + 1, operator.degrees)
+    C = group_constraint_basis(graph.codes, graph.codes.max() + 1, operator.degrees)
     coordinates = H / np.sqrt(operator.degrees)[:, None]
     clusterings = [
         KMeans(n_clusters, n_init=1, random_state=seed).fit_predict(coordinates)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from skfair.cluster.kmeans._assignment import Runs
-    from skfair.cluster.kmeans._problem import Point
+    from skfair.cluster.kmeans._problem import ClusteringPoint
 
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
@@ -51,7 +51,7 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     True
     """
     random_state = check_random_state(random_state)
-    points = _encode(X, codes, weights)
+    points = _make_samples(X, codes, weights)
     state = _new_state(points, n_clusters)
     state.labels[:] = _random_labels(len(X), n_clusters, random_state)
     rng = _new_rng(random_state)
@@ -89,7 +89,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     """
     pairs = _check_pairs(algorithm.pairs)
     random_state = check_random_state(random_state)
-    points = _encode(X, codes, weights)
+    points = _make_samples(X, codes, weights)
     members = _first_list(points, n_clusters, algorithm, random_state)
     rng = _new_rng(random_state)
     block = min(64, max(1, BLOCK // len(X)))
@@ -124,7 +124,7 @@ def _check_pairs(pairs):
     return pairs
 
 
-def _encode(X, codes, weights):
+def _make_samples(X, codes, weights):
     """Centre the points and sort them by group."""
     X = np.ascontiguousarray(X - np.average(X, axis=0, weights=weights), dtype=np.float64)
     codes = np.asarray(codes, dtype=np.int64).reshape(len(X), -1)
@@ -391,7 +391,7 @@ class AlternatingSwaps(BaseEstimator):
         runs: Runs,
         random_state: np.random.RandomState,
         watch: Callable,
-    ) -> tuple[Point, int, Literal["feasible"]]:
+    ) -> tuple[ClusteringPoint, int, Literal["feasible"]]:
         """The clustering that Algorithm 2 ends with, from random labels.
 
         Parameters

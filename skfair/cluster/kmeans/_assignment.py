@@ -96,7 +96,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
         if not NEAR_TIES_RANGE[0] <= now.n_near / now.n_samples <= NEAR_TIES_RANGE[1]:
-            width = _fit_width(now)
+            width = _estimate_width(now)
             now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
         density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
@@ -159,7 +159,7 @@ def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
     )
 
 
-def _fit_width(now):
+def _estimate_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
     stride = 1 + now.n_samples // N_GAPS
@@ -202,7 +202,7 @@ def repair_to_limits(problem, point, level, rows):
     """
     labels, centers = point.clustering.labels.copy(), point.clustering.centers
     counts = problem.count_intersections(labels, len(centers))
-    table, margin = fitting_table(problem, counts, level)
+    table, margin = find_feasible_counts(problem, counts, level)
     surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
     # Move the rows along cheapest paths; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
@@ -224,7 +224,7 @@ def _move_surplus(problem, centers, labels, rows, surplus):
             surplus[:, code] = excess
 
 
-def fitting_table(samples, counts, level):
+def find_feasible_counts(samples, counts, level):
     """Integer counts near the weights ``counts`` that keep the limits, for equal weights.
 
     Returns numbers of members, (n_clusters, n_intersections), and a margin: 1 if the table keeps
@@ -543,4 +543,6 @@ def occupy_clusters(problem, labels, centers):
     if clustering.sizes.all():
         return clustering
     members = np.bincount(labels, minlength=len(centers))
-    return problem.evaluate_labels(problem.fill(labels, members, centers), len(centers))
+    return problem.evaluate_labels(
+        problem.fill_empty_clusters(labels, members, centers), len(centers)
+    )

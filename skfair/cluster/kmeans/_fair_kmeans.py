@@ -16,8 +16,8 @@ from skfair._kernels.limits import has_rows, reached_limits
 from skfair.cluster._base import (
     ClusterRequirements,
     FairClusterer,
+    balance_attributes,
     check_requirements,
-    describe,
     missing_groups_message,
     warn_of_duplicates,
     warn_of_one_group,
@@ -30,7 +30,7 @@ from skfair.cluster.kmeans._problem import (
     ClusteringProblem,
     PartitionedClusteringProblem,
     compared_groups,
-    find_twins,
+    find_equal_centers,
     order_groups,
     recompute_point,
     sum_by_group,
@@ -39,7 +39,7 @@ from skfair.groups import (
     HANDLE_UNKNOWN,
     Groups,
     GroupSummary,
-    Summary,
+    SampleSummary,
     check_alignment,
     check_samples,
     encode_block,
@@ -92,7 +92,7 @@ class KMeansInput(NamedTuple):
             np.add.at(counts, (slice(None), groups), by_code)
         return counts
 
-    def describe(self, point):
+    def point_attributes(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
         # The bound is that of the limits reached: no clustering with these centres and limits is
@@ -100,28 +100,28 @@ class KMeansInput(NamedTuple):
         limits = reached_limits(clustering.counts, problem.limits)
         dual = point.dual if limits.level > 0 else None
         assignment = problem.assign_fairly(clustering.centers, limits, dual)
-        return self.describe_clustering(point) | {
+        return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.places],
             "lower_bound_": min(float(assignment.value), point.cost),
             **self.label_rows(point),
         }
 
-    def describe_fit(self, point):
+    def fit_attributes(self, point):
         """Fitted attributes of the point that a fit ends with.
 
         Clusters of equal centres are merged where there are fewer distinct rows than clusters. The
         empty clusters that are left come last, at the centre of another one.
         """
         problem, n_clusters = self.problem, len(point.clustering.sizes)
-        twins, distinct = np.unique(find_twins(problem, point), return_inverse=True)
+        twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
         n_distinct = len(twins)
         if n_distinct == n_clusters or problem.count_distinct_rows(n_clusters) == n_clusters:
-            return self.describe(point)
+            return self.point_attributes(point)
         warn_of_duplicates(n_distinct, n_clusters)
         if has_rows(problem.limits):  # an empty cluster may be too small
-            return self.describe(point)
+            return self.point_attributes(point)
         labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
-        attributes = self.describe(recompute_point(problem, labels, n_distinct))
+        attributes = self.point_attributes(recompute_point(problem, labels, n_distinct))
         merged = np.delete(distinct, twins)
         for name in ("cluster_centers_", "_centers", "offsets_"):
             values = attributes[name]
@@ -134,12 +134,12 @@ class KMeansInput(NamedTuple):
             attributes[name] = np.concatenate([values, np.full_like(values[merged], fill)])
         return attributes
 
-    def describe_labels(self, labels, n_clusters):
+    def label_attributes(self, labels, n_clusters):
         """Fitted attributes of labels of all rows in memory."""
         point = recompute_point(self.problem, labels[self.present], n_clusters)
-        return self.describe(point) | {"labels_": labels}
+        return self.point_attributes(point) | {"labels_": labels}
 
-    def describe_clustering(self, point):
+    def clustering_attributes(self, point):
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
@@ -150,13 +150,13 @@ class KMeansInput(NamedTuple):
             "inertia_": cost,
             "objective_": cost / problem.total_weight,
             "groups_": self.groups,
-            **self.describe_counts(clustering.counts),
+            **self.count_attributes(clustering.counts),
         }
 
-    def describe_counts(self, counts):
+    def count_attributes(self, counts):
         """Fitted attributes that follow from the group counts of clusters in the problem."""
         by_group = counts[:, self.requirements.places]
-        return describe(by_group, self.requirements, self.problem.largest_weight)
+        return balance_attributes(by_group, self.requirements, self.problem.largest_weight)
 
     def label_rows(self, point):
         """The fitted labels of a point."""
@@ -246,7 +246,7 @@ def _check_partitioned(estimator, X, sensitive_features, sample_weight):
 
 
 def summarize(estimator, X, sensitive_features, sample_weight=None):
-    """The encoded blocks of partitioned data, and their `Summary`.
+    """The encoded blocks of partitioned data, and their `SampleSummary`.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def summarize(estimator, X, sensitive_features, sample_weight=None):
     columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = partitions_of(estimator.n_jobs, X=X, **columns)
     blocks = rows.map(encode_block, type(estimator).__name__).persist()
-    summary = Summary(blocks)
+    summary = SampleSummary(blocks)
     refuse_continuous_attributes(intersection_groups(summary))
     n_samples = summary.counts.sum()
     if n_samples < estimator.n_clusters:
@@ -706,22 +706,22 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     def _cluster(self, data, random_state, rounds):
         def watch(point):
             return rounds.show(
-                lambda: data.describe_clustering(point), lambda: data.label_rows(point)
+                lambda: data.clustering_attributes(point), lambda: data.label_rows(point)
             )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = check_runs(self, data.mean, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
-        return data.describe_fit(point) | {"n_iter_": n_iter, "status_": status}
+        return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}
 
-    def _describe(self, data, labels):
-        return data.describe_labels(labels, self.n_clusters)
+    def _label_attributes(self, data, labels):
+        return data.label_attributes(labels, self.n_clusters)
 
     def _advice(self, data):
         return resolve_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
-    def _cut_short(self, data, is_stopped):
+    def _explain_early_stop(self, data, is_stopped):
         if is_stopped:
             return None
         return (

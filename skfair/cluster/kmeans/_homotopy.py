@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator
 from skfair._kernels.fair_assignment import raise_balance
 from skfair._kernels.kmeans import (
     Clustering,
-    exchange,
+    argsort_candidates,
+    exchange_pass,
     find_candidates,
     find_movers,
     hartigan_pass,
     lowest_bounds,
     partner_bounds,
-    sort_candidates,
     squared_distances,
 )
 from skfair._kernels.limits import has_rows, keeps_rows, row_changes, row_excess
@@ -36,7 +36,12 @@ from skfair.cluster.kmeans._assignment import (
     relocate_centers,
     repair_to_limits,
 )
-from skfair.cluster.kmeans._problem import BLOCK_ROWS, Point, recompute_point, thin
+from skfair.cluster.kmeans._problem import (
+    BLOCK_ROWS,
+    ClusteringPoint,
+    draw_stratified,
+    recompute_point,
+)
 from skfair.partitions import n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
@@ -57,7 +62,7 @@ MIN_SHAKEN = 1e-9  # share of the cost that is more than rounding
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
-def finish(problem, point, level, runs, known=()):
+def repair_and_search(problem, point, level, runs, known=()):
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
     Returns the point and a status as `search_locally`, to which `known` is handed.
@@ -75,7 +80,7 @@ def finish(problem, point, level, runs, known=()):
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
 
 
-def shake(samples, point, status, ratio, runs, random_state):
+def iterate_local_search(samples, point, status, ratio, runs, random_state):
     """The cheapest clustering found from a local optimum by random moves and searches after them.
 
     One of few samples is a large step of the balance, so that often no single move and no exchange
@@ -100,7 +105,7 @@ def shake(samples, point, status, ratio, runs, random_state):
             continue
         # Search, and keep what is cheaper and as balanced.
         kicked = recompute_point(samples, labels, n_clusters, point.dual)
-        trial, trial_status = finish(samples, kicked, ratio, runs, known)
+        trial, trial_status = repair_and_search(samples, kicked, ratio, runs, known)
         known.add(trial.clustering.labels.tobytes())
         keeps = samples.keeps_limits(trial.clustering.counts, ratio) or not must_keep
         if keeps and trial.balance >= level and trial.cost < point.cost * (1 - MIN_SHAKEN):
@@ -131,10 +136,10 @@ def _repair_rows(samples, point, ratio):
     # samples, for which every kick would need a table: `finish` makes one where moves get stuck.
     if samples.has_equal_weights and samples.n_samples > SHAKEN:
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
-    return shift_rows(samples, point)
+    return move_into_bounds(samples, point)
 
 
-def shift_rows(samples, point):
+def move_into_bounds(samples, point):
     """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
@@ -231,7 +236,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True, known=()
         if known and point.clustering.labels.tobytes() in known:
             return point, "feasible"
         clustering, cost = copy_clustering(point.clustering), point.cost
-        if change(samples, clustering, limits, exchange) == 0:
+        if improve_clustering(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"
             break
         # Recompute what kernels have updated move by move: rounding would add up.
@@ -242,7 +247,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True, known=()
     return point, status
 
 
-def change(samples, clustering, limits, exchange):
+def improve_clustering(samples, clustering, limits, exchange):
     """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
 
     Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
@@ -275,10 +280,10 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     candidates = partitions.gather(_find_candidates, distances, labels, clustering, partners)
     rows, bounds, cells = zip(*candidates, strict=True)
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
-    order = sort_candidates(*candidates[1:], lowest.size)
+    order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange(X, weights, codes, clustering, *candidates, lowest, limits)
+    return exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
 
 
 def _global_indices(rows):
@@ -398,7 +403,7 @@ class Homotopy(BaseEstimator):
         runs: Runs,
         random_state: np.random.RandomState,
         watch: Callable,
-    ) -> tuple[Point, int, str]:
+    ) -> tuple[ClusteringPoint, int, str]:
         """The cheapest clustering found that keeps the limits of a problem.
 
         Parameters
@@ -438,13 +443,15 @@ class Homotopy(BaseEstimator):
             chosen = choose_nested(costs, 1, problem.patience * MIN_LEAD)
             starts = [starts[i] for i in chosen]
         n_iter = 0
-        ends: list[End] = []  # each better than the one before
+        ends: list[RunResult] = []  # each better than the one before
         for start in starts:
             end = self._finish(problem, samples, subsample.n_samples, start, runs, watch)
             # Iterated local search from the best end; it does nothing unless samples are few.
-            if not ends or rank(problem, end) < rank(problem, ends[-1]):
+            if not ends or sort_key(problem, end) < sort_key(problem, ends[-1]):
                 if end.status != "max_iter":
-                    shaken = shake(problem, end.point, end.status, level, runs, start.random_state)
+                    shaken = iterate_local_search(
+                        problem, end.point, end.status, level, runs, start.random_state
+                    )
                     end = end._replace(point=shaken[0], status=shaken[1])
                 ends.append(end)
             n_iter += end.n_iter
@@ -459,7 +466,7 @@ class Homotopy(BaseEstimator):
         # Larger and larger subsamples.
         size *= GROWTH
         while size < samples.n_samples:
-            larger = thin(samples, size, random_state)
+            larger = draw_stratified(samples, size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
             share = larger.n_samples / samples.n_samples
             point, _, _ = advance(larger, point, level, runs.max_iter, share * runs.tol)
@@ -471,12 +478,12 @@ class Homotopy(BaseEstimator):
         point, n_iter, converged = advance(problem, point, level, runs.max_iter, tol, watch)
         # Integer repair and local search, of more candidates where the first ones do not suffice.
         for candidates, movable in problem.candidates(point):
-            end, status = finish(candidates, movable, level, runs)
+            end, status = repair_and_search(candidates, movable, level, runs)
             if candidates.keeps_limits(end.clustering.counts, level):
                 break
         point = problem.merge(candidates, end)
         is_stopped = not converged and n_iter < runs.max_iter
-        return End(point, n_iter, status if converged else "max_iter", is_stopped)
+        return RunResult(point, n_iter, status if converged else "max_iter", is_stopped)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -552,7 +559,7 @@ class Homotopy(BaseEstimator):
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
         size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
-        subsample = thin(samples, size, random_state)
+        subsample = draw_stratified(samples, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
         generators = runs.generators(random_state)
@@ -567,7 +574,7 @@ class Homotopy(BaseEstimator):
         lead = partial(lead, max_iter=3, tol=0.0)
         centers = [rough[i][0] for i in chosen]
         centers[0] = relocate_centers(subsample, *rough[0], self.n_relocations, generators[0], lead)
-        return [Start(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
+        return [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
 
     def _converge(self, samples, runs, start):
         """The point of plain k-means from a start, with sizes within their limits."""
@@ -586,27 +593,27 @@ class Homotopy(BaseEstimator):
     def _thin_samples(self, samples, runs, random_state):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
-        return thin(samples, size, random_state)
+        return draw_stratified(samples, size, random_state)
 
 
-class Start(NamedTuple):
+class RunStart(NamedTuple):
     """A start of k-means that is followed, its random numbers, and the point it has led to."""
 
     centers: np.ndarray  # (n_clusters, n_features)
     random_state: np.random.RandomState
-    point: Point | None = None
+    point: ClusteringPoint | None = None
 
 
-class End(NamedTuple):
+class RunResult(NamedTuple):
     """What a start ends with on all samples."""
 
-    point: Point
+    point: ClusteringPoint
     n_iter: int
     status: str
     is_stopped: bool  # by a callback
 
 
-def rank(problem, end):
+def sort_key(problem, end):
     """Sort key of ends: those that keep the limits by cost, then the others by balance."""
     point, level = end.point, problem.limits.level
     if problem.keeps_limits(point.clustering.counts, level):
@@ -650,7 +657,7 @@ def converge_sized(samples, centers, max_iter, tol):
 
 def advance_sized(samples, centers, max_iter, tol):
     """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
-    start = Point(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
+    start = ClusteringPoint(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
     return advance(samples, start, 0.0, max_iter, tol)[0]
 
 

@@ -17,7 +17,7 @@ from skfair._kernels.kmeans import (
     squared_distances,
     squared_distances_by_cluster,
 )
-from skfair._kernels.limits import Limits, composition_ratios, excess, keeps_rows
+from skfair._kernels.limits import Limits, composition_ratios, keeps_rows, max_violation
 from skfair.cluster.kmeans._assignment import (
     ROUND_SLACK,
     SLACK,
@@ -94,7 +94,7 @@ class BaseClusteringProblem:
         return bool(is_balanced) and keeps_rows(counts, limits)
 
 
-class Background:
+class FixedSamples:
     """Samples of the same clusters that are not in memory, and keep their labels.
 
     ``sums`` are those of `cluster_sums`, ``counts`` are by intersection, and ``cost`` is that of
@@ -131,7 +131,7 @@ class ClusteringProblem(BaseClusteringProblem):
     n_jobs: int | None = None  # threads
     unit_costs: np.ndarray | None = None  # (n_samples,) of a squared distance; None: all are 1
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
-    background: Background | None = None
+    background: FixedSamples | None = None
 
     patience = 1  # times ``tol`` that a round has to gain
 
@@ -218,7 +218,7 @@ class ClusteringProblem(BaseClusteringProblem):
         distances = squared_distances_by_cluster(self.X, centers)
         return distances if self.unit_costs is None else distances * self.unit_costs
 
-    def fill(self, labels, members, centers):
+    def fill_empty_clusters(self, labels, members, centers):
         """Labels once every empty cluster has got the sample farthest from its own centre.
 
         ``members`` are numbers by cluster; they may count more samples than these.
@@ -243,7 +243,7 @@ class ClusteringProblem(BaseClusteringProblem):
         limits = self.limits._replace(level=float(level))
         dual = self.assign_fairly(centers, limits, point.dual, 2.0, share)
         clustering = occupy_clusters(self, dual.labels, centers)
-        return Point(clustering, None, dual, self.balance_of(clustering.counts))
+        return ClusteringPoint(clustering, None, dual, self.balance_of(clustering.counts))
 
     def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
@@ -277,7 +277,7 @@ class ClusteringProblem(BaseClusteringProblem):
         return point
 
 
-class Point(NamedTuple):
+class ClusteringPoint(NamedTuple):
     """A clustering, its cost, and the dual solution that led to it."""
 
     clustering: Clustering
@@ -295,7 +295,7 @@ def concatenate_problems(problems, n_jobs=None):
     return ClusteringProblem(**columns, limits=problems[0].limits, n_jobs=n_jobs)
 
 
-def thin(problem, size, random_state):
+def draw_stratified(problem, size, random_state):
     """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
 
     Of a small intersection at least ``size / (4 n_intersections)`` are drawn, or all there are, and
@@ -347,10 +347,10 @@ def recompute_point(problem, labels, n_clusters, dual=None):
     """The point of labels, with everything recomputed."""
     clustering = problem.evaluate_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
-    return Point(clustering, cost, dual, problem.balance_of(clustering.counts))
+    return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
-def find_twins(problem, point):
+def find_equal_centers(problem, point):
     """The first cluster with the same centre, up to rounding, for each cluster."""
     centers = point.clustering.centers
     # A centre has the rounding errors of a sum of rows, which are near to it.
@@ -503,7 +503,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # From centres to means the cost falls by size times squared distance.
         cost -= float(clustering.sizes @ ((means - centers) ** 2).sum(axis=1))
         clustering = clustering._replace(centers=means)
-        return Point(clustering, cost, dual, self.balance_of(clustering.counts))
+        return ClusteringPoint(clustering, cost, dual, self.balance_of(clustering.counts))
 
     def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
         """As `ClusteringProblem.assign_fairly`, with sums of the clusters in place of labels."""
@@ -536,7 +536,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         """
         dual, (sums, _, _) = point.dual, point.dual.extras
         _, sizes, counts, _ = sums
-        n_short = excess(counts, self.limits) / self.largest_weight
+        n_short = max_violation(counts, self.limits) / self.largest_weight
         n_empty = int((sizes == 0).sum())
         n_wanted = int(np.clip(PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
@@ -566,7 +566,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # Where many samples are equal, all may be in one of the clusters that are as near.
         members = dual.extras[0][3].sum(axis=1) // self.n_attributes
         if not members.all():
-            labels = problem.fill(labels, members, point.clustering.centers)
+            labels = problem.fill_empty_clusters(labels, members, point.clustering.centers)
         return problem, recompute_point(problem, labels, n_clusters, dual)
 
     def _background(self, problem, labels, dual):
@@ -575,7 +575,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         (sums, counts, cost), centers = dual.extras, dual.centers
         candidate_sums = sum_clusters(problem, labels, len(centers))
         clustering = clustering_from_sums(labels, candidate_sums)._replace(centers=centers)
-        return Background(
+        return FixedSamples(
             tuple(total - loaded for total, loaded in zip(sums, candidate_sums, strict=True)),
             counts - problem.count_intersections(labels, len(centers)),
             cost - problem.cost_of(clustering),

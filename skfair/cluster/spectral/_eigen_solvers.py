@@ -627,7 +627,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     X = orthonormalize(excluded, _draw_normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         # Filter.
-        X = orthonormalize(excluded, _filter(multiply, stripes, X, (low, cut), top))
+        X = orthonormalize(excluded, _chebyshev_filter(multiply, stripes, X, (low, cut), top))
         # Rayleigh-Ritz in the filtered subspace.
         image = multiply(X)
         values, S = _ritz_pairs(X.T @ image)
@@ -661,7 +661,7 @@ def _lower_bound(multiply, v, n_steps=20):
     return max(-1.0, values[0] - abs(off_diagonal[-1] * S[-1, 0]))
 
 
-def _filter(multiply, stripes, X, damped, top):
+def _chebyshev_filter(multiply, stripes, X, damped, top):
     """A Chebyshev polynomial of M times X: small on the interval ``damped``, about 1 at ``top``.
 
     Its degree is limited, so that ``top`` does not swamp the other columns in single precision.

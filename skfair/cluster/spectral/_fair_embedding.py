@@ -21,7 +21,7 @@ from skfair.cluster.spectral._eigen_solvers import (
 from skfair.groups import check_groups
 from skfair.partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._arrays import group_constraint
+from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import spelling_hint
 
 # The embedding of fair spectral clustering.
@@ -151,7 +151,7 @@ def fair_embedding(
 def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     """The fair embedding of a checked affinity and encoded groups."""
     # Orthonormal group matrix C: C'H = 0 means that all groups have the same mean.
-    C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
+    C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(
@@ -162,19 +162,19 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     solve = _resolve_eigen_solver(eigen_solver, operator, n_components)
     if isinstance(solve, DCADMM):
         H, converged = solve(operator, C, n_components, tol, random_state)
-        return _describe(operator, C, H, converged)
+        return _rayleigh_ritz(operator, C, H, converged)
     # The known eigenvector, and the eigenproblem in the complement of C and it.
-    known = _trivial(operator, C)
+    known = _trivial_eigenvector(operator, C)
     n_missing = n_components - known.shape[1]
     if n_missing == 0:
-        return _describe(operator, C, known, True)
+        return _rayleigh_ritz(operator, C, known, True)
     basis = np.hstack([C, known])
     vectors, converged = solve(operator, basis, n_missing, tol, random_state)
     H = np.hstack([known, orthonormalize(basis, vectors.astype(np.float64))])
-    return _describe(operator, C, H, converged)
+    return _rayleigh_ritz(operator, C, H, converged)
 
 
-def _trivial(operator, C):
+def _trivial_eigenvector(operator, C):
     """The known eigenvector, (n_nodes, 1), or none, (n_nodes, 0).
 
     M maps the root of the degrees, 0 at isolated nodes, to itself, and no eigenvalue is above 1. It
@@ -202,7 +202,7 @@ def _resolve_eigen_solver(eigen_solver, operator, n_components):
     return EIGEN_SOLVERS["block-lanczos"]
 
 
-def _describe(operator, C, H, converged):
+def _rayleigh_ritz(operator, C, H, converged):
     """Rayleigh-Ritz in double precision: the embedding, its eigenvalues and its violation."""
     # Count before the quadratic form, which multiplies once more.
     n_products = operator.n_products
@@ -365,7 +365,7 @@ class Affinity:
             )
         return RBFAffinity(X, self.gamma, self.n_jobs)
 
-    def compare(self, X, Y):
+    def compute_pairwise(self, X, Y):
         """Similarities of new rows X to the rows Y of a fit; X itself if precomputed."""
         if self.kind == "precomputed":
             return X

@@ -304,7 +304,7 @@ default=None
         starts = range(0, X.shape[0], block)
         affinity = Affinity(self)
         coordinates = [
-            self._extend(affinity.compare(X[start : start + block], self._X_fit))
+            self._extend(affinity.compute_pairwise(X[start : start + block], self._X_fit))
             for start in starts
         ]
         return nearest_centers(np.vstack(coordinates), self._means)[0]
@@ -349,12 +349,12 @@ default=None
     def _cluster(self, problem, random_state, rounds):
         return problem.cluster(self, random_state, rounds)
 
-    def _describe(self, problem, labels):
-        return problem.describe(self, labels)
+    def _label_attributes(self, problem, labels):
+        return problem.label_attributes(self, labels)
 
     def _advice(self, problem):
         otherwise = "" if self.rounding == "ncut" else ", or use rounding='ncut'"
         return f"Use a smaller min_balance or fewer clusters{otherwise}."
 
-    def _cut_short(self, problem, is_stopped):
+    def _explain_early_stop(self, problem, is_stopped):
         return problem.explain_early_stop(self)

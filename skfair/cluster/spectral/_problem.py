@@ -12,7 +12,7 @@ from skfair._kernels import normalized_cut as kernels
 from skfair._kernels.limits import balance_limits, composition_ratios
 from skfair.cluster._base import (
     ClusterRequirements,
-    describe,
+    balance_attributes,
     missing_groups_message,
     warn_of_one_group,
 )
@@ -26,7 +26,7 @@ from skfair.groups import (
     EncodedBlock,
     Groups,
     GroupSummary,
-    Summary,
+    SampleSummary,
     balance,
     check_samples,
     count_table,
@@ -87,7 +87,7 @@ def round_ncut(problem, embedding, runs, random_state, watch):
         free, limits, max(problem.requirements.balance, problem.requirements.share_ratio)
     ):
         # The clustering that ignores groups is replaced by any other one.
-        if best is free or _rank(search, limits) > _rank(best, limits):
+        if best is free or _sort_key(search, limits) > _sort_key(best, limits):
             best = search
         if watch(search.labels):
             break
@@ -97,7 +97,7 @@ def round_ncut(problem, embedding, runs, random_state, watch):
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
 
 
-def _rank(search, limits):
+def _sort_key(search, limits):
     """Sort key: feasible searches by cut, then infeasible ones by balance."""
     if search.keeps(limits):
         return 1, -search.ncut
@@ -291,7 +291,7 @@ def compute_bounds(counts, level):
     (1 + delta) is the level. Where no integer is between them, they contain a controlled rounding
     of the shares, so that counts within the bounds exist. Shares follow the sizes in ``counts``.
     """
-    shares = _shares(counts)
+    shares = _proportional_counts(counts)
     target = controlled_rounding(shares)
     # Solve (1 - delta) / (1 + delta) = level; round inwards unless no integer is left.
     delta = (1 - level) / (1 + level)
@@ -300,7 +300,7 @@ def compute_bounds(counts, level):
     return kernels.Bounds(lower.astype(np.int64), upper.astype(np.int64))
 
 
-def _shares(counts):
+def _proportional_counts(counts):
     """Proportional shares of the groups in clusters of about the current sizes.
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are
@@ -372,7 +372,7 @@ class LandmarkProblem:
             for number, rows in enumerate(blocks(len(X), BLOCK))
         ]
         partitions = make_partitions(encoded, estimator.n_jobs)
-        return cls(partitions, Summary(partitions), requirements, lacks_groups)
+        return cls(partitions, SampleSummary(partitions), requirements, lacks_groups)
 
     @classmethod
     def from_partitions(cls, estimator, X, sensitive_features, requirements):
@@ -423,7 +423,7 @@ class LandmarkProblem:
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
             "groups_": data.groups,
-            **data.describe_counts(point.clustering.counts),
+            **data.count_attributes(point.clustering.counts),
             "n_iter_": n_iter,
             "status_": status,
             "_X_fit": embedding.landmarks.rows,
@@ -447,7 +447,10 @@ class Landmarks:
     def __init__(self, rows, affinity, subsample):
         self.rows, self.affinity = rows, affinity
         n_rows = len(subsample)
-        sums = [affinity.compare(subsample[block], rows).sum() for block in blocks(n_rows, ROWS)]
+        sums = [
+            affinity.compute_pairwise(subsample[block], rows).sum()
+            for block in blocks(n_rows, ROWS)
+        ]
         mean = float(sum(sums)) / n_rows
         if not 0 < mean < np.inf:
             raise ValueError(
@@ -478,7 +481,9 @@ class Landmarks:
         Degrees are in units of the mean sum of similarities.
         """
         for rows in blocks(len(X), ROWS):
-            similarity = self.affinity.compare(X[rows].astype(np.float64, copy=False), self.rows)
+            similarity = self.affinity.compute_pairwise(
+                X[rows].astype(np.float64, copy=False), self.rows
+            )
             sums = np.asarray(similarity.sum(axis=1)).reshape(-1, 1)
             inverse = 1 / (sums + self.background)
             last = self.background * inverse
@@ -707,15 +712,15 @@ class SpectralProblem(NamedTuple):
             self.embedding.embedding,
             Runs(parameters.n_clusters, n_init=parameters.n_init),
             random_state,
-            lambda labels: rounds.show(lambda: self.describe(parameters, labels)),
+            lambda labels: rounds.show(lambda: self.label_attributes(parameters, labels)),
         )
         is_complete = self.embedding.converged and not rounds.is_stopped
-        return self.describe(parameters, labels) | {
+        return self.label_attributes(parameters, labels) | {
             "status_": "feasible" if is_complete else "max_iter",
             "n_iter_": rounds.n_rounds,
         }
 
-    def describe(self, parameters, labels):
+    def label_attributes(self, parameters, labels):
         """Fitted attributes of a clustering."""
         operator, embedding, n_clusters = self.operator, self.embedding, parameters.n_clusters
         by_label = self.places
@@ -727,7 +732,7 @@ class SpectralProblem(NamedTuple):
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": GroupSummary(*(column[by_label] for column in self.groups.summary)),
-            **describe(self.counts(labels, n_clusters)[:, by_label], self.requirements),
+            **balance_attributes(self.counts(labels, n_clusters)[:, by_label], self.requirements),
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
             "_background": 0.0,

@@ -261,7 +261,7 @@ class IDCA(Solver):
 # Inexact proximal point methods: double loops for weakly convex rows.
 
 
-class _Proximal:
+class _ProximalProblem:
     r"""F and G with :math:`\frac{\rho}{2} \|x - center\|^2` added to each."""
 
     def __init__(self, one_sided, center, rho):
@@ -278,7 +278,7 @@ class _Proximal:
         """G, (n_bounds,)."""
         return self.one_sided.values(evaluation.values) + self.proximal_term(evaluation)[0]
 
-    def linearised_rows(self, evaluation, x):
+    def linearized_rows(self, evaluation, x):
         """G linearised at an evaluation, at x."""
         jacobian = self.one_sided.jacobian(evaluation.jacobian) + self.proximal_term(evaluation)[1]
         return self.rows(evaluation) + jacobian @ (x - evaluation.x)
@@ -315,7 +315,7 @@ class _InexactProximalPoint(Solver):
         smoothness = Smoothness.estimate(evaluation, one_sided)
         while True:
             # Each round solves a strongly convex problem around the last iterate.
-            proximal = _Proximal(one_sided, evaluation.x, self.rho)
+            proximal = _ProximalProblem(one_sided, evaluation.x, self.rho)
             inner = self._solve_inner(proximal, evaluation, duals, smoothness)
             evaluation, duals = yield from inner
 
@@ -480,7 +480,7 @@ class IPPConEx(_InexactProximalPoint):
             yield Iterate(evaluation, one_sided.multipliers(duals))
             # Ascent with extrapolated linearised rows, then a gradient step.
             previous_linear = linear
-            linear = proximal.linearised_rows(previous, evaluation.x)
+            linear = proximal.linearized_rows(previous, evaluation.x)
             ascent = 2.0 * linear - previous_linear
             duals = np.clip(duals + self.dual_step * ascent, 0.0, self.dual_max)
             # 1 / eta of the docstring, whose L includes the curvature that the multipliers add.

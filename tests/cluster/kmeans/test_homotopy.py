@@ -20,14 +20,14 @@ from skfair.cluster.kmeans._homotopy import (
     MIN_NEAR_TIES,
     SHAKEN,
     advance,
-    finish,
     follow,
+    iterate_local_search,
     near_ties,
     repair,
+    repair_and_search,
     rising_levels,
     route_from,
     search_locally,
-    shake,
 )
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
@@ -226,8 +226,8 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
         samples = ClusteringProblem(X, weights, codes, balance_limits(2))
         runs = Runs(4, n_init=1)
         start = repair(samples, plain(samples, 4), ratio)
-        point, status = finish(samples, start, ratio, runs)
-        perturbed, _ = shake(samples, point, status, ratio, runs, rng)
+        point, status = repair_and_search(samples, start, ratio, runs)
+        perturbed, _ = iterate_local_search(samples, point, status, ratio, runs, rng)
         assert perturbed.balance >= min(ratio, point.balance)
         assert perturbed.cost <= point.cost
         assert perturbed.cost == pytest.approx(samples.cost_of(perturbed.clustering))
@@ -238,8 +238,8 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
 def test_many_samples_are_not_shaken():
     samples = samples_of(SHAKEN + 1)
     runs, random_state = Runs(3, n_init=1), np.random.RandomState(0)
-    point = finish(samples, plain(samples), 0.5, runs)
-    assert shake(samples, *point, 0.5, runs, random_state) == point
+    point = repair_and_search(samples, plain(samples), 0.5, runs)
+    assert iterate_local_search(samples, *point, 0.5, runs, random_state) == point
     assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
 
 

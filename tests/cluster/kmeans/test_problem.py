@@ -19,7 +19,7 @@ from skfair.cluster.kmeans._assignment import (
     relocate_centers,
 )
 from skfair.cluster.kmeans._homotopy import converge
-from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, thin
+from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, draw_stratified
 
 
 def samples_of(X, codes=None, weights=None):
@@ -81,14 +81,14 @@ def test_thinning_keeps_the_weight_of_every_group():
     codes = np.repeat([0, 1, 2], [900, 90, 10])
     rng = np.random.default_rng(0)
     samples = samples_of(rng.normal(size=(1000, 2)), codes, rng.uniform(0.5, 2, 1000))
-    thinned = thin(samples, 120, random_state())
+    thinned = draw_stratified(samples, 120, random_state())
     assert np.bincount(thinned.codes).tolist() == [108, 10, 10]
     np.testing.assert_allclose(thinned.group_weights, samples.group_weights)
     assert thinned.balance == pytest.approx(samples.balance)
     rows = [np.flatnonzero((samples.X == x).all(axis=1))[0] for x in thinned.X]
     assert len(set(rows)) == len(rows)
     np.testing.assert_array_equal(codes[rows], thinned.codes)
-    assert thin(samples, 1000, random_state()) is samples
+    assert draw_stratified(samples, 1000, random_state()) is samples
 
 
 def starts_of(runs, samples):
@@ -178,7 +178,7 @@ def test_without_balance_a_unit_cost_is_a_weight():
     joined = concatenate_problems(halves)
     for name in ("X", "weights", "codes", "unit_costs"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))
-    thinned = thin(samples, 100, random_state())
+    thinned = draw_stratified(samples, 100, random_state())
     np.testing.assert_allclose(thinned.group_weights, samples.group_weights)
     assert len(thinned.unit_costs) == len(thinned.weights) < 300
 
@@ -238,7 +238,7 @@ def test_outliers_are_kept_and_represent_no_other_sample():
     X = np.concatenate([rng.normal(size=(1000, 2)), [[900.0, 0], [0, 700], [-800, 0]]])
     codes, weights = np.append(np.arange(1000) % 2, [0, 0, 0]), np.append(np.ones(1000), [3, 2, 1])
     samples = samples_of(X, codes, weights)
-    thinned = thin(samples, 100, random_state())
+    thinned = draw_stratified(samples, 100, random_state())
     far = np.flatnonzero(np.abs(thinned.X).max(axis=1) > 100)
     assert thinned.weights[far].tolist() == [3, 2, 1]
     assert len(thinned.weights) <= 103

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from skfair._kernels.limits import composition_ratios, keeps_rows
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import controlled_rounding, fitting_table, repair_to_limits
+from skfair.cluster.kmeans._assignment import (
+    controlled_rounding,
+    find_feasible_counts,
+    repair_to_limits,
+)
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
 
@@ -40,7 +44,7 @@ def tasks(draw):
 def test_a_table_keeps_its_limits(task):
     samples, labels, n_clusters = task
     counts = recompute_point(samples, labels, n_clusters).clustering.counts
-    table, margin = fitting_table(samples, counts, samples.limits.level)
+    table, margin = find_feasible_counts(samples, counts, samples.limits.level)
     np.testing.assert_array_equal(table.sum(axis=0), counts.sum(axis=0))
     assert (table >= 0).all()
     assert samples.keeps_limits(table, samples.limits.level)
@@ -65,10 +69,10 @@ def test_labels_get_the_counts_of_a_table(task):
 def test_a_table_is_near_the_counts():
     samples = samples_of(np.random.default_rng(0), 60, 2, ClusterRequirements(share_ratio=0.8))
     counts = np.array([[12.0, 10.0], [18.0, 20.0]])
-    table, margin = fitting_table(samples, counts, 0.5)
+    table, margin = find_feasible_counts(samples, counts, 0.5)
     np.testing.assert_array_equal(table, counts)  # as 10 - 1 >= .5 (12 + 1)
     assert margin == 1
-    table, margin = fitting_table(samples, np.array([[10.0, 0.0], [20.0, 30.0]]), 0.5)
+    table, margin = find_feasible_counts(samples, np.array([[10.0, 0.0], [20.0, 30.0]]), 0.5)
     assert margin == 1
     assert np.abs(table - [[10, 0], [20, 30]]).sum() <= 14
 

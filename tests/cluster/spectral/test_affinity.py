@@ -26,12 +26,12 @@ def affinity_of(**parameters):
 def test_within_and_between_agree(parameters, expected):
     affinity = affinity_of(**parameters)
     np.testing.assert_allclose(affinity.compute(X), expected)
-    np.testing.assert_allclose(affinity.compare(X[:4], X), expected[:4])
+    np.testing.assert_allclose(affinity.compute_pairwise(X[:4], X), expected[:4])
 
 
 def test_neighbours_within_are_those_of_either_side():
     affinity = affinity_of(affinity="nearest_neighbors", n_neighbors=4)
-    within, between = affinity.compute(X).toarray(), affinity.compare(X, X).toarray()
+    within, between = affinity.compute(X).toarray(), affinity.compute_pairwise(X, X).toarray()
     np.testing.assert_array_equal(within, (between + between.T) / 2)
     assert (between.sum(axis=1) == 4).all()
 
@@ -40,7 +40,7 @@ def test_a_precomputed_affinity_is_itself():
     kernel = rbf_kernel(X)
     affinity = affinity_of(affinity="precomputed")
     assert affinity.compute(kernel) is kernel
-    assert affinity.compare(kernel[:3], None).shape == (3, 30)
+    assert affinity.compute_pairwise(kernel[:3], None).shape == (3, 30)
 
 
 def test_what_does_not_fit_is_tiled_if_it_may_be():
