@@ -192,12 +192,12 @@ def public_names():
 
 
 def _listed(tree):
-    """Names in the ``__all__`` of a module, and functions that ``@metric`` enters in METRICS."""
+    """Names in the ``__all__`` of a module, and functions of ``@register_metric``."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             yield from (n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant))
         elif isinstance(node, ast.FunctionDef):
-            if any(ast.unparse(d).startswith("metric(") for d in node.decorator_list):
+            if any(ast.unparse(d).startswith("register_metric(") for d in node.decorator_list):
                 yield node.name
 
 

@@ -93,12 +93,10 @@ def find_conflict(constraints, weights, outcomes, chances):
     ``outcomes`` number the groups of negatives first, then those of positives; ``chances`` are
     their out-of-fold probabilities, (n_samples, n_outcomes), and ``weights`` have sum 1.
     """
+    constraints = _select_linear(constraints)
     # Constant decisions keep every parity of ordinary rates.
     constants = (np.full(len(weights), sign) for sign in (-1.0, 1.0))
     if any((constraints.gaps(one) <= constraints.tolerances).all() for one in constants):
-        return None
-    constraints = _select_linear(constraints)
-    if not constraints:
         return None
     program = _LinearProgram.make(constraints, weights, outcomes, chances)
     level, excess, multipliers = program.find_level()
@@ -320,6 +318,8 @@ def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected, n_levels = [], 0
     for one in constraints:
+        if one.statistic != "decisions":
+            continue
         gap = one.aggregate
         if one.is_quotient and not isinstance(gap, LargestMean | Shortfall):
             # One parity of quotients, of one block of groups.
