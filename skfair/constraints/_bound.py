@@ -271,20 +271,13 @@ class BoundConstraint:
 
     # From terms to rates.
 
-    def _evaluate(self, terms, scores):
-        """Terms at scores as Pointwise, and their sums."""
-        name = f"The rate of {self.name}"
-        values = [as_pointwise(one(scores, self.target), len(scores), name) for one in terms]
-        sums = [self.events.means(one.value) for one in values]
-        return values, np.concatenate(sums) if self.is_quotient else sums[0]
-
     def smooth_sums(self, scores):
         """Sums of the smooth terms, before the offset, (n_sums,)."""
-        return self._evaluate(self.smooth, scores)[1]
+        return _evaluate_terms(self, self.smooth, scores)[1]
 
     def exact_sums(self, scores):
         """Sums of the terms that the public metric counts, (n_sums,)."""
-        return self._evaluate(self.exact, scores)[1]
+        return _evaluate_terms(self, self.exact, scores)[1]
 
     def rates(self, sums):
         """Rates from sums: themselves, or quotients of the first half by the second.
@@ -305,7 +298,7 @@ class BoundConstraint:
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
-        terms, sums = self._evaluate(self.smooth, scores)
+        terms, sums = _evaluate_terms(self, self.smooth, scores)
         sums = sums + self.offset
         values, combine = self.rows_at(sums, aux)
         slopes = [one.slope for one in terms]
@@ -424,6 +417,14 @@ class BoundConstraint:
         target = self.target[rows] if target is None else target
         events = self.events.contribution(rows, factors)
         return replace(self, events=events, target=target, offset=0.0, uncompared=uncompared)
+
+
+def _evaluate_terms(constraint, terms, scores):
+    """Terms of a constraint at scores as Pointwise, and their sums."""
+    name = f"The rate of {constraint.name}"
+    values = [as_pointwise(one(scores, constraint.target), len(scores), name) for one in terms]
+    sums = [constraint.events.means(one.value) for one in values]
+    return values, np.concatenate(sums) if constraint.is_quotient else sums[0]
 
 
 def move_offset(constraint, residual, step_size=1.0):
