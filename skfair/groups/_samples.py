@@ -41,7 +41,6 @@ from skfair.partitions import (
 from skfair.utils._checks import check_finite_squares, join_names, warn
 from skfair.utils._sklearn import check_sample_weight
 
-
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
 """By default groups that have fewer samples, and a smaller share of all, are not compared."""
 
