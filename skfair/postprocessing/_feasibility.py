@@ -115,13 +115,15 @@ def fit_feasible_rule(features, request, chances, confidence, callback):
     `outcome_probabilities` of the features, or None. Where no decisions keep the constraints, the
     rule is the one nearest to them around that without constraint.
     """
-    conflict = None
-    if chances is not None and confidence is None and len(request[0]) == 1:
+    conflict, training = None, request[0][0]
+    outcomes = group_codes(training.samples.groups)
+    # Probabilities of the outcome of one score, of samples whose groups are all recorded.
+    is_known = chances is not None and len(request[0]) == 1 and (outcomes >= 0).all()
+    if is_known and confidence is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of small groups; the fit itself warns
             fitter = make_fitters(*request, callback)[0]
-        (training, *_), problem = request[0], fitter.problem
-        outcomes = group_codes(training.samples.groups)
+        problem = fitter.problem
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:

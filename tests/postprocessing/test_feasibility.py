@@ -174,6 +174,20 @@ def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     assert model.constraint_report_["rate"].min() >= 0.6
 
 
+@pytest.mark.parametrize("settings", [{"missing": "at_random"}, {"confidence_level": 0.9}], ids=str)
+def test_no_conflict_is_looked_for_where_probabilities_do_not_say_it(noisy, settings):
+    X, y, group = noisy
+    if "missing" in settings:
+        group = np.where(np.arange(len(y)) % 4 == 0, None, group.astype(object))
+    floors = [MinimumRate("recall", 0.9), MinimumRate("specificity", 0.9)]
+    model = ConstrainedClassifierCV(LogisticRegression(), floors, **settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=group)
+    assert model.status_ == "infeasible"
+    assert not any("no decisions keep" in str(one.message) for one in caught)
+
+
 def test_groups_of_a_floor_that_are_too_small_do_not_count(noisy):
     X, y, group = noisy
     group = np.where(np.arange(len(y)) < 5, 2, group)  # a group of five samples
