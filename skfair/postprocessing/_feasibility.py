@@ -31,8 +31,11 @@ _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""
 
 _MIN_DENOMINATOR = 0.01
-"""Smallest denominator of a quotient, relative to that of constant decisions: precision must not be
-equal because hardly any sample is accepted."""
+"""Smallest denominator of a quotient, relative to that of constant decisions."""
+
+_MIN_OF_PLAIN = 0.25
+"""Smallest denominator of quotients that are compared, relative to that without constraint:
+precision must not be equal because hardly any sample is accepted."""
 
 _N_LEVELS, _N_REFINEMENTS = 12, 6
 """Values of the smallest quotient that are tried at first, and around the best of these."""
@@ -82,7 +85,8 @@ class Conflict(NamedTuple):
         one = "it" if len(self.relaxations) == 1 else "one of them"
         remedy = f" To keep all, relax {one}: {', or '.join(ways)}." if ways else ""
         return (
-            f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}: "
+            f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}, "
+            "unless denominators of compared quotients fall below a quarter of their usual size: "
             f"some rate exceeds its bound by about {self.excess:.2g}.{remedy}"
         )
 
@@ -265,7 +269,7 @@ class _LinearProgram(NamedTuple):
         """Rows of every constraint, with the smallest quotient at a level."""
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
-            _quotient_rows(one, sums, self.largest, level)
+            _quotient_rows(one, sums, (self.plain, self.largest), level)
             if one.is_quotient
             else _rate_rows(one, sums)
             for one, sums in pairs
@@ -286,11 +290,17 @@ def _rate_rows(constraint, sums):
     return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)
 
 
-def _quotient_rows(constraint, sums, largest, level):
-    """Rows ``low D <= N <= high D`` of quotients, and the smallest denominators."""
+def _quotient_rows(constraint, sums, decisions, level):
+    """Rows ``low D <= N <= high D`` of quotients, and the smallest denominators.
+
+    ``decisions`` are the expected ones without constraint, and those that are all positive.
+    """
     (counts, sizes), (count_changes, size_changes) = (np.split(one, 2) for one in sums)
+    plain, positive = (sizes + size_changes @ one for one in decisions)
     # Denominators are largest where all decisions are positive, or all negative.
-    smallest = _MIN_DENOMINATOR * np.maximum(sizes, sizes + size_changes @ largest)
+    smallest = _MIN_DENOMINATOR * np.maximum(sizes, positive)
+    if isinstance(constraint.aggregate, RangeGap):
+        smallest = np.maximum(smallest, _MIN_OF_PLAIN * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
     sides = [(smallest - sizes, -size_changes, *no_sizes)]
