@@ -285,7 +285,7 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     return n_moves
 
 
-def find_movers(distances, masses, weights, codes, clustering, limits):
+def find_improving_moves(distances, masses, weights, codes, clustering, limits):
     """Indices of the samples of which a single allowed move lowers the cost."""
     movers = np.empty(len(weights), np.intp)
     n_movers = _find_movers(distances, masses, weights, codes, clustering, limits, movers)

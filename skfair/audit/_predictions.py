@@ -180,7 +180,7 @@ def _prediction_loss(model, loss, scale):
     else:
         factor, name = 1.0, None
     unit = _loss_unit(name, "units of the loss over the target's standard deviation in the fit")
-    return _rescale_loss(fitted, scale, factor), unit, factor
+    return _make_scaled_loss(fitted, scale, factor), unit, factor
 
 
 def _loss_unit(name, otherwise):
@@ -197,7 +197,7 @@ def _absolute_error(scores, target):
     return Pointwise(np.abs(residual), np.sign(residual), np.zeros_like(residual))
 
 
-def _rescale_loss(loss, scale, factor):
+def _make_scaled_loss(loss, scale, factor):
     """``factor * loss(scores / scale, target / scale)``, with derivatives, as a loss."""
 
     def evaluate(scores, target):
@@ -533,7 +533,9 @@ class HiddenConstraint(NamedTuple):
 
     def gap(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
-        estimates, forms = self._replace(hidden=self.hidden.make_estimable()).estimates(scores)
+        estimates, forms = self._replace(hidden=self.hidden.assume_missing_at_random()).estimates(
+            scores
+        )
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
     def estimates(self, scores):

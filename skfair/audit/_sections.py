@@ -106,11 +106,11 @@ def findings(report):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
     outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
-    sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
+    sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_is_error_measure(gaps)]
     if len(errors):
-        sentences.append(_describe_gap(report, _largest_gap(errors, "gap_low")))
+        sentences.append(_describe_gap(report, _select_headline_gap(errors, "gap_low")))
     if report.kind == "clustering":
         balance = report.balance
         sentences.append(
@@ -134,7 +134,7 @@ def _is_error_measure(frame):
     return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
 
 
-def _largest_gap(gaps, column):
+def _select_headline_gap(gaps, column):
     """The gap that is largest by a column, of the significant ones if there are any."""
     significant = gaps[gaps["is_significant"]]
     candidates = significant if len(significant) else gaps

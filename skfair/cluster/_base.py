@@ -237,7 +237,7 @@ def list_shortfalls(attributes, requirements, largest_weight):
         if excess > largest_weight * (1 + 1e-9):
             sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
             shortfalls.append((excess / sizes.sum(), sentence))
-    return [*shortfalls, *_list_size_shortfalls(sizes, requirements, largest_weight)]
+    return [*shortfalls, *_describe_size_violations(sizes, requirements, largest_weight)]
 
 
 def _balance_details(attributes, tables):
@@ -250,7 +250,7 @@ def _balance_details(attributes, tables):
     return f"the minimum of {', '.join(each)}, one of each attribute"
 
 
-def _list_size_shortfalls(sizes, requirements, largest_weight):
+def _describe_size_violations(sizes, requirements, largest_weight):
     # Integer counts make integer sizes; of other weights the last sample may not fit.
     rounding, total = largest_weight * (1 - 1e-9), float(sizes.sum())
     too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest

@@ -376,7 +376,7 @@ class BoundConstraint:
 
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        counted = _count(self, scores)
+        counted = _sample_values(self, scores)
         means = make_estimates(counted.events, counted.values)
         return self.aggregate.estimates(means), self.aggregate.linear_forms(self.n_events)
 
@@ -384,7 +384,7 @@ class BoundConstraint:
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""
         if np.isnan(self.gap(scores)):
             return UnknownPosterior(self.n_events, self.tolerance)
-        counted = _count(self, scores, clusters)
+        counted = _sample_values(self, scores, clusters)
         return gap_posterior(
             counted.events, counted.values, self.aggregate, self.tolerance, counted.clusters
         )
@@ -459,7 +459,7 @@ class _Counted(NamedTuple):
     clusters: np.ndarray | None
 
 
-def _count(constraint, scores, clusters=None):
+def _sample_values(constraint, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
     A quotient whose numerator counts a share of what its denominator counts is a mean over the

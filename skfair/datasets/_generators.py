@@ -353,7 +353,7 @@ def _draw_edges(sizes, links, rng):
         # All pairs of nodes with this probability in one line, block pair by block pair.
         pair = np.flatnonzero(links[first, second] == p)
         ends = np.cumsum(areas[pair])
-        hits = _draw_successes(ends[-1], p, rng)
+        hits = _draw_success_positions(ends[-1], p, rng)
         # Block pair of each link, and its row and column within the blocks.
         index = np.searchsorted(ends, hits, side="right")
         a, b = first[pair[index]], second[pair[index]]
@@ -365,7 +365,7 @@ def _draw_edges(sizes, links, rng):
     return rows[is_upper], cols[is_upper]
 
 
-def _draw_successes(n_trials, p, rng):
+def _draw_success_positions(n_trials, p, rng):
     """Ascending positions of the successes among independent trials: their gaps are geometric."""
     if p == 0:
         return np.empty(0, dtype=int)

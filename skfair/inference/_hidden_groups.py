@@ -89,13 +89,13 @@ class HiddenGroups(ABC):
         """Whether all members are known."""
         return False
 
-    def make_estimable(self):
+    def assume_missing_at_random(self):
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
     def rates(self, values, within, groups):
         """Estimated `HiddenRates` of the groups at these positions."""
-        means, influence = self.make_estimable()._end(values, within, 1)
+        means, influence = self.assume_missing_at_random()._end(values, within, 1)
         counts = self.count(within)[groups]
         return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
 
@@ -158,7 +158,7 @@ class RecordedGroups(HiddenGroups):
         other.odds_ratio = odds_ratio
         return other
 
-    def make_estimable(self):
+    def assume_missing_at_random(self):
         """The same groups, if missing at random.
 
         Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and

@@ -155,7 +155,7 @@ class Rate:
         -------
         base : ndarray of shape (n_groups,)
         """
-        return (weights * as_matrix(self.denominator)).sum(axis=(1, 2))
+        return (weights * to_confusion_matrix(self.denominator)).sum(axis=(1, 2))
 
     def hits(self, weights: np.ndarray) -> np.ndarray:
         """Numerator of each group.
@@ -169,7 +169,7 @@ class Rate:
         -------
         hits : ndarray of shape (n_groups,)
         """
-        return (weights * as_matrix(self.numerator)).sum(axis=(1, 2))
+        return (weights * to_confusion_matrix(self.numerator)).sum(axis=(1, 2))
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
@@ -184,7 +184,7 @@ class Rate:
     @property
     def needs_target(self) -> bool:
         """Whether the rate depends on outcomes, and not on decisions alone."""
-        tables = map(as_matrix, (self.numerator, self.denominator))
+        tables = map(to_confusion_matrix, (self.numerator, self.denominator))
         return any(bool(np.any(table[0] != table[1])) for table in tables)
 
     @property
@@ -194,7 +194,7 @@ class Rate:
         The mean is weighted by the denominator. None where an outcome counts in the numerator
         alone, as in a ratio of false negatives to false positives.
         """
-        numerator, denominator = map(as_matrix, (self.numerator, self.denominator))
+        numerator, denominator = map(to_confusion_matrix, (self.numerator, self.denominator))
         if numerator[denominator == 0].any():
             return None
         return np.divide(
@@ -220,7 +220,7 @@ class Rate:
         hits, misses : ndarray of shape (n_groups, 3)
             For :meth:`skfair.inference.Rates.from_sums`.
         """
-        share = as_matrix(self.denominator) / max(self.denominator)
+        share = to_confusion_matrix(self.denominator) / max(self.denominator)
         factors = np.stack((share > 0, share, share**2), axis=-1)
         is_hit = np.asarray(self.outcome_values == 1.0)[..., np.newaxis]
         counted = tables * factors
@@ -256,9 +256,12 @@ class Rate:
         decisions = columns["decisions"]
         is_true = columns["y_true"] if self.needs_target else np.zeros(len(decisions), dtype=bool)
         outcomes = 2 * is_true.astype(np.intp) + decisions
-        counts, values = as_matrix(self.denominator).ravel()[outcomes], self.outcome_values
+        counts, values = (
+            to_confusion_matrix(self.denominator).ravel()[outcomes],
+            self.outcome_values,
+        )
         if values is None:
-            numerators = as_matrix(self.numerator).ravel()[outcomes]
+            numerators = to_confusion_matrix(self.numerator).ravel()[outcomes]
             return estimate_quotients(numerators, counts, groups, weights, units)
         mask = None if min(self.denominator) > 0 else counts > 0
         weights = weights * (np.where(counts > 0, counts, 1.0) / max(self.denominator))
@@ -294,9 +297,9 @@ class Rate:
             Samples that the denominator counts; None if it counts all.
         """
         outcomes = 2 * is_true.astype(np.intp) + is_selected
-        is_counted = as_matrix(self.denominator).ravel()[outcomes] > 0
+        is_counted = to_confusion_matrix(self.denominator).ravel()[outcomes] > 0
         mask = None if min(self.denominator) > 0 else is_counted
-        counts = as_matrix(self.numerator).ravel()
+        counts = to_confusion_matrix(self.numerator).ravel()
         if {*self.numerator} <= {0.0, 1.0}:
             counts = counts.astype(bool)
         return counts[outcomes], mask
@@ -324,7 +327,7 @@ def _check_table(table, side, name):
     return values
 
 
-def as_matrix(table):
+def to_confusion_matrix(table):
     """A table by true and predicted class, (2, 2); 1 is the positive class."""
     true_positive, false_positive, false_negative, true_negative = table
     return np.array([[true_negative, false_positive], [false_negative, true_positive]])

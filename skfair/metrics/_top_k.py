@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair.groups import Groups
 from skfair.inference import Estimates, FixedTotalRates, Rates, estimate_quotients
-from skfair.metrics._rates import Rate, as_matrix
+from skfair.metrics._rates import Rate, to_confusion_matrix
 
 
 class TopSelection(NamedTuple):
@@ -110,7 +110,7 @@ class TopRate:
         # What each sample counts: its part that is selected, and its part that is not.
         parts = np.column_stack((1.0 - selected, selected))
         numerators, denominators = (
-            (parts * as_matrix(table)[truth]).sum(axis=1)
+            (parts * to_confusion_matrix(table)[truth]).sum(axis=1)
             for table in (self.rate.numerator, self.rate.denominator)
         )
         return estimate_quotients(numerators, denominators, groups, weights, units)
@@ -122,7 +122,8 @@ class TopRate:
         """
         unit = max(self.rate.denominator)
         numerator, denominator = (
-            as_matrix(table) / unit for table in (self.rate.numerator, self.rate.denominator)
+            to_confusion_matrix(table) / unit
+            for table in (self.rate.numerator, self.rate.denominator)
         )
         is_set = denominator[:, 0] > 0
         are_classes = (denominator == is_set[:, np.newaxis]).all()

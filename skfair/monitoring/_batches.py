@@ -476,7 +476,7 @@ def sort_samples(codes, values, weights):
     return codes[order], values[order], weights[order]
 
 
-def make_seeded_generator(*key):
+def make_generator_from_key(*key):
     """Random generator of samples: any data have an order of their own, which repeats with them.
 
     A seed that depended on sizes alone would give all data of equal sizes one order, and the blocks

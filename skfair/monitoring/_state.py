@@ -17,7 +17,7 @@ from skfair.monitoring._batches import (
     check_names,
     draw_blocks,
     evaluate_cohort,
-    make_seeded_generator,
+    make_generator_from_key,
     sort_samples,
     tabulate,
     to_point,
@@ -463,7 +463,7 @@ class Comparison:
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
-            rng = make_seeded_generator(batch, time, self.name, cell, *columns[cell])
+            rng = make_generator_from_key(batch, time, self.name, cell, *columns[cell])
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
                 self.blocks[cell] = self.blocks[cell] + block

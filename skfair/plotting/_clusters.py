@@ -169,7 +169,7 @@ class ClusterCompositionDisplay(Display):
         ax = self._use_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
         self._draw_bars(counts)
         self._draw_reference(counts.sum(axis=0))
-        self._write_numbers(counts)
+        self._annotate_statistics(counts)
         ax.set_xlim(0, 1)
         ax.set_ylim(len(counts) - 0.5, -0.5)
         ax.xaxis.set_major_formatter("{x:.0%}")
@@ -215,7 +215,7 @@ class ClusterCompositionDisplay(Display):
                 label=None if j else "all data",
             )
 
-    def _write_numbers(self, counts):
+    def _annotate_statistics(self, counts):
         """Write the size, the balance and the share ratio of each cluster right of its bar."""
         ax = self.ax_
         sizes = [f"{size:,.6g}" for size in counts.sum(axis=1)]

@@ -17,8 +17,8 @@ from skfair.torch._samples import (
     BatchSamples,
     LoaderSamples,
     call_module,
-    cast_numbers,
-    cast_real,
+    cast_all,
+    cast_floating,
     check_device,
     count_samples,
     make_samples,
@@ -239,7 +239,7 @@ def _check_outputs(module, outputs, n_samples):
 def cast_to_accepted_dtype(module, inputs):
     """Inputs in a dtype that a module takes, and whether it takes integers as they are."""
     dtype = find_dtype(module, ())
-    inputs, real = cast_real(inputs, dtype), cast_numbers(inputs, dtype)
+    inputs, real = cast_floating(inputs, dtype), cast_all(inputs, dtype)
     try:
         # Layers of real numbers raise for integers, embeddings for anything else.
         evaluate_module(module, inputs)
@@ -559,7 +559,7 @@ class TorchModel:
     def _cast(self, inputs):
         """Inputs in the dtype that the module takes."""
         dtype = self.network.input_dtype
-        return cast_real(inputs if self._takes_integers else cast_numbers(inputs, dtype), dtype)
+        return cast_floating(inputs if self._takes_integers else cast_all(inputs, dtype), dtype)
 
     def iter_batches(self, batches: list) -> Iterator:
         """Arguments of the module for each of several batches, read ahead by a DataLoader.

@@ -232,13 +232,13 @@ def count_samples(inputs):
     return len(inputs)
 
 
-def cast_numbers(inputs, dtype):
+def cast_all(inputs, dtype):
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
     dtype = dtype or require_torch().get_default_dtype()
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_real(inputs, dtype):
+def cast_floating(inputs, dtype):
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
         inputs, lambda one: one.to(dtype) if dtype and one.is_floating_point() else one

@@ -32,7 +32,7 @@ from skfair.training._outcome import (
     status_of,
     store_fit,
     unconstrained_attributes,
-    warn_of_linear_cost,
+    warn_if_linear_model_costly,
     warn_of_one_group,
     warn_of_outcome,
 )
@@ -175,7 +175,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
         warn_of_outcome(self, fitter.constraint, guarantee)
         if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
             is_real, is_guaranteed = training.classes is None, confidence is not None
-            warn_of_linear_cost(fitter, guarantee.candidate, is_real, is_guaranteed)
+            warn_if_linear_model_costly(fitter, guarantee.candidate, is_real, is_guaranteed)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -313,7 +313,7 @@ _ROUGH_MARGIN = 0.05
 """Error of the accuracy that one Newton step determines."""
 
 
-def warn_of_linear_cost(task, candidate, is_real, is_guaranteed=False):
+def warn_if_linear_model_costly(task, candidate, is_real, is_guaranteed=False):
     """`warn_of_cost` for the task of a linear model, with a fit without constraint made here.
 
     It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
@@ -338,8 +338,8 @@ def _is_clearly_cheap(problem, free, start, candidate):
 
     One is due if the error is above the mean of those without constraint and of the best constant.
     """
-    taken = _error(problem, problem.predict_scores(candidate.parameters))
-    constant = min(_error(problem, one) for one in _constant_scores(problem, False))
+    taken = _error_rate(problem, problem.predict_scores(candidate.parameters))
+    constant = min(_error_rate(problem, one) for one in _constant_scores(problem, False))
     most = 2.0 * taken - constant  # the error without constraint from which on none is due
     if taken == constant or most <= 0.0:
         return True
@@ -347,7 +347,7 @@ def _is_clearly_cheap(problem, free, start, candidate):
     evaluation = subsample.evaluate(start, np.empty(0))
     step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
     rough = subsample.predict_scores(start - step)
-    return _error(subsample, rough) - _ROUGH_MARGIN > most
+    return _error_rate(subsample, rough) - _ROUGH_MARGIN > most
 
 
 def _draw_subsample(problem, size):
@@ -393,7 +393,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     """
     # Error or loss of the model, of the fit without constraint, and of the best constant.
     scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
-    measure = _loss if is_real else _error
+    measure = _loss if is_real else _error_rate
     taken, unconstrained = measure(problem, scores), measure(problem, free)
     constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
@@ -416,7 +416,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     )
 
 
-def _error(problem, scores):
+def _error_rate(problem, scores):
     """Weighted share of wrong decisions; of several classes each has a score per sample."""
     wrong = (scores > 0) != (problem.target > 0)
     n_classes = max(2, len(problem.model.constants()))

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans, SpectralClustering
 
 from skfair.datasets import make_elliptical, make_fair_sbm, make_rand_laplace
-from skfair.datasets._generators import _draw_edges, _draw_successes
+from skfair.datasets._generators import _draw_edges, _draw_success_positions
 
 
 def table(y, groups):
@@ -42,8 +42,8 @@ def rates_by_relation(adjacency, y, groups):
 
 def test_successes_of_certain_trials():
     rng = np.random.RandomState(0)
-    assert _draw_successes(4, 1.0, rng).tolist() == [0, 1, 2, 3]
-    assert _draw_successes(4, 0.0, rng).tolist() == []
+    assert _draw_success_positions(4, 1.0, rng).tolist() == [0, 1, 2, 3]
+    assert _draw_success_positions(4, 0.0, rng).tolist() == []
 
 
 @pytest.mark.parametrize("p", [0.02, 0.5, 0.97])
@@ -51,7 +51,7 @@ def test_every_trial_succeeds_equally_often(p):
     rng = np.random.RandomState(0)
     counts = np.zeros(7)
     for _ in range(4000):
-        hits = _draw_successes(7, p, rng)
+        hits = _draw_success_positions(7, p, rng)
         assert np.all(np.diff(hits) > 0)
         counts[hits] += 1
     np.testing.assert_allclose(counts / 4000, p, atol=5 * np.sqrt(p * (1 - p) / 4000))

@@ -11,14 +11,16 @@ from skfair.constraints import (
     MeanParity,
 )
 from skfair.groups import Samples, check_groups
-from skfair.monitoring._batches import make_seeded_generator, outcome_use, sort_samples
+from skfair.monitoring._batches import make_generator_from_key, outcome_use, sort_samples
 
 
 def draw_order(codes, values, weights=None, batch=1):
     weights = np.ones(len(codes)) if weights is None else weights
     columns = sort_samples(codes, values, weights)
     return (
-        make_seeded_generator(batch, None, "sex", "all", *columns).permutation(len(codes)).tolist()
+        make_generator_from_key(batch, None, "sex", "all", *columns)
+        .permutation(len(codes))
+        .tolist()
     )
 
 

@@ -175,7 +175,7 @@ def test_list_that_decisions_keep_is_fitted_as_before(noisy):
 
 
 @pytest.mark.parametrize("settings", [{"missing": "at_random"}, {"confidence_level": 0.9}], ids=str)
-def test_no_conflict_is_looked_for_where_probabilities_do_not_say_it(noisy, settings):
+def test_missing_groups_and_guarantees_skip_the_check_of_conflicts(noisy, settings):
     X, y, group = noisy
     if "missing" in settings:
         group = np.where(np.arange(len(y)) % 4 == 0, None, group.astype(object))

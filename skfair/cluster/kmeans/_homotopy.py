@@ -19,7 +19,7 @@ from skfair._kernels.kmeans import (
     argsort_candidates,
     exchange_pass,
     find_candidates,
-    find_movers,
+    find_improving_moves,
     hartigan_pass,
     lowest_bounds,
     partner_bounds,
@@ -299,7 +299,7 @@ def _find_movers(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
     weights, codes = samples.weights, samples.codes
-    return find_movers(distances, samples.masses, weights, codes, clustering, limits)
+    return find_improving_moves(distances, samples.masses, weights, codes, clustering, limits)
 
 
 def _lowest_bounds(samples, distances, labels, clustering):
