@@ -181,7 +181,8 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
     little better than each, so that rates may differ a little from those by ``oof_scores_``.
 
     Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
-    for constraints on rates of decisions in groups or in their classes, the joint probabilities
+    for constraints on rates of decisions in groups or in their classes, but not for a single one on
+    a quotient such as precision, the joint probabilities
     :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
     log-odds and of a small model of g and y, or of g alone. The decisions that keep the bounds in
     expectation with the fewest expected errors are linear in J [4]_. They are corrected until the

@@ -67,8 +67,8 @@ _TIGHTENING = 0.05
 def suits_joint(problems, events, constraints):
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
-    It pays on small data of two classes. Decisions are compared, in groups or in their classes, by
-    rates whose denominators do not depend on the decisions.
+    It pays on small data of two classes, where decisions are compared in groups or in their
+    classes.
     """
     if len(problems) > 1 or not events.subsets or events.compares_scores:
         return False
@@ -76,7 +76,9 @@ def suits_joint(problems, events, constraints):
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES
     is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
     rates = [constraint.rate(StepFunction(), LogisticLoss()) for constraint in constraints]
-    return follows and is_small and not any(isinstance(rate, tuple) for rate in rates)
+    # A quotient alone, whose searches are not convex, is led better by the log-odds.
+    is_quotient = len(rates) == 1 and isinstance(rates[0], tuple)
+    return follows and is_small and not is_quotient
 
 
 # Joint probabilities.
