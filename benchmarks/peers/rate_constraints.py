@@ -79,7 +79,7 @@ def _fit_floor(split, constraint):
 
 
 def _fit_oxonfair(split, rate, floor):
-    """OxonFair's thresholds by inferred groups, chosen on a third of the training samples."""
+    """OxonFair's thresholds by inferred groups, chosen on 30 % of the training samples."""
     from oxonfair import FairPredictor
     from oxonfair.utils import group_metrics
 
@@ -107,7 +107,7 @@ def _fit_oxonfair(split, rate, floor):
 
 def _fit_parities(budget):
     """Predictive parity alone and with equalised odds: kept, or infeasible and quickly said so."""
-    records, checks = [], []
+    records = []
     for name in ("COMPAS", "ACSIncome"):
         for what, constraints in PARITIES.items():
             for seed, split in enumerate(splits(name, budget), start=FIRST_SEED):

@@ -73,21 +73,27 @@ class Conflict(NamedTuple):
 
     ``excess`` is the smallest one that decisions can have, in units of the rates. ``relaxations``
     maps the name of each bound that conflicts to its smallest excess where all others are kept,
-    infinite where there is none.
+    infinite where there is none. ``compares_quotients`` says whether a parity of quotients is among
+    them, for which denominators were bounded too.
     """
 
     excess: float
     relaxations: dict
+    compares_quotients: bool
 
     def describe(self):
         """Sentences that name the bounds, and by how much each would have to be relaxed."""
         ways = [f"{name} by {by:.2g}" for name, by in self.relaxations.items() if by < np.inf]
         one = "it" if len(self.relaxations) == 1 else "one of them"
+        condition = (
+            ", unless denominators of the compared quotients fall below a quarter of the usual ones"
+            if self.compares_quotients
+            else ""
+        )
         remedy = f" To keep all, relax {one}: {', or '.join(ways)}." if ways else ""
         return (
-            f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}, "
-            "unless denominators of compared quotients fall below a quarter of their usual size: "
-            f"some rate exceeds its bound by about {self.excess:.2g}.{remedy}"
+            f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}"
+            f"{condition}: some rate exceeds its bound by about {self.excess:.2g}.{remedy}"
         )
 
 
@@ -109,7 +115,7 @@ def find_conflict(constraints, weights, outcomes, chances):
     # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
     owners = np.unique(program.row_constraints(level)[multipliers > _MIN_MULTIPLIER])
     relaxations = {constraints[k].name: program.minimize(level, relaxed=k)[0] for k in owners}
-    return Conflict(excess, relaxations)
+    return Conflict(excess, relaxations, bool(np.isfinite(level)))
 
 
 def fit_feasible_rule(features, request, chances, confidence, callback):

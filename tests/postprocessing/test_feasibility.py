@@ -54,6 +54,7 @@ def test_floors_of_recall_and_specificity_without_information():
     assert list(conflict.relaxations.values()) == pytest.approx([0.8, 0.8], abs=1e-6)
     assert "recall" not in conflict.describe()  # constraints go by their own names
     assert "MinimumRate('true_positive_rate') by 0.8" in conflict.describe()
+    assert "denominators" not in conflict.describe()
 
 
 @pytest.mark.parametrize("floor", [0.4, 0.5])
@@ -69,6 +70,7 @@ def test_precision_of_each_group_is_its_share():
     parity = _bind([RateParity("precision", tolerance=0.1)], y, group)
     conflict = find_conflict(parity, weights, outcomes, chances)
     assert conflict.excess == pytest.approx(0.2, abs=5e-3)  # the gap is .3
+    assert "denominators of the compared quotients" in conflict.describe()
     floor = _bind([MinimumRate("precision", 0.5)], y, group)
     conflict = find_conflict(floor, weights, outcomes, chances)
     assert conflict.excess == pytest.approx(0.2, abs=1e-3)
