@@ -24,6 +24,7 @@ from skfair.constraints._gap import (
 from skfair.groups import Events
 from skfair.inference import UnknownPosterior, gap_posterior, make_estimates
 from skfair.losses import as_pointwise
+from skfair.metrics import counted_values, is_share
 
 # Reports of rates from their moments, which add up over partitions.
 
@@ -462,9 +463,9 @@ class _Counted(NamedTuple):
 def _sample_values(constraint, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
-    A quotient whose numerator counts a share of what its denominator counts is a mean over the
-    latter samples. Other quotients are linearised: ``z = r + (n - r d) / D`` has the mean r = N / D
-    and its standard error (W. G. Cochran, "Sampling techniques", Wiley 1977, section 2.11).
+    A share is a mean over the samples of its denominator. Other quotients are linearised:
+    ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G. Cochran,
+    "Sampling techniques", Wiley 1977, section 2.11).
     """
     terms = [term(scores, constraint.target).value for term in constraint.exact]
     if not constraint.is_quotient:
@@ -477,11 +478,11 @@ def _sample_values(constraint, scores, clusters=None):
             f"{constraint.name} is unknown where nothing counts in its denominator, as for group "
             f"{groups}; pass more samples, or leave small groups out (min_group_size)."
         )
-    if np.isin(counts, (0.0, 1.0)).all() and np.isin(sizes, (0.0, 1.0)).all():
-        if (counts <= sizes).all():
-            rows = np.flatnonzero(sizes)
-            events = constraint.events.take(rows)
-            return _Counted(events, counts[rows], clusters if clusters is None else clusters[rows])
+    if is_share(counts, sizes):
+        rows = np.flatnonzero(sizes)
+        events = constraint.events.contribution(rows, sizes[rows]).take(slice(None))
+        values = counted_values(counts, sizes)[rows]
+        return _Counted(events, values, clusters if clusters is None else clusters[rows])
     samples, event, _ = constraint.events.memberships
     if len(np.unique(samples)) < len(samples):
         raise ValueError(

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ConstraintSystem, bind_all
+from skfair.constraints import ConstraintSystem, as_terms, bind_all
 from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
 from skfair.groups import check_alignment
 from skfair.losses import LogisticLoss
@@ -131,8 +131,7 @@ def _decision_effects(constraint, cell, problem):
     # Ranks and predictions of a real target: the cell is one event.
     if rate is None or problem.classes is None:
         return [[(cell, 1.0)]]
-    terms = rate if isinstance(rate, tuple) else (rate,)
-    return [_term_effects(one, cell, problem.samples.target) for one in terms]
+    return [_term_effects(one, cell, problem.samples.target) for one in as_terms(rate)]
 
 
 def _term_effects(rate, cell, target):
