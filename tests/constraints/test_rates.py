@@ -1,5 +1,6 @@
 """Constraints on any rate: parity, floors and ceilings."""
 
+import json
 import warnings
 
 import numpy as np
@@ -24,7 +25,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.metrics import RATES, Rate, find_rate, is_share
+from skfair.metrics import RATES, Rate, find_rate, group_report, is_share
 from skfair.monitoring import GapMonitor
 from skfair.partitions import Blocks
 from skfair.surrogates import Sigmoid
@@ -303,6 +304,29 @@ def test_standard_errors_of_quotients_are_those_of_reports():
         np.testing.assert_allclose(estimates.values, columns["rate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)
+
+
+@pytest.mark.parametrize("measure", ["recall", "precision", "f1_score"])
+def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certificate(measure):
+    y, decisions, groups = draw_precisions(np.random.default_rng(0), 400)
+    names = np.array(["large", "larger"])[groups]
+    names[:20] = "small"
+    floor = MinimumRate(measure, 0.3, min_group_size=30)
+    with pytest.warns(UserWarning, match=r"not compared: 'small' \(20\)"):
+        bound = bind(floor, y, names)
+    report = bound.report(2.0 * decisions - 1.0).set_index("group")
+    assert report.index.tolist() == ["large", "larger", "small"]
+    assert report["gap"].isna().tolist() == [False, False, True]
+    expected = group_report(y, decisions, sensitive_features=names, measures=[measure])
+    rates = expected[measure][["large", "larger", "small"]]
+    np.testing.assert_allclose(report["rate"], rates)
+    with pytest.warns(UserWarning, match="not compared"):
+        certificate = Certificate.from_predictions(
+            y, decisions, sensitive_features=names, constraint=floor
+        )
+    assert certificate.uncompared_groups == ("small",)
+    assert str(certificate).endswith("It says nothing about groups that are too small: 'small'.")
+    assert json.loads(certificate.to_json())["uncompared_groups"] == ["small"]
 
 
 @pytest.mark.parametrize("measure", ["precision", "f1_score", "jaccard", "accuracy"])
