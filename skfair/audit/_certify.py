@@ -477,7 +477,7 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
 
 def _uncompared_groups(bound):
     """Names of the groups that are too small to be compared, without repetitions."""
-    others = bound.uncompared
+    others = (bound.bound if isinstance(bound, HiddenConstraint) else bound).uncompared
     return () if others is None else tuple(dict.fromkeys(group for _, group in others.labels))
 
 

@@ -531,11 +531,6 @@ class HiddenConstraint(NamedTuple):
         """Cell and group of each event."""
         return self.bound.labels
 
-    @property
-    def uncompared(self):
-        """The constraint on groups that are too small to be compared, or None."""
-        return self.bound.uncompared
-
     def gap(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.assume_missing_at_random()).estimates(
