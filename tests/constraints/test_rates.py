@@ -338,6 +338,17 @@ def test_certificates_and_reports_have_equal_limits_of_shares(measure):
     np.testing.assert_allclose(estimates.limits(0.95), reported.limits(0.95))
 
 
+def test_limits_of_shares_in_overlapping_groups_are_those_of_each_attribute():
+    y, decisions, groups = draw_precisions(np.random.default_rng(0), 300)
+    table = np.column_stack((groups, np.arange(300) % 3)).astype(str)
+    bound = bind(RateParity("f1_score", attributes="each"), y, table)
+    low, high = bound.estimates(2.0 * decisions - 1.0)[0].limits(0.95)
+    columns, rate = {"y_true": y, "decisions": decisions}, find_rate("f1_score")
+    estimates = [rate.estimate(columns, check_groups(one, 300), np.ones(300))[0] for one in table.T]
+    np.testing.assert_allclose(low, np.concatenate([one.limits(0.95)[0] for one in estimates]))
+    np.testing.assert_allclose(high, np.concatenate([one.limits(0.95)[1] for one in estimates]))
+
+
 @pytest.mark.parametrize(
     "numerator, denominator, is_one",
     [
