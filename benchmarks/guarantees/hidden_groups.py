@@ -395,6 +395,12 @@ TRAINING = {"Adult": 8000, "COMPAS": 2000, "generated": 5000}
 """Training samples by population."""
 
 
+def split(source, n_train, rng):
+    """Training samples, and at most 40,000 of the others."""
+    order = rng.permutation(len(source.y))
+    return source.take(order[:n_train]), source.take(order[n_train:][:40_000])
+
+
 def fit_parts(name, share, mechanism, seed):
     """Held-out gap and accuracy of fits to all groups, to recorded ones, and with models of others.
 
@@ -415,9 +421,7 @@ def fit_parts(name, share, mechanism, seed):
         By fit: gap of selection rates in the held-out samples, and accuracy.
     """
     source, rng = population(name), np.random.default_rng(seed)
-    order = rng.permutation(len(source.y))
-    train = source.take(order[: TRAINING[name]])
-    test = source.take(order[TRAINING[name] :][:40_000])
+    train, test = split(source, TRAINING[name], rng)
     is_recorded = draw_records(train, share, mechanism, rng)
     names = train.groups.astype(str)
     recorded = np.where(is_recorded, names, None)
@@ -492,9 +496,7 @@ def fit_probable(name, seed):
     source, rng = population(name), np.random.default_rng(seed)
     # The last group and the others: the first two of the generated ones have no gap to the rest.
     source = source._replace(groups=(source.groups == source.groups.max()).astype(int))
-    order = rng.permutation(len(source.y))
-    train = source.take(order[: TRAINING[name]])
-    test = source.take(order[TRAINING[name] :][:40_000])
+    train, test = split(source, TRAINING[name], rng)
     second = draw_proxy(train, None, "independent", rng)
     proxies = {"group_probabilities": np.column_stack((1.0 - second, second))}
     is_recorded = draw_records(train, FITTED_SHARE, MECHANISMS[0], rng)

@@ -1,7 +1,9 @@
 """Joint probabilities of group and class compared with separate models: accuracy, time, folds."""
 
+from copy import copy
 from itertools import combinations, product
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -17,18 +19,19 @@ from benchmarks.peers.any_model import (
     outcome,
     splits,
 )
+from benchmarks.peers.libraries import linear_post_weights
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
+from skfair.postprocessing import JointProbabilities
 
-TOLERANCES = (0.01, 0.02, 0.03, 0.05, 0.07)
-"""Tolerances of the fits between which accuracies are interpolated."""
+TOLERANCES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07)
+"""Tolerances of the default fits, between which accuracies are interpolated."""
 
-BOUNDS = {  # (data, constraint, tolerance): gain of held-out accuracy at an equal held-out gap
-    ("COMPAS", "demographic_parity", 0.02): 0.011,
-    ("COMPAS", "demographic_parity", 0.05): 0.016,
-    ("COMPAS", "equalized_odds", 0.03): 0.012,
-    ("Adult", "demographic_parity", 0.02): -0.0005,
-    ("ACSIncome", "demographic_parity", 0.02): -0.0005,
+BOUNDS = {  # (data, constraint): gain on separate models at an equal held-out gap, by tolerance
+    ("COMPAS", "demographic_parity"): {0.02: 0.011, 0.05: 0.016},
+    ("COMPAS", "equalized_odds"): {0.03: 0.012},
+    ("Adult", "demographic_parity"): {0.02: -0.0005},
+    ("ACSIncome", "demographic_parity"): {0.02: -0.0005},
 }
 
 MAX_TIMES = {"COMPAS": 7.5, "Adult": 5.5, "ACSIncome": 5.5}
@@ -47,67 +50,138 @@ def separate_models():
     )
 
 
-def joint_gains(budget):
-    """Held-out accuracy of default fits at the held-out gap of a separate model of the group.
+class Decisions(NamedTuple):
+    """Held-out decisions of a method in all splits."""
 
-    COMPAS has ten splits, larger data fewer. The tolerance of the default fits is that at which
-    their mean gap over the splits is that of the others; accuracies between fitted tolerances are
-    interpolated. "s.e." is the standard error of the mean gain.
+    parts: list  # the test samples of each split
+    values: list
+    constraint: str
+
+    @property
+    def accuracies(self):
+        """Share of right decisions in each split, (n_splits,)."""
+        pairs = zip(self.parts, self.values, strict=True)
+        return np.array([np.mean(decisions == part.y) for part, decisions in pairs])
+
+    @property
+    def gap(self):
+        """Gap of the samples of all splits together: that of a split is mostly sampling noise."""
+        together = Split(*map(np.concatenate, zip(*self.parts, strict=True)))
+        return outcome(np.concatenate(self.values), together, self.constraint)[1]
+
+
+def joint_gains(budget):
+    """Held-out accuracy of default fits at the held-out gaps of separate models and of LinearPost.
+
+    The separate models are of class and group. LinearPost solves its linear program on the folds
+    and joint probabilities of the default fits, which estimate these on small data alone. COMPAS
+    has ten splits, larger data fewer. Accuracies are means over splits, gaps those of the samples
+    of all splits together. The tolerance of the default fits is that at which their gap is that of
+    the reference; gaps and accuracies between fitted tolerances are interpolated. "s.e." is the
+    standard error of the mean gain.
     """
     records, checks = [], []
-    for (name, constraint, tolerance), bound in BOUNDS.items():
+    for (name, constraint), bounds in BOUNDS.items():
         n_splits = budget.n_runs * (2 if name == "COMPAS" else 1)
-        curves = _curves(name, constraint, tolerance, budget._replace(n_runs=n_splits))
-        gains, record = _gains_at_equal_gap(curves, tolerance)
-        error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
-        what = {"data": name, "constraint": constraint, "tolerance": tolerance}
-        records.append(what | record | {"gain": np.mean(gains), "s.e.": error})
-        label = f"gain plus its s.e., {name}, {constraint}, {tolerance}"
-        checks.append(Check(label, [np.mean(gains) + np.nan_to_num(error)], ">=", bound))
-    return Report("Joint and separate probabilities at equal held-out gaps", records, checks)
+        cases = list(splits(name, budget._replace(n_runs=n_splits)))
+        decided = [_decide(split, constraint, bounds) for split in cases]
+        methods = {
+            key: Decisions(
+                [split.test for split in cases], [one[key] for one in decided], constraint
+            )
+            for key in decided[0]
+        }
+        curve = [methods["default", tolerance] for tolerance in TOLERANCES]
+        for (method, tolerance), reference in methods.items():
+            if method == "default":
+                continue
+            gains, record = _gains_at_equal_gap(curve, reference)
+            error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+            what = {"data": name, "constraint": constraint, "tolerance": tolerance}
+            what |= {"reference": method, "splits": n_splits}
+            records.append(what | record | {"gain": gains.mean(), "s.e.": error})
+            least = bounds[tolerance] if method == "separate models" else 0.0
+            label = f"gain on {method} plus its s.e., {name}, {constraint}, {tolerance}"
+            checks.append(Check(label, [gains.mean() + error], ">=", least))
+    return Report("Accuracy of default fits at equal held-out gaps", records, checks)
 
 
-def _curves(name, constraint, tolerance, budget):
-    """Accuracy and gap by split, method and tolerance, (n_splits, 2, n_tolerances, 2)."""
-    tolerances = _tolerances(tolerance)
-    curves = []
-    for split in splits(name, budget):
-        curves.append([])
-        for group_estimator in (CachedFit(separate_models()), None):
-            curve = []
-            for value in tolerances:
-                settings = {"estimator": CachedFit(base()), "group_estimator": group_estimator}
-                model = fit_final_model(split.train, constraint, value, **settings)
-                curve.append(outcome(model.predict(split.test.X), split.test, constraint))
-            curves[-1].append(curve)
-        CachedFit.clear()
-    return np.array(curves, dtype=float)
+def _decide(split, constraint, tolerances):
+    """Held-out decisions, by method and tolerance.
+
+    The default fit has all tolerances, its references those that are requested.
+    """
+    strata = np.char.add(split.train.groups.astype(str), split.train.y.astype(str))
+    folds = list(StratifiedKFold(5).split(strata, strata))
+
+    def fit(tolerance, group_estimator=None):
+        settings = {"estimator": CachedFit(base()), "cv": folds, "group_estimator": group_estimator}
+        return fit_final_model(split.train, constraint, tolerance, **settings)
+
+    models = {("default", tolerance): fit(tolerance) for tolerance in TOLERANCES}
+    default = models["default", TOLERANCES[0]]
+    for tolerance in tolerances:
+        models["separate models", tolerance] = fit(tolerance, CachedFit(separate_models()))
+    decisions = {key: model.predict(split.test.X) for key, model in models.items()}
+    if isinstance(default._event_features, JointProbabilities):
+        joint = _out_of_fold_probabilities(default, split.train.X, folds)
+        held_out = default.rule_inputs(split.test.X)[1]
+        for tolerance in tolerances:
+            decisions["LinearPost", tolerance] = _decide_linear_post(
+                joint, held_out, constraint, tolerance
+            )
+    CachedFit.clear()
+    return decisions
 
 
-def _tolerances(tolerance):
-    """The requested tolerance between two others."""
-    position = TOLERANCES.index(tolerance)
-    return TOLERANCES[position - 1 : position + 2]
+def _gains_at_equal_gap(curve, reference):
+    """Gain of accuracy on the reference in each split, and a record of means.
 
-
-def _gains_at_equal_gap(curves, tolerance):
-    """Gain of accuracy of each split, and a record of means."""
-    tolerances = _tolerances(tolerance)
-    separate, joint = curves[:, 0], curves[:, 1]
-    gap = separate[:, 1, 1].mean()
+    The curve has the decisions at all tolerances. Gains are nan where no tolerance has the gap.
+    """
     # The tolerance with this gap: gaps rise with the tolerance, up to noise.
-    gaps = np.maximum.accumulate(joint[:, :, 1].mean(axis=0))
-    equal = np.interp(gap, gaps, tolerances)
-    accuracies = [np.interp(equal, tolerances, curve[:, 0]) for curve in joint]
+    gaps = np.maximum.accumulate([one.gap for one in curve])
+    equal = np.interp(reference.gap, gaps, TOLERANCES, left=np.nan, right=np.nan)
+    by_split = np.transpose([one.accuracies for one in curve])
+    accuracies = np.array([np.interp(equal, TOLERANCES, one) for one in by_split])
     record = {
-        "splits": len(curves),
-        "separate": separate[:, 1, 0].mean(),
-        "its gap": gap,
-        "joint": joint[:, 1, 0].mean(),
-        "gap": joint[:, 1, 1].mean(),
-        "tolerance of equal gap": equal,
+        "gap": reference.gap,
+        "its accuracy": reference.accuracies.mean(),
+        "accuracy": accuracies.mean(),
+        "tolerance of this gap": equal,
     }
-    return np.array(accuracies) - separate[:, 1, 0], record
+    return accuracies - reference.accuracies, record
+
+
+def _decide_linear_post(joint, held_out, constraint, tolerance):
+    """LinearPost's decisions on held-out samples, by joint probabilities of class and group."""
+    weights = linear_post_weights(_accuracy_gains(joint), _events(joint, constraint), tolerance)
+    limits = np.hstack(_events(held_out, constraint)) @ weights
+    return (_accuracy_gains(held_out) > limits).astype(int)
+
+
+def _out_of_fold_probabilities(model, X, folds):
+    """Probabilities of class and group by the models of other folds, (n_samples, 2, n_groups)."""
+    joint, features = np.empty((len(X), 2, len(model.groups_))), model._event_features
+    for number, (_, test) in enumerate(folds):
+        of_fold = copy(model)
+        of_fold.estimators_ = [model.estimators_[number]]
+        of_fold._event_features = features._replace(models=[features.models[number]])
+        joint[test] = of_fold.rule_inputs(X[test])[1]
+    return joint
+
+
+def _accuracy_gains(joint):
+    """What a positive decision adds to the expected number of right ones, (n_samples,)."""
+    negative, positive = joint.sum(axis=2).T
+    return positive - negative
+
+
+def _events(joint, constraint):
+    """Blocks of events of nearly equal rates: groups, or the groups of each class."""
+    if constraint == "demographic_parity":
+        return [joint.sum(axis=1)]
+    return [joint[:, 0], joint[:, 1]]
 
 
 def joint_time(budget):

@@ -11,6 +11,7 @@ from time import process_time
 import numpy as np
 import pandas as pd
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+from scipy.linalg import block_diag
 from scipy.optimize import linprog
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -206,9 +207,7 @@ class LinearPost(Plain):
         classifier, rest = _fit_on_three_quarters(classifier, train)
         gains = 2 * classifier.predict_proba(rest.X)[:, 1] - 1
         memberships = group_model.predict_proba(rest.X)
-        sizes = memberships.sum(axis=0)
-        weights = _group_multipliers(gains / len(gains), memberships / sizes)
-        return classifier, group_model, weights * len(gains) / sizes
+        return classifier, group_model, linear_post_weights(gains, [memberships], TOLERANCE)
 
     def predict(self, model, test):
         """Return decisions about held-out samples from their features."""
@@ -217,22 +216,27 @@ class LinearPost(Plain):
         return (gains > group_model.predict_proba(test.X) @ weights).astype(int)
 
 
-def _group_multipliers(gains, shares):
-    """Return the dual variables of the groups in the best decisions of nearly equal rates.
+def linear_post_weights(gains, blocks, tolerance):
+    """Return the weight of each event in LinearPost's rule: accept if gains > events @ weights.
 
-    The unknowns are the probability of acceptance of each sample, and the common rate r. The rate
-    of a group is the sum of its shares, and lies within half of the tolerance of r.
+    `gains` are ``2 * P(y = 1) - 1``. A block has the probabilities of events whose rates are nearly
+    equal, (n_samples, n_groups). The unknowns of the program are the probability of acceptance of
+    each sample, and the common rate of each block. The rate of an event is the mean of acceptances
+    weighted by its probabilities, and lies within half of the tolerance of the common rate.
     """
-    n_groups = shares.shape[1]
-    rates = np.column_stack([shares.T, -np.ones(n_groups)])
+    events = np.hstack(blocks)
+    sizes, n_samples = events.sum(axis=0), len(gains)
+    common = block_diag(*[np.ones((block.shape[1], 1)) for block in blocks])
+    rates = np.hstack(((events / sizes).T, -common))
     program = linprog(
-        np.append(-gains, 0.0),
+        np.append(-gains / n_samples, np.zeros(len(blocks))),
         A_ub=np.vstack([rates, -rates]),
-        b_ub=np.full(2 * n_groups, TOLERANCE / 2),
+        b_ub=np.full(2 * len(sizes), tolerance / 2),
         bounds=(0, 1),
     )
+    # Dual variables of the upper and of the lower bounds.
     upper, lower = np.split(-program.ineqlin.marginals, 2)
-    return upper - lower
+    return (upper - lower) * n_samples / sizes
 
 
 def _number(groups):

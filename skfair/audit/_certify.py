@@ -107,6 +107,8 @@ class Certificate(NamedTuple):
         that the tolerance is exceeded.
     assumption : str
         What it assumes of samples whose group is not known; empty if there are none.
+    uncompared_groups : tuple
+        Groups below the constraint's ``min_group_size``, about which nothing is certified.
 
     Examples
     --------
@@ -129,6 +131,7 @@ limit 0.04; exact).
     n_more: int | None = None
     assumption: str = ""
     lower_limit: float = 0.0
+    uncompared_groups: tuple = ()
 
     @classmethod
     def from_predictions(
@@ -240,11 +243,16 @@ limit 0.04; exact).
         return self.lower_limit > self.tolerance
 
     def __str__(self):
-        assumption = f" This holds {self.assumption}." if self.assumption else ""
-        return self._describe() + assumption
+        text = self._describe()
+        if self.assumption:
+            text += f" This holds {self.assumption}."
+        if self.uncompared_groups:
+            names = join_names(map(repr, self.uncompared_groups))
+            text += f" It says nothing about groups that are too small: {names}."
+        return text
 
     def _describe(self):
-        """The result in one or two sentences, without its assumption."""
+        """The result in one or two sentences, without what it assumes or leaves out."""
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
         if self.unit == RATIO:
             name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
@@ -456,11 +464,21 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
         )
         for bound, scores in bound_constraints
     ]
-    certificate = _combine_classes(certificates)._replace(unit=unit, assumption=known.assumption)
+    certificate = _combine_classes(certificates)._replace(
+        unit=unit,
+        assumption=known.assumption,
+        uncompared_groups=_uncompared_groups(bound_constraints[0][0]),
+    )
     if known.is_complete:
         return certificate
     # Required sizes are those of samples that are all recorded.
     return certificate._replace(required_sample_size=None, n_more=None)
+
+
+def _uncompared_groups(bound):
+    """Names of the groups that are too small to be compared, without repetitions."""
+    others = (bound.bound if isinstance(bound, HiddenConstraint) else bound).uncompared
+    return () if others is None else tuple(dict.fromkeys(group for _, group in others.labels))
 
 
 def _find_least_estimates(bound, scores):

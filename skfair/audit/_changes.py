@@ -22,7 +22,7 @@ from skfair.audit._sections import (
     describe_size,
     difference_text,
     interval_text,
-    is_share,
+    is_percent,
     primary_measures,
     value_text,
 )
@@ -419,7 +419,7 @@ def _describe_change(gap):
     else:
         verdict = "the change may be chance"
     sizes = [describe_size(gap[end], name) for end in ("before", "after")]
-    unit = " percentage points" if is_share(name) else ""
+    unit = " percentage points" if is_percent(name) else ""
     title = describe_measure(name)[0].lower()
     return (
         f"The gap of the {title} by {gap['attribute']} was {sizes[0]} and is {sizes[1]}{unit}, a "
@@ -468,7 +468,7 @@ def _gap_changes(report):
         reach = interval_text(gap["change_low"], gap["change_high"], name)
         change = difference_text(gap["change"], name), reach
         is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0
-        unit = ", percentage points" if is_share(name) else ""
+        unit = ", percentage points" if is_percent(name) else ""
         title = describe_measure(name)[0] + unit
         rows.append(((title, gap["attribute"], *sizes, change), is_shown))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
@@ -478,7 +478,7 @@ def _gap_changes(report):
 def _change_table(report, name, rows):
     """Table of one measure by one attribute, before and after."""
     title, meaning = describe_measure(name)
-    titles = ("Group", "Samples", *report.names, "Change, points" if is_share(name) else "Change")
+    titles = ("Group", "Samples", *report.names, "Change, points" if is_percent(name) else "Change")
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))

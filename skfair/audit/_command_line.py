@@ -71,10 +71,17 @@ _OPTIONS = {
 """Parameters of reports -> options of the command line."""
 
 
-def add_column_options(command, kinds):
-    """Add the file and the options that name its columns, groups and labels."""
+def add_file_options(command):
+    """Add the file of samples, and the class that means success in it."""
     add = command.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
+    add("--positive", help="the class that means success, as it is written in the file")
+
+
+def add_column_options(command, kinds):
+    """Add the file and the options that name its columns, groups and labels."""
+    add_file_options(command)
+    add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
     add(
         "--prediction",
@@ -119,7 +126,6 @@ def add_column_options(command, kinds):
         metavar="LABEL",
         help="labels of unknown groups, such as Unknown or 'Decline to state'",
     )
-    add("--positive", help="the class that means success, as it is written in the file")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
 

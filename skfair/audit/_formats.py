@@ -277,9 +277,8 @@ def certificate_to_json(certificate):
     fields = {name: _encode(value) for name, value in certificate._asdict().items()}
     fields["exceeded"] = certificate.exceeded
     content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
-    return json.dumps(
-        content | {"text": str(certificate)}, allow_nan=False, ensure_ascii=False, indent=1
-    )
+    content["text"] = str(certificate)
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
 
 
 def subgroups_to_json(subgroups):

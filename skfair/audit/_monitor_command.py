@@ -17,6 +17,7 @@ from skfair import __version__
 from skfair.audit._command_line import (
     FINDING_STATUS,
     UNCERTIFIED_STATUS,
+    add_file_options,
     add_output_options,
     check_output,
     explain_options,
@@ -585,8 +586,8 @@ def add_monitor_command(commands):
         "without a certificate since, 0 otherwise, 1 if nothing is certified with "
         "--require-certificate, and 2 after an error.",
     )
+    add_file_options(monitor)
     add = monitor.add_argument
-    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--prediction", required=True, help="column of predicted classes")
     add("--time", required=True, help="column of dates of the decisions")
     add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
@@ -599,7 +600,6 @@ def add_monitor_command(commands):
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    add("--positive", help="the class that means success, as it is written in the file")
     add("--confidence", type=float, default=0.95, help="1 less the probability of false statements")
     add(
         "--run-length",

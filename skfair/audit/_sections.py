@@ -44,8 +44,8 @@ _UNITS = (
 """Measures that are no shares."""
 
 
-def is_share(measure):
-    """Whether a measure is a share of people, to be shown in percent."""
+def is_percent(measure):
+    """Whether a measure is shown in percent, as a share of samples is."""
     return measure.split(" of class ")[0] not in _UNITS and is_known_measure(measure)
 
 
@@ -53,14 +53,14 @@ def value_text(value, measure):
     """A value of a measure as text."""
     if value is None or np.isnan(value):
         return "–"
-    return f"{100 * value:.1f} %" if is_share(measure) else _plain(value, measure)
+    return f"{100 * value:.1f} %" if is_percent(measure) else _plain(value, measure)
 
 
 def interval_text(low, high, measure):
     """An interval as text."""
     if np.isnan(low) or np.isnan(high):
         return "no interval"
-    if is_share(measure):
+    if is_percent(measure):
         return f"{_percentage(low)} to {_percentage(high)}"
     return f"{_plain(low, measure)} to {_plain(high, measure)}"
 
@@ -79,7 +79,7 @@ def difference_text(difference, measure):
     """A difference of two values of a measure as text; of shares in percentage points."""
     if np.isnan(difference):
         return "–"
-    if is_share(measure):
+    if is_percent(measure):
         return f"{100 * difference:+.1f}"
     return f"{'' if difference < 0 else '+'}{_plain(difference, measure)}"
 
@@ -87,7 +87,7 @@ def difference_text(difference, measure):
 def gap_text(gap, measure, unit=" percentage points"):
     """A gap with its interval, as text."""
     interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
-    return f"{describe_size(gap['gap'], measure)}{unit if is_share(measure) else ''} ({interval})"
+    return f"{describe_size(gap['gap'], measure)}{unit if is_percent(measure) else ''} ({interval})"
 
 
 def findings(report):
@@ -225,7 +225,7 @@ def _describe_equality(report, gap):
     rows = large[(large["attribute"] == gap["attribute"]) & (large["measure"] == name)]
     title, meaning = describe_measure(name)
     texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["value"])))
-    what = "rates" if is_share(name) else "values"
+    what = "rates" if is_percent(name) else "values"
     text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
     text += f"{' to '.join(texts)} for all groups"
     if not gap["gap_high"] > 0.0:
@@ -236,7 +236,7 @@ def _describe_equality(report, gap):
 def _possible_gap_clause(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     name = gap["measure"]
-    unit = " percentage points" if is_share(name) else ""
+    unit = " percentage points" if is_percent(name) else ""
     return f"a gap of up to {describe_size(gap['gap_high'], name)}{unit} is possible"
 
 
@@ -365,7 +365,7 @@ def _overview(report):
     by = report.gaps.set_index(["measure", "attribute"])
 
     def row(name):
-        yield describe_measure(name)[0] + (", percentage points" if is_share(name) else "")
+        yield describe_measure(name)[0] + (", percentage points" if is_percent(name) else "")
         for attribute in report.attributes:
             gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
             is_known = gap is not None and isfinite(gap["gap"])
@@ -554,7 +554,7 @@ def _measure_table(rows, attribute, name, n_groups):
     scale = _axis_limits(rows)
     titles = ["Group", "Samples", title]
     has_ratio = bool(rows["ratio"].notna().any())
-    titles += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
+    titles += ["Difference, points" if is_percent(name) else "Difference"] + ["Ratio"] * has_ratio
     reference = rows.loc[rows["is_reference"], "value"]
     reference = reference.iloc[0] if len(reference) else None
     note = f"{meaning}; axis from {value_text(scale[0], name)} to {value_text(scale[1], name)}"

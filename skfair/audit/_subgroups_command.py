@@ -1,11 +1,11 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from skfair.audit._command_line import (
     FINDING_STATUS,
+    add_file_options,
     add_output_options,
     explain_options,
     print_results,
@@ -47,8 +47,8 @@ def add_subgroups_command(commands):
         "departs from the rest, with limits that hold for all of them together. The exit status "
         "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error.",
     )
+    add_file_options(command)
     add = command.add_argument
-    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--target", help="column of the truth; left out if outcomes are not known")
     add("--prediction", required=True, help="column of decisions between two classes")
     add(
@@ -71,7 +71,6 @@ def add_subgroups_command(commands):
         default="group",
         help="whether being missing is a condition (default: group)",
     )
-    add("--positive", help="the class that means success, as it is written in the file")
     add("--confidence", type=float, default=0.95, help="how often all limits hold (default .95)")
     add_output_options(command)
     command.set_defaults(run=partial(_run_subgroups, command))

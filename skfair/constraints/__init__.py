@@ -8,6 +8,7 @@ from skfair.constraints._bound import quotient_curvature as quotient_curvature
 from skfair.constraints._bound import sum_moments as sum_moments
 from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
 from skfair.constraints._constraint import Constraint, constraint_hint
+from skfair.constraints._constraint import as_terms as as_terms
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import report_small_groups as report_small_groups
 from skfair.constraints._criteria import (

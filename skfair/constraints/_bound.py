@@ -24,6 +24,7 @@ from skfair.constraints._gap import (
 from skfair.groups import Events
 from skfair.inference import UnknownPosterior, gap_posterior, make_estimates
 from skfair.losses import as_pointwise
+from skfair.metrics import counted_values, is_share
 
 # Reports of rates from their moments, which add up over partitions.
 
@@ -46,7 +47,7 @@ def sum_moments(constraint, scores):
     """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
     Three arrays: means over events of the terms and of products of two terms, and sums of squared
-    weights. Those of small groups come last, unless rates are quotients.
+    weights. Those of small groups come last.
     """
     means = constraint.events.means
     terms = [one(scores, constraint.target).value for one in constraint.exact]
@@ -54,19 +55,24 @@ def sum_moments(constraint, scores):
     # The sum of squared weights is one over the effective number of samples.
     weights = constraint.events.sum_squared_weights()
     moments = *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
-    if constraint.uncompared is None or constraint.is_quotient:
+    if constraint.uncompared is None:
         return moments
     return tuple(map(np.append, moments, sum_moments(constraint.uncompared, scores)))
 
 
-def _variances(constraint, rates, moments):
-    """Variance of what a sample adds to each rate."""
-    sums, products, _ = moments
-    if constraint.is_quotient:  # that of the linearised rate, (n - r d) / D
-        sizes = sums[constraint.n_events :]
+def _rates_and_errors(constraint, moments):
+    """Rates and their standard errors, by the moments of the events of one constraint."""
+    sums, products, weights = moments
+    rates = constraint.rates(sums)
+    # Variance of what a sample adds to a rate; of a quotient to the linearised one, (n - r d) / D.
+    if constraint.is_quotient:
+        _, sizes = np.split(sums, 2)
         nn, nd, dd = np.split(products, 3)
-        return (nn - 2 * rates * nd + rates**2 * dd) / sizes**2
-    return products - rates**2
+        variances = (nn - 2 * rates * nd + rates**2 * dd) / sizes**2  # nan where a rate is
+    else:
+        variances = products - rates**2
+    # Standard error of a weighted mean: the variance times the sum of squared weights.
+    return rates, np.sqrt(np.maximum(0.0, variances) * weights)  # despite rounding
 
 
 def report_rates(constraint, moments):
@@ -74,17 +80,20 @@ def report_rates(constraint, moments):
 
     Those of small groups come last.
     """
-    rates = constraint.rates(moments[0])
     labels, counts, order = constraint.labels, constraint.counts, constraint.order
-    n_compared = len(labels)
-    gap = float(constraint.aggregate(rates[:n_compared]))
-    if len(rates) > n_compared:
+    n_compared, n_events = len(labels), len(moments[2])
+    # Of each moment, the sums over events that are compared, and over others.
+    ends = [len(sums) * n_compared // n_events for sums in moments]
+    halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
+    compared, others = zip(*halves, strict=True)
+    rates, errors = _rates_and_errors(constraint, compared)
+    gap = float(constraint.aggregate(rates))
+    if n_events > n_compared:
         uncompared = constraint.uncompared
+        both = (rates, errors), _rates_and_errors(uncompared, others)
+        rates, errors = map(np.concatenate, zip(*both, strict=True))
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
         order = np.append(order, n_compared + uncompared.order)
-    # Standard error of a weighted mean: the variance times the sum of squared weights.
-    variances = np.maximum(0.0, _variances(constraint, rates, moments))  # despite rounding
-    errors = np.sqrt(variances * moments[2])
     # Groups are reported in the order of their labels.
     cells, groups = zip(*(labels[event] for event in order), strict=True)
     is_compared = np.arange(len(rates)) < n_compared
@@ -462,9 +471,9 @@ class _Counted(NamedTuple):
 def _sample_values(constraint, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
-    A quotient whose numerator counts a share of what its denominator counts is a mean over the
-    latter samples. Other quotients are linearised: ``z = r + (n - r d) / D`` has the mean r = N / D
-    and its standard error (W. G. Cochran, "Sampling techniques", Wiley 1977, section 2.11).
+    A share is a mean over the samples of its denominator. Other quotients are linearised:
+    ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G. Cochran,
+    "Sampling techniques", Wiley 1977, section 2.11).
     """
     terms = [term(scores, constraint.target).value for term in constraint.exact]
     if not constraint.is_quotient:
@@ -477,11 +486,11 @@ def _sample_values(constraint, scores, clusters=None):
             f"{constraint.name} is unknown where nothing counts in its denominator, as for group "
             f"{groups}; pass more samples, or leave small groups out (min_group_size)."
         )
-    if np.isin(counts, (0.0, 1.0)).all() and np.isin(sizes, (0.0, 1.0)).all():
-        if (counts <= sizes).all():
-            rows = np.flatnonzero(sizes)
-            events = constraint.events.take(rows)
-            return _Counted(events, counts[rows], clusters if clusters is None else clusters[rows])
+    if is_share(counts, sizes):
+        rows = np.flatnonzero(sizes)
+        events = constraint.events.contribution(rows, sizes[rows]).take(slice(None))
+        values = counted_values(counts, sizes)[rows]
+        return _Counted(events, values, clusters if clusters is None else clusters[rows])
     samples, event, _ = constraint.events.memberships
     if len(np.unique(samples)) < len(samples):
         raise ValueError(

@@ -25,6 +25,7 @@ from skfair.groups._groups import smallest_share_ratios as smallest_share_ratios
 from skfair.groups._groups import to_pandas_index as to_pandas_index
 from skfair.groups._groups import unique_inverse as unique_inverse
 from skfair.groups._groups import unique_values as unique_values
+from skfair.groups._groups import warn_of_similar_labels as warn_of_similar_labels
 from skfair.groups._known import HANDLE_UNKNOWN as HANDLE_UNKNOWN
 from skfair.groups._known import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
 from skfair.groups._known import MISSING as MISSING

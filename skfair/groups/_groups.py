@@ -673,6 +673,30 @@ def warn_of_continuous_attributes(groups):
             )
 
 
+def warn_of_similar_labels(groups):
+    """Warn of labels that differ in case or surrounding spaces alone: they may be one group.
+
+    A sparse matrix, which has no attributes, passes.
+    """
+    for name, column in zip(groups.attributes, groups.labels.T, strict=False):
+        by_text = {}
+        for label in dict.fromkeys(column):
+            by_text.setdefault(normalize_label(label), []).append(label)
+        similar = [labels for labels in by_text.values() if len(labels) > 1]
+        if similar:
+            named = join_names(" and ".join(map(repr, labels)) for labels in similar)
+            warn(
+                f"Labels of attribute {name!r} of sensitive_features differ in case or surrounding "
+                f"spaces alone, but count as different groups: {named}. If they mean the same, "
+                "write them in one way, as by column.str.strip().str.lower()."
+            )
+
+
+def normalize_label(label):
+    """A label as it is compared: text without regard to case and surrounding spaces."""
+    return label.strip().casefold() if isinstance(label, str) else label
+
+
 def _numbers_among(labels):
     """Set of the labels that are numbers."""
     return {one for one in labels if isinstance(one, Real) and not isinstance(one, bool)}

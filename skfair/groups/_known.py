@@ -18,6 +18,7 @@ from skfair.groups._groups import (
     check_groups,
     check_one_label_type,
     group_names,
+    normalize_label,
     refuse_continuous_attributes,
 )
 from skfair.partitions import check_alignment, load_columns
@@ -41,7 +42,7 @@ _UNKNOWN = re.compile(
 def is_like_unknown(label):
     """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
     is_text = isinstance(label, str) and label != MISSING
-    return is_text and _UNKNOWN.search(_normalize_label(label)) is not None
+    return is_text and _UNKNOWN.search(normalize_label(label)) is not None
 
 
 def fill_missing(sensitive_features, unknown=()):
@@ -76,11 +77,11 @@ def _refuse_unknown(unknown):
 
 def _remove_unknown(by_name, unknown):
     """Columns by name with missing values in place of the unknown labels."""
-    wanted = {_normalize_label(label): label for label in unknown}
+    wanted = {normalize_label(label): label for label in unknown}
     occurring, known = set(), {}
     for name, column in by_name.items():
-        labels = [label for label in column.unique() if _normalize_label(label) in wanted]
-        occurring.update(map(_normalize_label, labels))
+        labels = [label for label in column.unique() if normalize_label(label) in wanted]
+        occurring.update(map(normalize_label, labels))
         known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
     if absent := [label for folded, label in wanted.items() if folded not in occurring]:
         warn(
@@ -88,11 +89,6 @@ def _remove_unknown(by_name, unknown):
             "check the spelling."
         )
     return known
-
-
-def _normalize_label(label):
-    """A label as it is compared: text without regard to case and surrounding spaces."""
-    return label.strip().casefold() if isinstance(label, str) else label
 
 
 def _fill_column(column, name):

@@ -21,6 +21,7 @@ from skfair.groups._groups import (
     refuse_continuous_attributes,
     unique_inverse,
     warn_of_continuous_attributes,
+    warn_of_similar_labels,
 )
 from skfair.groups._known import (
     check_group_probabilities,
@@ -246,9 +247,8 @@ def check_samples(
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
     happens without them. `groups` are ids of samples that depend on one another, as in
     `GroupKFold`. Samples whose group `may_be_missing` are then in none. With `group_probabilities`
-    alone, these are the memberships in groups. `data` are X, y and so on by name; the first one has
-    as many rows as there are samples. Warns of groups without any weight, and if most of many
-    groups are tiny.
+    alone, these are the memberships in groups. `data` are X, y and so on by name, the first with a
+    row for each sample. Warns of groups without weight, similar labels, and many tiny groups.
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
@@ -270,6 +270,7 @@ def check_samples(
     if sensitive_features is not None and group_probabilities is not None:
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     _check_number_of_groups(all_groups, len(weights))
+    warn_of_similar_labels(all_groups)
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
         return Samples(None, all_groups, weights, **extra), rows
@@ -341,6 +342,7 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
     warn_of_continuous_attributes(groups)
+    warn_of_similar_labels(groups)
     if occurring is not None:
         groups = Groups.overlapping(groups.matrix, occurring.astype(object)[:, np.newaxis])
     rows = np.flatnonzero(weights > 0)

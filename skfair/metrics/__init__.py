@@ -54,8 +54,10 @@ from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
 from skfair.metrics._partial import group_auc_gap as group_auc_gap
 from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
 from skfair.metrics._rates import RATES, Rate, find_positive
+from skfair.metrics._rates import counted_values as counted_values
 from skfair.metrics._rates import find_class_vs_rest as find_class_vs_rest
 from skfair.metrics._rates import find_rate as find_rate
+from skfair.metrics._rates import is_share as is_share
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
 from skfair.metrics._registry import find_criterion as find_criterion

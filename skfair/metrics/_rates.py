@@ -11,6 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups, check_columns, merge_duplicate_rows, unique_values
 from skfair.inference import Estimates, Means, Rates, estimate_means, estimate_quotients
+from skfair.losses import SELECTED, WRONG
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
 # Aggregate the rates of the groups into one number: the gap between them.
@@ -189,23 +190,13 @@ class Rate:
 
     @property
     def outcome_values(self) -> np.ndarray | None:
-        """What each outcome counts in a mean that is the rate, (2, 2) by true and predicted class.
-
-        The mean is weighted by the denominator. None where an outcome counts in the numerator
-        alone, as in a ratio of false negatives to false positives.
-        """
-        numerator, denominator = map(to_confusion_matrix, (self.numerator, self.denominator))
-        if numerator[denominator == 0].any():
-            return None
-        return np.divide(
-            numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
-        )
+        """`counted_values` of the outcomes, (2, 2) by true and predicted class, or None."""
+        return counted_values(*map(to_confusion_matrix, (self.numerator, self.denominator)))
 
     @property
     def is_share(self) -> bool:
         """Whether the rate is a weighted share, of which limits are those of rates."""
-        values = self.outcome_values
-        return values is not None and bool(np.isin(values, (0.0, 1.0)).all())
+        return is_share(self.numerator, self.denominator)
 
     def sums(self, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums over the samples that a share counts, and over those that it does not.
@@ -327,6 +318,28 @@ def _check_table(table, side, name):
     return values
 
 
+def counted_values(numerator, denominator):
+    """Values of which a quotient is the mean, weighted by its denominator; None if it is no mean.
+
+    Both are what outcomes count, or samples. A quotient is no mean where something counts in the
+    numerator alone, as in a ratio of false negatives to false positives.
+    """
+    numerator, denominator = np.asarray(numerator), np.asarray(denominator)
+    if numerator[denominator == 0].any():
+        return None
+    return np.divide(numerator, denominator, out=np.zeros(denominator.shape), where=denominator > 0)
+
+
+def is_share(numerator, denominator):
+    """Whether a quotient is a share: its numerator counts some of what its denominator counts.
+
+    Given the denominator a share is binomial, if all that is counted has the same weight. The
+    arguments are those of `counted_values`.
+    """
+    values = counted_values(numerator, denominator)
+    return values is not None and bool(np.isin(values, (0.0, 1.0)).all())
+
+
 def to_confusion_matrix(table):
     """A table by true and predicted class, (2, 2); 1 is the positive class."""
     true_positive, false_positive, false_negative, true_negative = table
@@ -334,13 +347,13 @@ def to_confusion_matrix(table):
 
 
 _ALL, _TRUE, _FALSE = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0)
-_SELECTED, _REJECTED = (1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
+_REJECTED = (0.0, 0.0, 1.0, 1.0)
 
 _PHRASES = {
     _ALL: "at all",
     _TRUE: "of the positive class",
     _FALSE: "of the negative class",
-    _SELECTED: "predicted positive",
+    SELECTED: "predicted positive",
     _REJECTED: "predicted negative",
 }
 
@@ -348,17 +361,17 @@ RATES = {
     rate.name: rate
     for rate in (
         Rate("base_rate", _TRUE),
-        Rate("selection_rate", _SELECTED),
+        Rate("selection_rate", SELECTED),
         Rate("true_positive_rate", {"tp": 1}, _TRUE),
         Rate("false_positive_rate", {"fp": 1}, _FALSE),
         Rate("true_negative_rate", {"tn": 1}, _FALSE),
         Rate("false_negative_rate", {"fn": 1}, _TRUE),
-        Rate("positive_predictive_value", {"tp": 1}, _SELECTED),
-        Rate("false_discovery_rate", {"fp": 1}, _SELECTED),
+        Rate("positive_predictive_value", {"tp": 1}, SELECTED),
+        Rate("false_discovery_rate", {"fp": 1}, SELECTED),
         Rate("negative_predictive_value", {"tn": 1}, _REJECTED),
         Rate("false_omission_rate", {"fn": 1}, _REJECTED),
         Rate("accuracy", {"tp": 1, "tn": 1}),
-        Rate("error_rate", {"fp": 1, "fn": 1}),
+        Rate("error_rate", WRONG),
         Rate("f1_score", {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1}),
         Rate("jaccard_score", {"tp": 1}, {"tp": 1, "fp": 1, "fn": 1}),
         Rate("treatment_equality", {"fn": 1}, {"fp": 1}),

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
+from skfair.constraints import as_terms
 from skfair.groups import Groups, Samples, check_columns, check_equal_label_types, check_groups
 from skfair.losses import LogisticLoss
-from skfair.metrics import find_positive
+from skfair.metrics import counted_values, find_positive, is_share, to_numbers
 from skfair.surrogates import StepFunction
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
@@ -376,7 +377,7 @@ def _are_named(*attributes):
 def to_scores(constraint, y_pred, y_true, pos_label):
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
-        return _to_numbers(y_pred, "y_pred")
+        return to_numbers(y_pred, "y_pred")
     columns = [y_pred] if y_true is None else [y_pred, y_true]
     positive = find_positive(*columns, pos_label=pos_label)
     return np.where(y_pred == positive, 1.0, -1.0)
@@ -386,22 +387,14 @@ def to_target(constraint, y_true, pos_label):
     """Classes as -1 and +1; real targets, of losses of numbers, as they are."""
     is_real = "numbers" in constraint.applies_to and getattr(constraint, "loss", None) is not None
     if is_real and pos_label is None:
-        return _to_numbers(y_true, "y_true")
+        return to_numbers(y_true, "y_true")
     return np.where(y_true == find_positive(y_true, pos_label=pos_label), 1.0, -1.0)
-
-
-def _to_numbers(column, name):
-    try:
-        return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, but holds {column.flat[0]!r}.") from None
 
 
 def evaluate(constraint, samples, scores):
     """Masks of the constraint's cells, and the value that it averages for each sample.
 
-    A quotient is the share of what its numerator counts among the samples that its denominator
-    counts: these are the cells then.
+    A share is averaged over the samples that its denominator counts: these are the cells then.
     """
     cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
     if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:
@@ -409,15 +402,14 @@ def evaluate(constraint, samples, scores):
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."
         )
-    rate = constraint.rate(StepFunction(), LogisticLoss())
-    terms = rate if isinstance(rate, tuple) else (rate,)
     values, *sizes = (
         np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
-        for term in terms
+        for term in as_terms(constraint.rate(StepFunction(), LogisticLoss()))
     )
-    for counts in sizes:
-        cells = {name: mask & (counts > 0) for name, mask in cells.items()}
-    return cells, values
+    if not sizes or not is_share(values, sizes[0]):
+        return cells, values
+    cells = {name: mask & (sizes[0] > 0) for name, mask in cells.items()}
+    return cells, counted_values(values, sizes[0])
 
 
 def outcome_use(constraint, samples):

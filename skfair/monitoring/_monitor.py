@@ -26,9 +26,11 @@ from skfair.constraints import (
     MaximumRate,
     MinimumRate,
     RankingParity,
+    as_terms,
 )
 from skfair.inference import Interval, check_level
 from skfair.losses import LogisticLoss
+from skfair.metrics import is_share
 from skfair.monitoring._batches import (
     OutstandingSamples,
     check_column,
@@ -200,12 +202,14 @@ def _check_constraint(constraint):
 
 
 def _averages(constraint):
-    """Whether rates are means, or shares of the samples that a denominator counts."""
-    if not isinstance(constraint.rate(StepFunction(), LogisticLoss()), tuple):
+    """Whether rates are means, or shares of samples that all count the same."""
+    terms = as_terms(constraint.rate(StepFunction(), LogisticLoss()))
+    if len(terms) == 1:
         return True
-    counts, sizes = np.array(constraint.table)
-    is_binary = np.isin(counts, (0.0, 1.0)).all() and np.isin(sizes, (0.0, 1.0)).all()
-    return bool(is_binary and (counts <= sizes).all())
+    # What the four outcomes count: decisions and targets -1 and +1.
+    decisions, targets = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+    counts, sizes = (term(decisions, targets).value for term in terms)
+    return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
 
 
 def _is_number(value):

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ConstraintSystem, bind_all
+from skfair.constraints import ConstraintSystem, as_terms, bind_all
 from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
 from skfair.groups import check_alignment
 from skfair.losses import LogisticLoss
@@ -131,8 +131,7 @@ def _decision_effects(constraint, cell, problem):
     # Ranks and predictions of a real target: the cell is one event.
     if rate is None or problem.classes is None:
         return [[(cell, 1.0)]]
-    terms = rate if isinstance(rate, tuple) else (rate,)
-    return [_term_effects(one, cell, problem.samples.target) for one in terms]
+    return [_term_effects(one, cell, problem.samples.target) for one in as_terms(rate)]
 
 
 def _term_effects(rate, cell, target):
@@ -549,11 +548,14 @@ def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=N
     Without a ``group_estimator`` the first fold chooses among the default ones.
     """
     bases = bases if len(bases) == len(folds) else bases * len(folds)
+    models = []
     if group_estimator is None:
-        group_estimator = _choose_group_estimator(bases[0], training, events, folds[0])
-    models = Parallel(n_jobs=n_jobs)(
+        models.append(_fit_default(bases[0], training, events, folds[0]))
+        group_estimator = models[0].group_estimator
+    pairs = list(zip(bases, folds, strict=True))[len(models) :]
+    models += Parallel(n_jobs=n_jobs)(
         delayed(EventModel.fit)(base, group_estimator, training, events, train)
-        for base, (train, _) in zip(bases, folds, strict=True)
+        for base, (train, _) in pairs
     )
     knows_groups = group_estimator == "sensitive_features"
     probabilities = out_of_fold_probabilities(
@@ -563,24 +565,24 @@ def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=N
     return features, probabilities
 
 
-def _choose_group_estimator(base, training, events, fold):
-    """The kind of default model of the group with the least log-loss on the test rows of a fold."""
+def _fit_default(base, training, events, fold):
+    """The default model of the group with the least log-loss on the test rows of a fold."""
     train, test = fold
     test = test[events.codes[test] >= 0]  # recorded groups
     rows = safe_indexing(training.samples.X, test)
     kinds = default_kinds(final_step_features(base, rows))
-    if len(kinds) == 1 or not events.subsets:
-        return kinds[0]
+    models = [EventModel.fit(base, kind, training, events, train) for kind in kinds]
+    if len(models) == 1 or not events.subsets:
+        return models[0]
     losses = []
-    for kind in kinds:
-        model = EventModel.fit(base, kind, training, events, train)
+    for model in models:
         # Probabilities of the sample's group within every subset that it is in.
         by_subset = model.probabilities(rows, events.table.shape[2])
         likelihoods = by_subset[np.arange(len(test)), :, events.codes[test]]
         inside = np.column_stack(events.subsets)[test]
         logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
-    return kinds[int(np.argmin(losses))]
+    return models[int(np.argmin(losses))]
 
 
 # The final linear model: few features, under constraints that its decisions keep exactly.

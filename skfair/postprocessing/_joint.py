@@ -21,6 +21,7 @@ from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair.constraints import as_terms
 from skfair.enforcement import Guarantee
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import (
@@ -77,7 +78,7 @@ def suits_joint(problems, events, constraints):
     is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
     rates = [constraint.rate(StepFunction(), LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
-    is_quotient = len(rates) == 1 and isinstance(rates[0], tuple)
+    is_quotient = len(rates) == 1 and len(as_terms(rates[0])) > 1
     return follows and is_small and not is_quotient
 
 

@@ -82,7 +82,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         of PyTorch with ``reduction="none"``, which gets scores and classes 0 and 1 in double
         precision. The last layer is fitted to it as well, which needs two derivatives.
     alpha : float, default=1e-4
-        Strength of the l2 penalty on the weights of layers, relative to a mean loss.
+        Strength of the l2 penalty on the weights of layers, relative to a mean loss. It is small,
+        as in scikit-learn's ``MLPClassifier``, because a module may be pretrained, or have dropout
+        or normalisation. The 2e-3 of
+        :class:`~skfair.classification.ConstrainedMLPClassifier` suit its small networks of tables.
     {surrogate}
     solver : str, Solver or None, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,

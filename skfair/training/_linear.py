@@ -25,6 +25,7 @@ from skfair.groups import (
     encode_groups_to_predict,
     partition_error,
     unique_inverse,
+    warn_of_similar_labels,
 )
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
@@ -328,6 +329,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     codes = np.array([number.setdefault(group, len(number)) for group, _ in summary.cells])
     labels = np.array([*number], dtype=object)
     groups = Groups.disjoint(codes, labels, summary.attributes)
+    warn_of_similar_labels(groups)
     # Counts of all samples, not of their representatives.
     vars(groups)["counts"] = np.bincount(codes, summary.counts).astype(np.intp)
     samples = Samples(

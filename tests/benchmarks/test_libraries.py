@@ -5,32 +5,47 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.erm_cases import Split
-from benchmarks.peers.libraries import TOLERANCE, LinearPost, _group_multipliers
+from benchmarks.peers.libraries import TOLERANCE, LinearPost, linear_post_weights
 from skfair.metrics import demographic_parity_difference
 
 
 @pytest.fixture
 def program():
-    """Gains and shares of 400 samples, whose group is a function of the gain up to noise."""
+    """Gains and groups' probabilities of 400 samples: the group follows from the gain and noise."""
     rng = np.random.default_rng(0)
     gains = rng.uniform(-1, 1, size=400)
     member = 1 / (1 + np.exp(-2 * gains - rng.normal(size=400)))
-    memberships = np.column_stack([member, 1 - member])
-    return gains, memberships / memberships.sum(axis=0)
+    return gains, np.column_stack([member, 1 - member])
+
+
+def rates_of(accepted, memberships):
+    return accepted @ memberships / memberships.sum(axis=0)
 
 
 def test_the_rule_of_the_dual_nearly_keeps_the_tolerance(program):
-    gains, shares = program
-    accepted = gains > shares @ _group_multipliers(gains, shares)
-    rates = accepted @ shares
+    gains, memberships = program
+    accepted = gains > memberships @ linear_post_weights(gains, [memberships], TOLERANCE)
     # All decisions of the program are 0 or 1, except for one or two.
-    assert np.ptp(rates) == pytest.approx(TOLERANCE, abs=2 * shares.max())
-    assert np.ptp((gains > 0) @ shares) > 2 * TOLERANCE
+    one_sample = (memberships / memberships.sum(axis=0)).max()
+    assert np.ptp(rates_of(accepted, memberships)) == pytest.approx(TOLERANCE, abs=2 * one_sample)
+    assert np.ptp(rates_of(gains > 0, memberships)) > 2 * TOLERANCE
+
+
+def test_each_block_has_rates_within_the_tolerance(program):
+    gains, memberships = program
+    is_true = 1 / (1 + np.exp(-4 * gains))
+    blocks = [memberships * one[:, np.newaxis] for one in (is_true, 1 - is_true)]
+    accepted = gains > np.hstack(blocks) @ linear_post_weights(gains, blocks, 0.1)
+    for block in blocks:
+        assert np.ptp(rates_of(accepted, block)) < 0.1 + 4 * (block / block.sum(axis=0)).max()
+    assert min(np.ptp(rates_of(gains > 0, block)) for block in blocks) > 0.15
 
 
 def test_no_shifted_rule_within_the_tolerance_gains_more(program):
-    gains, shares = program
-    best = gains[gains > shares @ _group_multipliers(gains, shares)].sum()
+    gains, memberships = program
+    weights = linear_post_weights(gains, [memberships], TOLERANCE)
+    best = gains[gains > memberships @ weights].sum()
+    shares = memberships / memberships.sum(axis=0)
     for shift in np.linspace(-400, 400, 801):
         accepted = gains > shift * (shares[:, 0] - shares[:, 1])
         if np.ptp(accepted @ shares) <= TOLERANCE:
@@ -39,8 +54,8 @@ def test_no_shifted_rule_within_the_tolerance_gains_more(program):
 
 def test_equal_groups_have_no_multipliers():
     gains = np.array([0.4, 0.2, -0.1, -0.3])
-    shares = np.full((4, 2), 0.25)
-    np.testing.assert_allclose(_group_multipliers(gains, shares), 0, atol=1e-12)
+    weights = linear_post_weights(gains, [np.full((4, 2), 0.5)], TOLERANCE)
+    np.testing.assert_allclose(weights, 0, atol=1e-12)
 
 
 def test_linear_post_reduces_the_gap_without_the_group():

@@ -1,5 +1,6 @@
 """Constraints on any rate: parity, floors and ceilings."""
 
+import json
 import warnings
 
 import numpy as np
@@ -24,7 +25,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.metrics import RATES, Rate
+from skfair.metrics import RATES, Rate, find_rate, group_report, is_share
 from skfair.monitoring import GapMonitor
 from skfair.partitions import Blocks
 from skfair.surrogates import Sigmoid
@@ -296,13 +297,74 @@ def test_precision_is_that_of_the_accepted_samples():
 def test_standard_errors_of_quotients_are_those_of_reports():
     y, decisions, groups = draw_precisions(np.random.default_rng(0), 300)
     scores = 2.0 * decisions - 1.0
-    for measure in ("precision", "f1_score", COST):
+    for measure in ("precision", "treatment_equality", COST):
         bound = bind(RateParity(measure), y, groups)
         estimates, _ = bound.estimates(scores)
         columns = bound.report_columns(scores)
         np.testing.assert_allclose(estimates.values, columns["rate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)
+
+
+@pytest.mark.parametrize("measure", ["recall", "precision", "f1_score"])
+def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certificate(measure):
+    y, decisions, groups = draw_precisions(np.random.default_rng(0), 400)
+    names = np.array(["large", "larger"])[groups]
+    names[:20] = "small"
+    floor = MinimumRate(measure, 0.3, min_group_size=30)
+    with pytest.warns(UserWarning, match=r"not compared: 'small' \(20\)"):
+        bound = bind(floor, y, names)
+    report = bound.report(2.0 * decisions - 1.0).set_index("group")
+    assert report.index.tolist() == ["large", "larger", "small"]
+    assert report["gap"].isna().tolist() == [False, False, True]
+    expected = group_report(y, decisions, sensitive_features=names, measures=[measure])
+    rates = expected[measure][["large", "larger", "small"]]
+    np.testing.assert_allclose(report["rate"], rates)
+    with pytest.warns(UserWarning, match="not compared"):
+        certificate = Certificate.from_predictions(
+            y, decisions, sensitive_features=names, constraint=floor
+        )
+    assert certificate.uncompared_groups == ("small",)
+    assert str(certificate).endswith("It says nothing about groups that are too small: 'small'.")
+    assert json.loads(certificate.to_json())["uncompared_groups"] == ["small"]
+
+
+@pytest.mark.parametrize("measure", ["precision", "f1_score", "jaccard", "accuracy"])
+def test_certificates_and_reports_have_equal_limits_of_shares(measure):
+    y, decisions, groups = draw_precisions(np.random.default_rng(0), 300)
+    estimates, _ = bind(RateParity(measure), y, groups).estimates(2.0 * decisions - 1.0)
+    columns = {"y_true": y, "decisions": decisions}
+    reported, _ = find_rate(measure).estimate(columns, check_groups(groups, 300), np.ones(300))
+    np.testing.assert_allclose(estimates.limits(0.95), reported.limits(0.95))
+
+
+def test_limits_of_shares_in_overlapping_groups_are_those_of_each_attribute():
+    y, decisions, groups = draw_precisions(np.random.default_rng(0), 300)
+    table = np.column_stack((groups, np.arange(300) % 3)).astype(str)
+    bound = bind(RateParity("f1_score", attributes="each"), y, table)
+    low, high = bound.estimates(2.0 * decisions - 1.0)[0].limits(0.95)
+    columns, rate = {"y_true": y, "decisions": decisions}, find_rate("f1_score")
+    estimates = [rate.estimate(columns, check_groups(one, 300), np.ones(300))[0] for one in table.T]
+    np.testing.assert_allclose(low, np.concatenate([one.limits(0.95)[0] for one in estimates]))
+    np.testing.assert_allclose(high, np.concatenate([one.limits(0.95)[1] for one in estimates]))
+
+
+@pytest.mark.parametrize(
+    "numerator, denominator, is_one",
+    [
+        ({"tp": 1}, {"tp": 1, "fp": 1}, True),
+        ({"tp": 2}, {"tp": 2, "fp": 1, "fn": 1}, True),  # of weighted samples
+        ({"tp": 3, "fp": 3}, (3, 3, 3, 3), True),
+        ({"fn": 5, "fp": 1}, (1, 1, 1, 1), False),
+        ({"tp": 1}, {"tp": 2, "fp": 2}, False),
+        ({"fn": 1}, {"fp": 1}, False),  # counts in the numerator alone
+    ],
+)
+def test_shares_are_recognised_by_tables_and_by_samples(numerator, denominator, is_one):
+    rate = Rate("custom", numerator, denominator)
+    outcomes = np.tile(np.arange(4), 3)
+    of_samples = [np.array(table)[outcomes] for table in (rate.numerator, rate.denominator)]
+    assert rate.is_share == is_share(*of_samples) == is_one
 
 
 @pytest.mark.parametrize("measure", ["precision", "jaccard_score", COST], ids=["ppv", "j", "cost"])

@@ -221,3 +221,17 @@ def test_many_overlapping_groups_are_no_ids():
     membership = sparse.csr_array(np.tril(np.ones((150, 150), dtype=bool)))
     samples, _ = check_samples(membership, None, overlapping=True, X=np.zeros((150, 1)))
     assert len(samples.groups.names) == 150
+
+
+def test_labels_that_differ_in_case_or_spaces_alone_are_named_once():
+    labels = ["Female", "female ", "MALE", "Male", "other", "an other"]
+    sexes = pd.DataFrame({"sex": labels * 20, "age": ["young", "old"] * 60})
+    expected = (
+        r"attribute 'sex' .* different groups: 'Female' and 'female ', 'MALE' and 'Male'\. If"
+    )
+    for check in (check_samples, check_columns):
+        with pytest.warns(UserWarning, match=expected) as caught:
+            check(sexes, None, X=np.zeros(120))
+        assert len(caught) == 1
+        check(sexes["age"], None, X=np.zeros(120))  # no warning
+        check(np.arange(120) % 3, None, X=np.zeros(120))

@@ -120,3 +120,10 @@ def test_intersections_too_small_for_ranks_are_counted_over_all_partitions(table
     assert len(report.dropna()["group"].unique()) == 4
     with pytest.raises(ValueError, match="at least 20 samples in the interval"):
         fit_model(PartialParityClassifier(interval=(0.0, 0.2)), make_partitions(table))
+
+
+def test_labels_that_are_similar_in_different_partitions_are_named(table):
+    table = table.assign(sex=table["sex"].where(table.index < CHUNK, table["sex"].str.upper()))
+    with pytest.warns(UserWarning) as caught:  # also of small groups
+        fit_model(ConstrainedERMClassifier(tolerance=0.2), make_partitions(table))
+    assert sum("'F' and 'f', 'M' and 'm'" in str(one.message) for one in caught) == 1

@@ -47,6 +47,7 @@ from skfair.groups import (
     encode_known_values,
     find_first_rows,
     refuse_continuous_attributes,
+    warn_of_similar_labels,
 )
 from skfair.partitions import is_partitioned, partitions_of, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
@@ -263,7 +264,9 @@ def summarize(estimator, X, sensitive_features, sample_weight=None):
     rows = partitions_of(estimator.n_jobs, X=X, **columns)
     blocks = rows.map(encode_block, type(estimator).__name__).persist()
     summary = SampleSummary(blocks)
-    refuse_continuous_attributes(intersection_groups(summary))
+    groups = intersection_groups(summary)
+    refuse_continuous_attributes(groups)
+    warn_of_similar_labels(groups)
     n_samples = summary.counts.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(
