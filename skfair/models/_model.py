@@ -324,6 +324,9 @@ _SPARSE_BELOW = 0.3
 _CHUNK = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
 
+_MAX_DENSE_ROWS = 16
+"""Sparse rows that are made dense for a product with dense columns."""
+
 
 def _chunks(n_samples):
     return [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
@@ -435,7 +438,9 @@ def shift_columns(X, origin):
 def rows_times(rows, X):
     """Product of a few sparse rows with X, dense."""
     if not sparse.issparse(X):
-        return rows @ X
+        # A sparse product would copy columns that are stored one after the other.
+        is_small = rows.shape[0] <= _MAX_DENSE_ROWS
+        return rows.toarray() @ X if is_small else rows @ X
     from skfair._kernels.scores import outer_sum
 
     # One pass over the samples: a product by rows would read X once per row.
@@ -450,10 +455,12 @@ def weighted_outer_sum(X, weights):
 
         return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
     gram = np.zeros((X.shape[1], X.shape[1]))
-    is_signed = bool((weights < 0).any())
-    factors = (weights if is_signed else np.sqrt(weights))[:, np.newaxis]
+    roots, is_negative = np.sqrt(np.abs(weights))[:, np.newaxis], weights < 0
     for rows in _chunks(len(X)):
-        scaled = X[rows] * factors[rows]
-        # Without negative weights this is a symmetric product, which BLAS halves.
-        gram += (X[rows] if is_signed else scaled).T.dot(scaled)
+        # Products of a matrix with itself are symmetric, so that BLAS computes half of them.
+        scaled = X[rows] * roots[rows]
+        gram += scaled.T.dot(scaled)
+        negative = scaled[is_negative[rows]]
+        if len(negative):
+            gram -= 2.0 * negative.T.dot(negative)
     return gram

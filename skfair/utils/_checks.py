@@ -147,8 +147,9 @@ def check_finite_squares(values, name, estimator=None):
     stored = values.data if sparse.issparse(values) else values
     if stored.dtype != np.float64 or not stored.size:
         return
+    flat = stored.ravel(order="K")  # no copy, whichever way the columns are stored
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.vdot(stored, stored))
+        is_finite = np.isfinite(flat @ flat)
     if is_finite:
         return
     assert_all_finite(values, estimator_name=type(estimator).__name__, input_name=name)
