@@ -75,9 +75,9 @@ from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
 from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, front_scaling
+from benchmarks.scale.single_precision import single_precision
 from benchmarks.scale.small import small
 from benchmarks.scale.spectral_large import spectral_large
-from benchmarks.scale.single_precision import single_precision
 from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
 from benchmarks.scale.starts import starts
 from benchmarks.scale.threads import plain_time, thread_time
