@@ -75,6 +75,7 @@ from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
 from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, front_scaling
+from benchmarks.scale.single_precision import single_precision
 from benchmarks.scale.small import small
 from benchmarks.scale.spectral_large import spectral_large
 from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
@@ -97,6 +98,7 @@ BENCHMARKS = {
     "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
+    "single-precision": single_precision,
     "scaling": front_scaling,
     "first-fit": first_fit,
     "interrupts": interrupts,

@@ -320,7 +320,8 @@ class ConstrainedMLPClassifier(NetworkClassifier):
 
     def _model(self, training):
         sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        return MLPModel.from_features(training.X, training.samples.weights, sizes, self.activation)
+        X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
+        return MLPModel.from_features(X, training.samples.weights, sizes, self.activation)
 
     def _start(self, model, random_state):
         """Model parameters to start from."""

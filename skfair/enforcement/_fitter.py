@@ -227,6 +227,9 @@ _MIN_GAIN, _MIN_PARTITIONED_GAIN = 2e-5, 1e-4
 """Share of the samples by which a round must lower the error for another one to follow. A round on
 partitioned samples is two passes."""
 
+_MAX_HESSIAN_SAMPLES = 1 << 13
+"""Samples up to which all of them give the Hessian of Newton's directions."""
+
 _DIRECTION_BITS, _POINT_BITS = 16, 30
 """Binary digits of directions and of starting points: solvers agree on more."""
 
@@ -330,9 +333,15 @@ class _Lines:
     def _find_directions(self):
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
-        x = problem.initial_point(self.parameters)
-        evaluation = problem.evaluate(x, np.zeros(len(problem.lower)))
-        newton, effects = _newton_directions(evaluation)
+        x, multipliers = problem.initial_point(self.parameters), np.zeros(len(problem.lower))
+        evaluation = problem.evaluate(x, multipliers)
+        # Without multipliers the Hessian is that of loss and penalty. A subsample has nearly the
+        # same, in a small share of the time.
+        on_subsample = evaluation
+        if len(problem.target) > _MAX_HESSIAN_SAMPLES:
+            subsample = problem.draw_subsample(_MAX_HESSIAN_SAMPLES)
+            on_subsample = subsample.evaluate(x, multipliers)
+        newton, effects = _newton_directions(evaluation, on_subsample.hessian(multipliers))
         # The tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:_MAX_DIRECTIONS]
@@ -423,12 +432,11 @@ def _sort_points(violations, errors, numbers, lengths, steps):
                 yield start, line, direction, float(lengths[k])
 
 
-def _newton_directions(evaluation):
+def _newton_directions(evaluation, hessian):
     """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
     n_parameters = evaluation.problem.n_parameters
     jacobian = evaluation.jacobian[:, :n_parameters]
-    # Without multipliers the Hessian is that of loss and penalty.
-    hessian = evaluation.hessian(np.zeros(len(jacobian)))[:n_parameters, :n_parameters]
+    hessian = hessian[:n_parameters, :n_parameters]
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
     hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
     newton = cho_solve(cho_factor(hessian), jacobian.T)

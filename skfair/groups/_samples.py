@@ -167,11 +167,19 @@ class Samples(NamedTuple):
 
     def _sort_groups(self, groups):
         """Groups of these samples by descending weight, equal ones by their first samples."""
-        samples, codes = groups.memberships
         n_groups = len(groups.labels)
+        if groups.is_disjoint:
+            weights = np.bincount(groups.codes, self.weights, n_groups)
+        else:
+            samples, codes = groups.memberships
+            weights = np.bincount(codes, self.weights[samples] * groups.shares, n_groups)
+        order = np.argsort(-weights, kind="stable")
+        if np.diff(weights[order]).all():
+            return groups.reorder(order)
+        # The first sample of each group; of equal codes the last assignment counts.
+        samples, codes = groups.memberships
         first = np.zeros(n_groups, dtype=np.intp)
-        first[codes[::-1]] = samples[::-1]  # of equal codes the last one counts
-        weights = np.bincount(codes, self.weights[samples] * groups.shares, n_groups)
+        first[codes[::-1]] = samples[::-1]
         return groups.reorder(np.lexsort((first, -weights)))
 
     def merge_small_groups(self) -> tuple[Groups, np.ndarray]:

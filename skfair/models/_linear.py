@@ -19,6 +19,7 @@ from skfair.models._model import (
     rows_times,
     shift_columns,
     store_columns,
+    times_vector,
     weighted_outer_sum,
 )
 from skfair.utils._api import MatrixLike, RandomState
@@ -226,8 +227,11 @@ class LinearModel:
         model : LinearModel
             Its parameters mean the same: columns are scaled as before.
         """
-        original = None if self.original is None else self.original[rows]
-        return replace(self, X=self.X[rows], original=original)
+        X, original = self.X[rows], self.original
+        original = None if original is None else original[rows]
+        if not isinstance(rows, slice) and X.dtype == np.float32:
+            X = X.astype(np.float64)  # a copy in any case
+        return replace(self, X=X, original=original)
 
     def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of the columns of X.
@@ -315,7 +319,7 @@ class LinearModel:
         # Of the stored columns, that is minus their origin.
         coef = parameters[: len(self.scale)] / self.scale
         intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
-        return self.X @ coef + intercept
+        return times_vector(self.X, coef) + intercept
 
     def predict(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample by `coefficients`, from the columns as passed.
@@ -335,7 +339,7 @@ class LinearModel:
         if self.original is None:
             return self.scores(parameters)
         coef, intercept = self.coefficients(parameters)
-        return self.original @ coef + intercept
+        return times_vector(self.original, coef) + intercept
 
     def intercept_direction(self) -> np.ndarray | None:
         """Direction in which all scores rise equally.

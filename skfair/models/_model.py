@@ -324,6 +324,9 @@ _SPARSE_BELOW = 0.3
 _CHUNK = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
 
+_MAX_DENSE_ROWS = 16
+"""Sparse rows that are made dense for a product with dense columns."""
+
 
 def _chunks(n_samples):
     return [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
@@ -334,10 +337,19 @@ def replace_zeros(scale):
     return np.where(scale > 0, scale, 1.0)
 
 
+MAX_DOUBLED = 1 << 17
+"""Samples up to which dense float32 features are stored as float64, which is faster."""
+
+
 def store_columns(X):
-    """The features as float64, in canonical CSR if they are sparse enough."""
+    """The features in canonical CSR if they are sparse enough, and as float64.
+
+    Dense float32 features of very many samples stay as they are. All sums are in float64.
+    """
     if not sparse.issparse(X):
-        X = np.asarray(X, dtype=np.float64)
+        X = np.asarray(X)
+        if X.dtype != np.float32 or len(X) <= MAX_DOUBLED:
+            X = np.asarray(X, dtype=np.float64)
         return X if _is_filled(X) else _compress(X)
     X = sparse.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
@@ -432,10 +444,19 @@ def shift_columns(X, origin):
     return sparse.csr_array((X.data - origin[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
+def times_vector(X, coef):
+    """``X @ coef``; float32 features become float64 a few rows at a time."""
+    if X.dtype != np.float32 or sparse.issparse(X):
+        return X @ coef
+    return np.concatenate([X[rows] @ coef for rows in _chunks(len(X))] or [np.empty(0)])
+
+
 def rows_times(rows, X):
     """Product of a few sparse rows with X, dense."""
     if not sparse.issparse(X):
-        return rows @ X
+        # A sparse product would copy columns that are stored one after the other.
+        is_small = rows.shape[0] <= _MAX_DENSE_ROWS
+        return rows.toarray() @ X if is_small else rows @ X
     from skfair._kernels.scores import outer_sum
 
     # One pass over the samples: a product by rows would read X once per row.
@@ -449,11 +470,18 @@ def weighted_outer_sum(X, weights):
         from skfair._kernels.scores import weighted_gram
 
         return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
+    # Products of a matrix with itself are symmetric, so that BLAS computes half of them.
+    gram = _outer_sum(X, np.sqrt(np.maximum(weights, 0.0)))
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        gram -= _outer_sum(X[negative], np.sqrt(-weights[negative]))
+    return gram
+
+
+def _outer_sum(X, factors):
+    """Product of the transpose of X, its rows times factors, with itself."""
     gram = np.zeros((X.shape[1], X.shape[1]))
-    is_signed = bool((weights < 0).any())
-    factors = (weights if is_signed else np.sqrt(weights))[:, np.newaxis]
     for rows in _chunks(len(X)):
-        scaled = X[rows] * factors[rows]
-        # Without negative weights this is a symmetric product, which BLAS halves.
-        gram += (X[rows] if is_signed else scaled).T.dot(scaled)
+        scaled = X[rows] * factors[rows, np.newaxis]
+        gram += scaled.T.dot(scaled)
     return gram

@@ -330,7 +330,9 @@ def _check_rows(estimator, X, y, columns, request):
     refuse_partitioned(estimator, X)
     check_alignment(X=X, y=y, **columns)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
-    settings = {"accept_sparse": "csr", "dtype": np.float64, "estimator": estimator}
+    # Models decide which dense float32 features become float64.
+    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
+    settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
     with explain_conversion(X, estimator):
         checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(checked, "X", estimator)  # which squares are if X is

@@ -28,7 +28,7 @@ from skfair.groups import (
     warn_of_similar_labels,
 )
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise
-from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.surrogates import StepFunction
@@ -197,9 +197,10 @@ class ConstrainedLinearModel(ConstrainedModel):
         """Score of each row, by the parameters of its group."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        dtypes = [np.float64, np.float32]
+        X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
         if not self.group_interactions:
-            return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
+            return times_vector(X, np.ravel(self.coef_)) + np.ravel(self.intercept_)[0]
         reason = (
             f"With group_interactions={self.group_interactions!r} every group has "
             f"{self._group_parameters_name} of its own, so predictions need sensitive_features: "
@@ -210,7 +211,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         )
         intercepts = self._append_mean(self.group_intercept_)
         if self._shares_coefficients:
-            return X @ np.ravel(self.coef_) + intercepts[codes]
+            return times_vector(X, np.ravel(self.coef_)) + intercepts[codes]
         scores = np.empty(X.shape[0])
         for code, coef in enumerate(self._append_mean(self.group_coef_)):
             rows = np.flatnonzero(codes == code)

@@ -141,14 +141,16 @@ def _text_columns(X):
 def check_finite_squares(values, name, estimator=None):
     """Raise for numbers that are not finite, or whose squares have an infinite sum.
 
-    Squares of float32 are added in float64, which holds them: those must be finite already. `name`
-    is what users call the numbers; the error names the place of the largest one, or `estimator`.
+    Squares of float32 are added in float64, which holds them. `name` is what users call the
+    numbers; the error names the place of the largest one, or `estimator`.
     """
     stored = values.data if sparse.issparse(values) else values
-    if stored.dtype != np.float64 or not stored.size:
+    if stored.dtype.kind != "f" or not stored.size:
         return
-    with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.vdot(stored, stored))
+    flat = stored.ravel(order="K")  # no copy, whichever way the columns are stored
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_double = flat.dtype == np.float64
+        is_finite = np.isfinite(flat @ flat if is_double else flat.sum(dtype=np.float64))
     if is_finite:
         return
     assert_all_finite(values, estimator_name=type(estimator).__name__, input_name=name)

@@ -50,13 +50,22 @@ def validate_parameter_constraints(constraints, params, caller):
 
     `constraints` and `params` are dicts by parameter, `caller` the class name for the error.
     """
-    for name, value in params.items():
-        try:
-            validate_by_sklearn(constraints, {name: value}, caller)
-        except InvalidParameterError as error:
-            known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
-            hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
-            raise InvalidParameterError(f"{error}{hint}") from None
+    try:
+        validate_by_sklearn(constraints, params, caller)
+    except InvalidParameterError:
+        for name, value in params.items():
+            _validate_parameter(constraints, name, value, caller)
+        raise
+
+
+def _validate_parameter(constraints, name, value, caller):
+    """Validate one parameter; an error ends with the name that may be meant."""
+    try:
+        validate_by_sklearn(constraints, {name: value}, caller)
+    except InvalidParameterError as error:
+        known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
+        hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
+        raise InvalidParameterError(f"{error}{hint}") from None
 
 
 def validate_params(estimator):

@@ -1,5 +1,6 @@
 """Input validation of ConstrainedERMClassifier, and fits to unusual data."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -20,6 +21,7 @@ from skfair.constraints import (
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.losses import Pointwise
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
+from skfair.models._model import MAX_DOUBLED
 from skfair.solvers import SQP
 
 ROUNDING = 1e-12
@@ -70,6 +72,28 @@ def test_storage_does_not_matter(data, tmp_path):
         np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-6)
         np.testing.assert_array_equal(fitted.predict(rows), expected.predict(X))
         assert keeps_tolerance(fitted, rows, y, groups)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_float32_features_of_very_many_samples_stay_as_they_are(mean):
+    rng = np.random.default_rng(0)
+    n_samples = MAX_DOUBLED + 1
+    groups, X = rng.integers(2, size=n_samples), rng.normal(size=(n_samples, 20))
+    X[:, 0] += groups
+    X[:, 1] += mean  # the larger one is subtracted, in double precision
+    y, X = X[:, 0] + rng.logistic(size=n_samples) > 0, X.astype(np.float32)
+    double = model().fit(X.astype(np.float64), y, sensitive_features=groups)
+    tracemalloc.start()
+    single = model().fit(X, y, sensitive_features=groups)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(single.predict(X), single.predict(X.astype(np.float64)))
+    assert keeps_tolerance(single, X, y, groups)
+    assert peak < X.nbytes + 80 * n_samples or mean > 0.0
+    X[5, 3] = np.inf
+    with pytest.raises(ValueError, match="X contains infinity"):
+        model().fit(X, y, sensitive_features=groups)
 
 
 def test_a_fit_does_not_change_its_input(data):
