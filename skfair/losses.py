@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
@@ -602,7 +603,7 @@ def count_decisions(table, surrogate, scores, target):
     return Pointwise(negative + step * value, step * slope, step * curvature)
 
 
-def step_function(scores):
+def step_function(scores: ArrayLike) -> Pointwise:
     """The decision :math:`1[s > 0]` that metrics count; smooth rates have a surrogate of it.
 
     Examples
