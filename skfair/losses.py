@@ -13,10 +13,11 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE
+from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
@@ -86,9 +87,6 @@ class ScoreFunction(BaseEstimator):
     array([-1.])
     """
 
-    _uses_blocks = True
-    """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
-
     _code: Any = None
     """Number by which kernels know the function, of this class alone and not of subclasses."""
 
@@ -100,7 +98,7 @@ class ScoreFunction(BaseEstimator):
                     f"{name} must be positive, but it is {value!r}; choose a larger one."
                 )
         columns = [np.asarray(column) for column in (scores, *target)]
-        if self._uses_blocks and columns[0].size > _BLOCK:
+        if columns[0].size > _BLOCK:  # intermediate arrays of blocks stay in the cache
             return _evaluate_in_blocks(self._evaluate, columns)
         return self._evaluate(*columns)
 
@@ -127,6 +125,8 @@ def _evaluate_in_blocks(evaluate, columns):
 
 def kernel_code(function):
     """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
+    if function is step_function:
+        return STEP, 1.0
     code = vars(type(function)).get("_code")
     if code is None:
         return None
@@ -601,6 +601,20 @@ def count_decisions(table, surrogate, scores, target):
     step = np.where(is_positive, true_positive, false_positive) - negative
     value, slope, curvature = surrogate(scores)
     return Pointwise(negative + step * value, step * slope, step * curvature)
+
+
+def step_function(scores: ArrayLike) -> Pointwise:
+    """The decision :math:`1[s > 0]` that metrics count; smooth rates have a surrogate of it.
+
+    Examples
+    --------
+    >>> from skfair.losses import step_function
+    >>> step_function([-1.0, 0.0, 2.0]).value
+    array([0., 0., 1.])
+    """
+    value = (np.asarray(scores) > 0).astype(np.float64)
+    nothing = np.broadcast_to(0.0, value.shape)
+    return Pointwise(value, nothing, nothing)
 
 
 def mean_score(scores, target):

@@ -2,28 +2,10 @@
 
 import numpy as np
 
-from skfair._kernels import RAMP, SIGMOID, STEP
+from skfair._kernels import RAMP, SIGMOID
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
-
-
-class StepFunction(ScoreFunction):
-    r"""The decision :math:`1[s > 0]` that metrics count.
-
-    Examples
-    --------
-    >>> from skfair.surrogates import StepFunction
-    >>> StepFunction()([-1.0, 0.0, 2.0]).value
-    array([0., 0., 1.])
-    """
-
-    _code, _uses_blocks = STEP, False
-
-    def _evaluate(self, scores):
-        value = (scores > 0).astype(np.float64)
-        nothing = np.broadcast_to(0.0, value.shape)
-        return Pointwise(value, nothing, nothing)
 
 
 class Sigmoid(ScoreFunction):

@@ -15,8 +15,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MAY_IMPORT = {
     "": set(),
-    "audit": {"constraints", "inference", "losses", "metrics", "monitoring", "partitions", "groups"}
-    | {"surrogates", "utils"},
+    "audit": {"constraints", "groups", "inference", "losses", "metrics", "monitoring"}
+    | {"partitions", "utils"},
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"_kernels", "exceptions"},
@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "partitions"}
-    | {"surrogates", "utils"},
+    | {"utils"},
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},

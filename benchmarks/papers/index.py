@@ -384,9 +384,10 @@ PAPERS = (
             Entry(
                 "Figures 10, 11",
                 "python -m benchmarks partial-convergence",
-                "All 50,000 calls take half an hour; --quick has 2,000. As drawn, the direct method ends "
-                "far from feasible on law school, or is slow, and ties with IDCA on a9a. Its "
-                "tolerance is the best of the paper's eight, chosen after a fifth of the calls.",
+                "All 50,000 calls take half an hour; --quick has 2,000. As drawn, the direct "
+                "method ends far from feasible on law school, or is slow, and ties with IDCA on "
+                "a9a. Its tolerance is the best of the paper's eight, chosen after a fifth of the "
+                "calls.",
                 {
                     "calls": (50_000, idca_convergence.N_CALLS),
                     "calls before the choice": (10_000, idca_convergence.N_SELECTION),

@@ -129,22 +129,28 @@ def _solve_linear(matrix, size):
 MAX_ITER = 60
 
 
-def solve_interior_point(h, G, b, penalty, tol):
-    """Minimise ``h z^2 / 2 + penalty * sum(v)`` subject to ``G z <= b + v`` and ``v >= 0``.
+def solve_interior_point(h, rows, lower, upper, penalty, tol):
+    """Minimise ``h z^2 / 2`` plus the penalty times the excess of ``rows z`` over its bounds.
 
-    `h` is positive, (n,), `G` is (n_bounds, n). Returns the multipliers of the bounds, (n_bounds,),
-    and z, (n,). `tol` is the complementarity at which to stop, relative to the penalty.
+    `h` is positive, (n,), and `rows` is (n_rows, n). Returns z, (n,), and the multipliers of the
+    rows, (n_rows,). `tol` is the complementarity at which to stop, relative to the penalty.
     """
-    z, n_bounds = np.zeros(len(h)), len(b)
-    if not n_bounds:
-        return np.empty(0), z
+    z, multipliers = np.zeros(len(h)), np.zeros(len(rows))
+    # One-sided bounds G z <= b + v, v >= 0: upper ones, then lower ones.
+    is_capped, is_floored = np.isfinite(upper), np.isfinite(lower)
+    G = np.concatenate((rows[is_capped], -rows[is_floored]), dtype=np.float64)
+    b = np.concatenate((upper[is_capped], -lower[is_floored]))
+    if not len(b):
+        return z, multipliers
     # Start with violations that leave every slack positive, and duals between 0 and the penalty.
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
-    dual = np.full(n_bounds, min(1.0, penalty / 2))
+    dual = np.full(len(b), min(1.0, penalty / 2))
     positive = np.array([b + violation, violation, dual, penalty - dual])
-    rows = np.ascontiguousarray(G, dtype=np.float64)
-    _interior_point(np.asarray(h, dtype=np.float64), rows, b, penalty, tol, z, positive)
-    return positive[_DUAL], z
+    _interior_point(np.asarray(h, dtype=np.float64), G, b, penalty, tol, z, positive)
+    n_capped = np.count_nonzero(is_capped)
+    multipliers[is_capped] = positive[_DUAL, :n_capped]
+    multipliers[is_floored] -= positive[_DUAL, n_capped:]
+    return z, multipliers
 
 
 # Rows of positive vectors, one entry per bound each. Slacks are b + violation - G z, and the two

@@ -49,10 +49,10 @@ from skfair.losses import (
     SquaredLoss,
     as_pointwise,
     is_pairwise,
+    step_function,
 )
 from skfair.metrics import METRICS, PREDICTIONS, find_positive, to_numbers
 from skfair.monitoring import outcome_use
-from skfair.surrogates import StepFunction
 from skfair.utils._checks import (
     resolve_name,
     warn,
@@ -404,7 +404,7 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
     samples = samples._replace(target=target, X=X)
-    return constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0), scores
+    return constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0), scores
 
 
 # The same for samples whose groups are not all known.
@@ -485,7 +485,7 @@ class KnownGroups(NamedTuple):
         hide = self._model_missing if is_recorded else self._weigh
         groups, hidden = hide(samples.groups, [scores, target, scores * target], X)
         samples = samples._replace(groups=groups)
-        bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=1.0)
+        bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
         positions = {name: position for position, name in enumerate(groups.names)}
         return HiddenConstraint(bound, constraint.cells(samples), positions, hidden), scores
 

@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
-from skfair.losses import count_decisions
+from skfair.losses import count_decisions, step_function
 from skfair.metrics import asks_for_ratio, find_criterion
-from skfair.surrogates import StepFunction
 from skfair.utils._api import shared_docs
 from skfair.utils._checks import (
     ExplainsArguments,
@@ -501,7 +500,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
             Targets, groups and weights.
         surrogate : callable
             scores -> Pointwise: the smooth stand-in for decisions that solvers see. The public
-            metric counts decisions themselves (`skfair.surrogates.StepFunction`).
+            metric counts decisions themselves (`skfair.losses.step_function`).
         loss : callable
             (scores, target) -> Pointwise: the loss of the model being trained.
         tolerance : float
@@ -555,7 +554,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
             events.counts,
             samples.target,
             smooth=as_terms(self.rate(surrogate, loss)),
-            exact=as_terms(self.rate(StepFunction(), loss)),
+            exact=as_terms(self.rate(step_function, loss)),
             aggregate=gap,
             tolerance=tolerance,
             statistic="decisions" if self.counts_decisions else "values",

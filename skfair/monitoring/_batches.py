@@ -15,9 +15,8 @@ from sklearn.utils import check_consistent_length
 
 from skfair.constraints import as_terms
 from skfair.groups import Groups, Samples, check_columns, check_equal_label_types, check_groups
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import counted_values, find_positive, is_share, to_numbers
-from skfair.surrogates import StepFunction
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -404,7 +403,7 @@ def evaluate(constraint, samples, scores):
         )
     values, *sizes = (
         np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
-        for term in as_terms(constraint.rate(StepFunction(), LogisticLoss()))
+        for term in as_terms(constraint.rate(step_function, LogisticLoss()))
     )
     if not sizes or not is_share(values, sizes[0]):
         return cells, values

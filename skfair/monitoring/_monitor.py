@@ -29,7 +29,7 @@ from skfair.constraints import (
     as_terms,
 )
 from skfair.inference import Interval, check_level
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
 from skfair.monitoring._batches import (
     OutstandingSamples,
@@ -52,7 +52,6 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions import load_rows
-from skfair.surrogates import StepFunction
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import ExplainsArguments, check_tolerance, join_names, resolve_name
 
@@ -203,7 +202,7 @@ def _check_constraint(constraint):
 
 def _averages(constraint):
     """Whether rates are means, or shares of samples that all count the same."""
-    terms = as_terms(constraint.rate(StepFunction(), LogisticLoss()))
+    terms = as_terms(constraint.rate(step_function, LogisticLoss()))
     if len(terms) == 1:
         return True
     # What the four outcomes count: decisions and targets -1 and +1.

@@ -20,13 +20,13 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.constraints import ConstraintSystem, as_terms, bind_all
 from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
 from skfair.groups import check_alignment
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, step_function
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.partitions import is_partitioned
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
-from skfair.surrogates import Sigmoid, StepFunction
+from skfair.surrogates import Sigmoid
 from skfair.training import (
     check_real_training,
     check_training,
@@ -127,7 +127,7 @@ def group_codes(groups):
 
 def _decision_effects(constraint, cell, problem):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
-    rate = constraint.rate(StepFunction(), LogisticLoss())
+    rate = constraint.rate(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
     if rate is None or problem.classes is None:
         return [[(cell, 1.0)]]

@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.constraints import as_terms
 from skfair.enforcement import Guarantee
-from skfair.losses import LogisticLoss
+from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     default_kinds,
     fit_classifier,
@@ -35,7 +35,6 @@ from skfair.postprocessing._events import (
 from skfair.postprocessing._feasibility import expected_sums
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.solvers import Progress, Result
-from skfair.surrogates import StepFunction
 from skfair.utils._sklearn import safe_indexing
 
 MAX_JOINT_SAMPLES = 10_000
@@ -76,7 +75,7 @@ def suits_joint(problems, events, constraints):
     follows = all(source != "learned" for _, source in events.sources)
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES
     is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
-    rates = [constraint.rate(StepFunction(), LogisticLoss()) for constraint in constraints]
+    rates = [constraint.rate(step_function, LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
     is_quotient = len(rates) == 1 and len(as_terms(rates[0])) > 1
     return follows and is_small and not is_quotient

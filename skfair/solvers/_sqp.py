@@ -80,30 +80,35 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
         solution = solve_active_set(curvature, rows, lower, upper, penalty)
         if solution is not None:
             return solution
-    # Fall back on the interior point, of all bounds or of a working set.
-    one_sided = OneSided(lower, upper)
-    solve = solve_interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
-    duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
-    return z, one_sided.multipliers(duals)
+    # Fall back on the interior point, of all rows or of a working set.
+    n_bounds = np.count_nonzero(np.isfinite([lower, upper]))
+    solve = solve_interior_point if n_bounds <= _MAX_DENSE_BOUNDS else _solve_working_set
+    return solve(curvature, rows, lower, upper, penalty, tol)
 
 
-def _solve_working_set(h, G, b, penalty, tol):
-    """The same for many bounds, few of them active, by a working set.
+def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
+    """The same for many rows, few of them active, by a working set.
 
-    A solution for a subset of the bounds that satisfies the others solves the problem. The first
-    subset is what z = 0 violates most; bounds that a solution violates are added.
+    A solution for a subset of the rows that satisfies the others solves the problem. The first
+    subset is what z = 0 violates most; rows that a solution violates are added.
     """
     from skfair._kernels.elastic_qp import solve_interior_point
 
-    entering, in_set = np.argsort(b)[: _MAX_DENSE_BOUNDS // 4], np.zeros(len(b), dtype=bool)
+    excess, in_set = np.maximum(lower, -upper), np.zeros(len(rows), dtype=bool)
+    entering = np.argsort(-excess)[: _MAX_DENSE_BOUNDS // 4]
     while len(entering):
         in_set[entering] = True
-        duals = np.zeros(len(b))
-        duals[in_set], z = solve_interior_point(h, G[in_set], b[in_set], penalty, tol)
-        excess = np.where(in_set, 0.0, G @ z - b)
-        worst = np.argsort(-excess)[: in_set.sum()]  # at most twice as many in the next round
-        entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(b[worst]))]
-    return duals, z
+        multipliers = np.zeros(len(rows))
+        z, multipliers[in_set] = solve_interior_point(
+            curvature, rows[in_set], lower[in_set], upper[in_set], penalty, tol
+        )
+        # Rows beyond a bound enter, at most as many as are there.
+        values = rows @ z
+        bounds = np.where(values > upper, upper, lower)
+        excess = np.where(in_set, 0.0, np.maximum(values - upper, lower - values))
+        worst = np.argsort(-excess)[: in_set.sum()]
+        entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(bounds[worst]))]
+    return z, multipliers
 
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.

@@ -25,12 +25,11 @@ from skfair.inference import (
     state_assumption,
     to_log_odds,
 )
-from skfair.losses import LogisticLoss, is_pairwise
+from skfair.losses import LogisticLoss, is_pairwise, step_function
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
 from skfair.solvers import SQP
-from skfair.surrogates import StepFunction
 from skfair.utils._checks import (
     check_finite_squares,
     explain_conversion,
@@ -161,7 +160,7 @@ def refuse_missing_groups(estimator, constraints, uses_groups):
     setting = _name_modelled(estimator)
     if setting is None:
         return
-    ranked = [one for one in constraints if one.rate(StepFunction(), LogisticLoss()) is None]
+    ranked = [one for one in constraints if one.rate(step_function, LogisticLoss()) is None]
     confidence_level = getattr(estimator, "confidence_level", None)
     reasons = {
         "predictions that depend on the group": uses_groups,

@@ -27,11 +27,10 @@ from skfair.groups import (
     unique_inverse,
     warn_of_similar_labels,
 )
-from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise
+from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP, Solver
-from skfair.surrogates import StepFunction
 from skfair.training._input import (
     Training,
     Unit,
@@ -256,6 +255,9 @@ class PartialParityModel:
 
     _solver_defaults = {"tol": 1e-4}
 
+    surrogate = staticmethod(step_function)
+    """Ranks are compared, and no decisions that a smooth function would stand for."""
+
     _partitioned_enforcements = ("auto", "calibration", None)
 
     @property
@@ -476,7 +478,7 @@ def _check_is_sum(estimator, constraints, solver, columns):
 def _is_by_group_and_class(constraint):
     """Whether a constraint is on rates whose cells depend on groups and classes alone."""
     return (
-        constraint.rate(StepFunction(), LogisticLoss()) is not None and not constraint.uses_features
+        constraint.rate(step_function, LogisticLoss()) is not None and not constraint.uses_features
     )
 
 

@@ -10,9 +10,9 @@ from skfair.constraints import (
     MeanParity,
 )
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, SquaredLoss
+from skfair.losses import LogisticLoss, SquaredLoss, step_function
 from skfair.metrics import mean_score_difference
-from skfair.surrogates import Sigmoid, StepFunction
+from skfair.surrogates import Sigmoid
 
 TARGET = np.array([1.0, -1.0, 1.0])
 SAMPLES = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
@@ -44,13 +44,13 @@ def test_cells(constraint, expected):
 def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign):
     target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     samples = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
-    bound = constraint.bind(samples, StepFunction(), LogisticLoss(), tolerance=0.0)
+    bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=0.0)
     assert (bound.gap(np.full(5, sign)) == 0.0) is is_met
     assert bound.statistic == "decisions"
 
 
 def test_errors_are_wrong_decisions():
-    rate = ErrorRateParity().rate(StepFunction(), LogisticLoss())
+    rate = ErrorRateParity().rate(step_function, LogisticLoss())
     result = rate(np.array([1.0, 1.0, -1.0]), TARGET)
     np.testing.assert_array_equal(result.value, [0, 1, 1])
 

@@ -12,10 +12,15 @@ from skfair._kernels.elastic_qp import solve_interior_point
 
 
 def draw(seed, n_bounds=4, n_unknowns=3):
-    """Curvatures, rows and bounds, of which z = 0 violates some."""
+    """Curvatures, rows and upper bounds, of which z = 0 violates some."""
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(n_bounds, n_unknowns))
     return rng.uniform(0.5, 2.0, n_unknowns), G, rng.normal(size=n_bounds)
+
+
+def solve(h, G, b, penalty):
+    """Point and multipliers where rows have upper bounds alone."""
+    return solve_interior_point(h, G, np.full(len(b), -np.inf), b, penalty, 1e-12)
 
 
 def cost(z, h, G, b, penalty):
@@ -41,21 +46,31 @@ def solve_by_enumeration(h, G, b, penalty):
 @pytest.mark.parametrize("seed", range(6))
 def test_it_finds_the_best_of_all_active_sets(seed, penalty):
     problem = draw(seed)
-    duals, z = solve_interior_point(*problem, penalty, 1e-12)
+    z, duals = solve(*problem, penalty)
     np.testing.assert_allclose(z, solve_by_enumeration(*problem, penalty), atol=1e-7)
     assert (duals >= 0.0).all() and (duals <= penalty).all()
 
 
 def test_without_bounds_nothing_moves():
-    duals, z = solve_interior_point(np.ones(2), np.empty((0, 2)), np.empty(0), 1.0, 1e-12)
+    z, duals = solve(np.ones(2), np.empty((0, 2)), np.empty(0), 1.0)
     assert len(duals) == 0
     np.testing.assert_array_equal(z, [0.0, 0.0])
+
+
+def test_lower_bounds_are_upper_ones_of_the_opposite_rows():
+    h, G, b = draw(2)
+    z, duals = solve(h, G, b, 3.0)
+    signs = np.array([1.0, -1.0, 1.0, -1.0])
+    lower, upper = np.where(signs < 0, -b, -np.inf), np.where(signs > 0, b, np.inf)
+    point, multipliers = solve_interior_point(h, signs[:, None] * G, lower, upper, 3.0, 1e-12)
+    np.testing.assert_allclose(point, z, atol=1e-9)
+    np.testing.assert_allclose(multipliers, signs * duals, atol=1e-6)
 
 
 def test_the_arguments_are_left_as_they_are():
     problem = draw(0)
     copies = [array.copy() for array in problem]
-    solve_interior_point(*problem, 1.0, 1e-12)
+    solve(*problem, 1.0)
     for array, copy in zip(problem, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -64,9 +79,9 @@ def test_the_arguments_are_left_as_they_are():
 def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
     problem = draw(1, n_bounds=12, n_unknowns=5)
     with compile_at_once():
-        expected = solve_interior_point(*problem, 10.0, 1e-12)
+        expected = solve(*problem, 10.0)
     function = _kernels._interpreted_function(elastic_qp._interior_point)
     monkeypatch.setattr(elastic_qp, "_interior_point", function)
-    interpreted = solve_interior_point(*problem, 10.0, 1e-12)
+    interpreted = solve(*problem, 10.0)
     for values, wanted in zip(interpreted, expected, strict=True):
         np.testing.assert_array_equal(values, wanted)

@@ -20,9 +20,10 @@ from skfair.losses import (
     SquaredHingeLoss,
     SquaredLoss,
     kernel_code,
+    step_function,
 )
 from skfair.models import LinearModel
-from skfair.surrogates import Ramp, Sigmoid, StepFunction
+from skfair.surrogates import Ramp, Sigmoid
 
 N_SAMPLES, N_COLUMNS, N_EVENTS = 300, 5, 3  # two chunks and a rest
 RNG = np.random.default_rng(0)
@@ -32,7 +33,7 @@ SHARE = RNG.uniform(0.5, 2.0, N_SAMPLES) / N_SAMPLES
 CODES = RNG.integers(N_EVENTS + 1, size=N_SAMPLES)  # the last is no event
 SHARES = np.where(CODES < N_EVENTS, RNG.uniform(size=N_SAMPLES), 0.0)
 LOSSES = [LogisticLoss(), SquaredHingeLoss(), HingeLoss(0.7), SquaredLoss(), AbsoluteLoss(0.5)]
-SURROGATES = [Sigmoid(), Sigmoid(0.3), Ramp(2.0), StepFunction()]
+SURROGATES = [Sigmoid(), Sigmoid(0.3), Ramp(2.0), step_function]
 close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-14)
 
 
@@ -147,7 +148,7 @@ def test_counts_are_those_of_decisions(is_error):
     coef, intercept, loss = RNG.normal(size=N_COLUMNS), 0.3, LogisticLoss()
     scores = X @ coef + intercept
     totals, moments = count_block(
-        X, (coef, intercept), losses(loss), events((StepFunction(), is_error))
+        X, (coef, intercept), losses(loss), events((step_function, is_error))
     )
     wrong = (scores > 0) != (TARGET > 0)
     expected = [SHARE @ loss(scores, TARGET).value, SHARE @ wrong, np.count_nonzero(scores > 0)]
@@ -169,7 +170,7 @@ def test_lines_are_counted_between_flips(is_error):
         (1e-9, lengths),
         n_bins,
         losses(LogisticLoss()),
-        events((StepFunction(), is_error)),
+        events((step_function, is_error)),
     )
     scores, slopes = X @ coef + intercept, steps[:, :-1] @ X.T + steps[:, -1:]
     position = np.linspace(-1.0, 1.0, n_bins + 1)[1:-1]  # flips may lie beyond the outermost bins
