@@ -257,7 +257,7 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
             "transform subtracts what the mean of each group differs by.",
             self.handle_unknown,
         )
-        # Unknown groups have the code -1.
+        # Unknown groups have the number of known groups as code, the last row.
         shifts = np.vstack((self.shifts_, np.zeros(self.n_features_in_)))
         return features - shifts.astype(features.dtype)[codes]
 

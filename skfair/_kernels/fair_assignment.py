@@ -20,7 +20,7 @@ from skfair._kernels.limits import (
 
 # The multipliers of a fair assignment, and the Newton step that improves them.
 #
-# See `skfair._kernels.fair_assignment` for the dual. Few multipliers are positive. A step works on
+# Few multipliers are positive. A step works on
 # a list of these and of the violated constraints (an active set), so that many groups cost little.
 
 

@@ -189,7 +189,7 @@ class ChangeReport:
         """The report of two dicts of columns."""
         level = check_level(confidence_level)
         check_group_size(min_group_size)
-        samples, columns = _stack_periods(both, is_paired)
+        samples, columns = _stack_periods(both)
         period, units = columns.pop("period"), columns.pop("unit")
         kind = infer_kind(kind, columns)
         positive = find_positive_label(kind, columns, pos_label)
@@ -276,7 +276,7 @@ class ChangeReport:
         return render_fragment(self.title, change_sections(self))
 
 
-def _stack_periods(both, is_paired):
+def _stack_periods(both):
     """Samples of both periods, and their columns with the period and the number of the sample."""
     stacked: dict[str, list] = {}
     for number, columns in enumerate(both):

@@ -516,7 +516,7 @@ class FairnessReport:
         )
 
     @property
-    def findings(self) -> str:
+    def findings(self) -> list[str]:
         """The main results, in two or three sentences."""
         return findings(self)
 

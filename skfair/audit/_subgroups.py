@@ -317,7 +317,7 @@ _MAX_CANDIDATES = 500
 
 
 def _list(family, candidates, limits, errors, max_listed):
-    """Numbers of the candidates to list, greedily, and the mask of each."""
+    """Numbers of the candidates to list, chosen greedily."""
     listed, is_free = [], np.ones(len(family.values), dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
         if len(listed) == max_listed:

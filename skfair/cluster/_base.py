@@ -202,7 +202,7 @@ def balance_attributes(counts, requirements, largest_weight=1.0):
 def list_shortfalls(attributes, requirements, largest_weight):
     """Amounts and sentences of the requirements missed by more than one sample.
 
-    Amounts of sizes are shares of all; ``attributes`` are as `describe` returns them.
+    Amounts of sizes are shares of all; ``attributes`` are as `balance_attributes` returns them.
     """
     tables, shortfalls = [], []
     keeps_balances = keeps_share_ratios = True
@@ -658,9 +658,10 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     - ``_prepare(data, random_state)``: the input with what all clusterings of it share;
     - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
       with ``status_`` "optimal", "feasible" or "max_iter";
-    - ``_describe(data, labels)``: fitted attributes of labels;
+    - ``_label_attributes(data, labels)``: fitted attributes of labels;
     - ``_advice(data)``: what to do where the required balance is not reached;
-    - ``_cut_short(data, is_stopped)``: what ended a search too early, None if a callback did.
+    - ``_explain_early_stop(data, is_stopped)``: what ended a search too early, None if a callback
+      did.
     """
 
     _cost_name = "cost"

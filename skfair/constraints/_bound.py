@@ -239,7 +239,7 @@ class BoundConstraint:
     uncompared: "BoundConstraint | None" = None
     is_ratio: bool = False
     row_gap: Gap = field(init=False)
-    """The gap that the rows bound, as `GapRows`."""
+    """The gap that the rows bound, as `GapRows.gap`."""
     combine: Any = field(init=False)
     """Linear map from rates to rows, (n_rows, n_events); None if rows are not linear in rates."""
     aux_jacobian: np.ndarray = field(init=False)

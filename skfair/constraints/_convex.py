@@ -123,7 +123,7 @@ class MeanExcess(ConvexMeans):
 
     @classmethod
     def from_breakpoints(cls, breakpoints, corner):
-        """The buckets alone, until `integrate` has their moments; there is no basis."""
+        """The buckets alone, until `set_moments` has their moments; there is no basis."""
         buckets = cls.__new__(cls)
         buckets.place_buckets(breakpoints, corner)
         buckets.basis = None

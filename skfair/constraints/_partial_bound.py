@@ -217,8 +217,6 @@ _MAX_GATHERED = 1 << 16
 _N_BINS = 1 << 12
 """Bins that are counted at a time, and about as many more whenever some of them are divided."""
 
-"""How much a rank may be off an end of an interval and count as there, as in the metrics."""
-
 
 def share_moments(bound, scores, thresholds):
     """`RankedEvents.moments` of what is compared and, below it, of small groups."""

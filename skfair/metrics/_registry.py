@@ -88,7 +88,7 @@ _DECISIONS = ("classification", "decision", "labelled_decision")
 """Kinds of metrics that compare rates of decisions."""
 
 METRICS: dict[str, "Metric"] = {}
-"""Metrics by name, filled by `metric`."""
+"""Metrics by name, filled by `register_metric`."""
 
 
 def register_metric(

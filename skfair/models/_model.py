@@ -403,14 +403,14 @@ def moments(X, weights, n_jobs=None):
     return mean + residual, np.maximum(0.0, squares - residual**2)
 
 
-def _sums(part):
-    X, weights = part
+def _sums(block):
+    X, weights = block
     return X.T.dot(weights)
 
 
-def _deviations(part, mean):
+def _deviations(block, mean):
     """Sums of deviations from the means and of their squares, by column."""
-    X, weights = part
+    X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
     for rows in _chunks(len(weights)):
         deviation = X[rows] - mean

@@ -34,6 +34,7 @@ _SLOPE = 0.25
 """Slope of the shift; below 1, so that the order within a group stays."""
 
 _ROUNDING = 1e-12
+"""Excesses below it are rounding."""
 
 
 def shift_ranks(ranks, rates, center):
@@ -231,8 +232,6 @@ _N_HALVINGS = 14
 
 N_TRIES = 1 + _N_HALVINGS
 """Gaps that a whole search tries, unless the first one keeps the tolerance."""
-
-"""Excesses below it are rounding."""
 
 _MIN_SAMPLES = 20
 """Samples in the interval that show the distribution of a group's scores."""

@@ -376,7 +376,7 @@ REQUIREMENTS = {
         "use solver='sqp', or IDCA, which uses all samples at once",
     ),
     "batches": (
-        "a constraint that mini-batches can be drawn from, by its method take_drawn",
+        "a constraint that mini-batches can be drawn from, by its method take_batch",
         lambda evaluation: _all_have_attribute("take_batch", evaluation.problem.rows),
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),

@@ -372,25 +372,25 @@ class StochasticGhost(StochasticSolver):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
         one_sided = OneSided(problem.lower, problem.upper)
 
-        def linearise(size):
+        def linearize_batch(size):
             return _linearize(problem.sample(size, size, random_state).evaluate(x), one_sided)
 
         while True:
             # Unbiased direction, decreasing step.
-            d = self._direction(linearise, random_state)
+            d = self._direction(linearize_batch, random_state)
             alpha *= 1.0 - self.alpha_hat * alpha
             x = problem.project(x + alpha * d)
             yield x, multipliers
 
-    def _direction(self, linearise, random_state):
+    def _direction(self, linearize_batch, random_state):
         """An unbiased estimate of the direction on all samples, from batches of several sizes."""
         # N doublings: the halves of a batch of 2^(N + 1), and the batch as their average.
         n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
-        odd, even = (linearise(2**n) for _ in range(2))
+        odd, even = (linearize_batch(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
         # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
         correction = self._solve(both) - (self._solve(odd) + self._solve(even)) / 2
-        single = self._solve(linearise(1))
+        single = self._solve(linearize_batch(1))
         return correction / ((1.0 - self.p0) ** n * self.p0) + single
 
     def _solve(self, subproblem):
@@ -821,7 +821,6 @@ class StochasticPLADA(StochasticSolver):
         rho = self.alpha / (1.0 + self.alpha * self.beta)
 
         def G(x):
-            # theta: gradient step on the Lagrangian, on a batch.
             batch = self._constraint_batch(problem, random_state)
             return one_sided.values(batch.evaluate(x).values)
 

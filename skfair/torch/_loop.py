@@ -295,7 +295,7 @@ class _CellRate:
 
 @cache
 def _make_function():
-    """The `torch.autograd.Function` of `_Values`, a class that needs PyTorch."""
+    """The class `ConstraintFunction`, made here because it needs PyTorch."""
     torch = require_torch()
 
     class ConstraintFunction(torch.autograd.Function):

@@ -377,7 +377,7 @@ def _check_labels(y):
 
 # Linear models of partitioned samples: collections of Dask, or files.
 #
-# Constraints are bound to one sample per group and class (`skfair.training._linear`). Two
+# Constraints are bound to one sample per group and class (`make_representatives`). Two
 # passes come before those of the fit: a summary, and a subsample for the warm start.
 
 

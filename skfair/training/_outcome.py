@@ -313,20 +313,20 @@ _ROUGH_MARGIN = 0.05
 """Error of the accuracy that one Newton step determines."""
 
 
-def warn_if_linear_model_costly(task, candidate, is_real, is_guaranteed=False):
-    """`warn_of_cost` for the task of a linear model, with a fit without constraint made here.
+def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
+    """`warn_of_cost` for the fitter of a linear model, with a fit without constraint made here.
 
     It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
     start where there are very many. Where the population is to keep the tolerance, rare decisions
     are warned of, too.
     """
-    if candidate.is_plain or not len(task.constraint) or is_pairwise(task.problem.loss):
+    if candidate.is_plain or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
-    problem = task.problem.subsample
+    problem = fitter.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
-    if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, task.start, candidate):
+    if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    plain = _PLAIN.solve(_draw_subsample(free, _MAX_SAMPLES), task.start).x
+    plain = _PLAIN.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))

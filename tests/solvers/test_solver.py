@@ -1,10 +1,12 @@
 """The driver that all solvers share, on scripted iterates."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from skfair.constraints import OPTIONAL_ROWS
 from skfair.solvers import SOLVERS, SQP, Iterate, Solver
 from skfair.solvers._solver import REQUIREMENTS
 
@@ -181,3 +183,10 @@ def test_the_message_advises_by_the_solver(known_problem, problems):
     assert stopped.status != "optimal"
     assert "Raise max_iter or tol" in stopped.message and "'sqp'" not in stopped.message
     assert "Raise" not in SQP().solve(known_problem.problem).message
+
+
+def test_requirements_name_methods_of_constraints():
+    descriptions = " ".join(description for description, _, _ in REQUIREMENTS.values())
+    methods = re.findall(r"by its method (\w+)", descriptions)
+    assert methods == ["take_batch", "correct"]
+    assert set(methods) <= OPTIONAL_ROWS

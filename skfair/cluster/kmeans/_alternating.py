@@ -406,7 +406,7 @@ class AlternatingSwaps(BaseEstimator):
 
         Returns
         -------
-        point : Point
+        point : ClusteringPoint
         n_iter : int
         status : {"feasible"}
 
@@ -567,7 +567,7 @@ class AlternatingFront(BaseEstimator):
 
         Parameters
         ----------
-        samples : Samples
+        samples : ClusteringProblem
         runs : Runs
             Only its number of clusters is used.
         n_levels

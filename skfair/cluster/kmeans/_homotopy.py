@@ -133,7 +133,8 @@ def repair(samples, point, ratio):
 def _repair_rows(samples, point, ratio):
     """Labels that bring the rows within their bounds."""
     # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as few
-    # samples, for which every kick would need a table: `finish` makes one where moves get stuck.
+    # samples, for which every kick would need a table: `repair_and_search` makes one where moves
+    # get stuck.
     if samples.has_equal_weights and samples.n_samples > SHAKEN:
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
     return move_into_bounds(samples, point)
@@ -416,7 +417,7 @@ class Homotopy(BaseEstimator):
 
         Returns
         -------
-        point : Point
+        point : ClusteringPoint
         n_iter : int
             Rounds on all samples, from all starts that are followed.
         status : {"optimal", "feasible", "max_iter"}

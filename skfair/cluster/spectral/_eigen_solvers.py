@@ -251,7 +251,7 @@ def _convert_rows(rows, stored, copy):
 
 # Published solvers of the fair embedding problem, with their settings.
 #
-# They have the signature of the functions in `skfair.cluster.spectral._eigen_solvers`.
+# They have the signature of `nullspace` and the other functions below.
 
 
 LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1

@@ -672,7 +672,7 @@ def _sum_by_code(values, codes, n_codes, factors=1.0):
 # 3. `SpectralProblem.cluster` rounds the rows of H to balanced clusters.
 # 4. `SpectralProblem.extension` and `means` assign new rows.
 #
-# Fits through landmarks have the same steps in `skfair.cluster.spectral._problem`.
+# Fits through landmarks have the same steps.
 
 
 class SpectralProblem(NamedTuple):
