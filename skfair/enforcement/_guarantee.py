@@ -6,7 +6,7 @@ returned, and their evidence is the probability that is reported:
 
 1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
    alone goes, says whether a smaller tolerance is needed, and which.
-2. Fit at this tolerance without each of five folds in turn. The posterior of the gap of the pooled
+2. Fit at this tolerance all samples, and from there without each of five folds in turn. The posterior of the gap of the pooled
    out-of-fold decisions gives the probability that the population keeps the requested tolerance.
    If it is large enough, the search ends.
 3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
@@ -14,7 +14,7 @@ returned, and their evidence is the probability that is reported:
    Where rates of decisions remain too far apart out of fold although they are equal in training,
    the tolerance is that of training rates plus their optimism, which leads them past each other.
    The training data keeps the requested tolerance all the same.
-4. Fit all samples at the tolerance of the most certain round, with exactly the search of the folds:
+4. Return the fit of all samples of the most certain round. It has exactly the search of the folds:
    a more thorough search would find models that are fairer by chance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from skfair.constraints import ConstraintSystem
 from skfair.enforcement._counting import TIE
@@ -83,6 +84,9 @@ _SIZE_PRECISION = 1.1
 _PRECISION = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
 
+_TINY = 1e-12
+"""Smallest risk that is distinguished from none."""
+
 
 class Guarantee(NamedTuple):
     """A fit, and the probability that the population keeps the tolerances.
@@ -112,10 +116,10 @@ class Guarantee(NamedTuple):
 def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
-    Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
+    Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
     ``fit(tolerances, optimism, latest)`` of these rows, or of all samples where rows are None. It
-    may start from its own last fit, the first time from ``start``, or from ``latest``, that of any
-    rows. It returns a candidate with the ``scores`` of all samples. Samples of equal code in
+    may start from its own last fit, or from ``latest``, that of all samples at these tolerances. It
+    returns a candidate with the ``scores`` of all samples. Samples of equal code in
     `clusters` are in one fold, and their errors are correlated. Where the training data is too
     small, the guarantee is that of the most certain fit.
     """
@@ -123,14 +127,11 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIM * risk
     # Step 1: fit at the requested tolerances, which sampling noise alone lowers.
-    fit = make_fit(None, None)
-    first = fit(requested)
-    training = constraint.gaps(first.scores)
-    noise = _Evidence(constraint, _Target(requested), first.scores, training, clusters)
+    folds = _Folds(constraint, make_fit, clusters)
+    noise = folds.evaluate_training()
     target = noise.lower(noise.excess(aim))
     # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
-    folds = _Folds(constraint, make_fit, first, clusters)
-    rounds = [folds.evaluate(target, clusters)]
+    rounds = [folds.evaluate(target)]
     while rounds[-1].can_become_certain(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
@@ -140,19 +141,17 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
         ).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
-        rounds.append(folds.evaluate(target, clusters))
-    # Step 4: fit all samples at a tolerance that had folds.
+        rounds.append(folds.evaluate(target))
+    # Step 4: the fit of all samples at the tolerance of the most certain round.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    is_first = np.array_equal(best.target.largest_training_gaps, requested)
-    candidate = first if is_first else folds.fit_to(best.target, fit)
-    training = best.target.add_optimism(constraint).gaps(candidate.scores)
+    training = best.target.add_optimism(constraint).gaps(best.candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
         size_factor = best.required_size_factor(training, 1.0 - risk)
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
-    return Guarantee(candidate, best.target.tolerances, probability, size_factor, limits)
+    return Guarantee(best.candidate, best.target.tolerances, probability, size_factor, limits)
 
 
 def _slopes(rounds):
@@ -196,15 +195,17 @@ class _Target(NamedTuple):
 class _Evidence:
     """Posteriors of the population's gaps, from out-of-fold decisions of fits held to a target.
 
-    `training` are the mean gaps of the fits on their own training data, `hidden` is by how much
+    `fit` is the target, and the candidate of all samples that is held to it. `training` are the
+    mean gaps of the fits on their own training data, `hidden` is by how much
     pooling makes gaps smaller, and `optimism` by how much rates are larger out of fold, None where
     fits cannot be held to it. Apart from sampling noise, which the posteriors have, the
     population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
     less than in training.
     """
 
-    def __init__(self, constraint, target, scores, training, clusters, hidden=0.0, optimism=None):
-        self.constraint, self.target = constraint, target
+    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, optimism=None):
+        self.constraint, (self.target, self.candidate) = constraint, fit
+        target = self.target
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
@@ -330,73 +331,89 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
     """
-
-    @cache  # the search begins at its ends once more
-    def excess(factor):
-        return posterior.probability(factor, multiple) - level
-
-    if excess(expected) >= 0.0:
+    if posterior.probability(expected, multiple) >= level:
         return np.inf
-    if excess(0.0) < 0.0:  # nearly as certain as a gap of 0
-        risk = (1.0 + _NEARLY) * (1.0 - level - excess(0.0))
-        return _largest_certain(posterior, pooled, expected, multiple, 1.0 - risk)
-    # The root, less its error: each evaluation costs an integral or thousands of draws.
-    return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
+    of_no_gap = posterior.probability(0.0, multiple)
+    if of_no_gap < level:  # nearly as certain as a gap of 0
+        level = 1.0 - (1.0 + _NEARLY) * (1.0 - of_no_gap)
+    factor = _find_level(
+        lambda factor: posterior.probability(factor, multiple), level, (0.0, expected), _PRECISION
+    )
+    return max(0.0, factor - _PRECISION) * pooled
 
 
 def _find_limit(posterior, factor, multiple, is_ratio, level):
     """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
 
-    @cache
-    def excess(tolerance):
-        return posterior.probability(factor, multiple, tolerance) - level
+    def probability(tolerance):
+        return posterior.probability(factor, multiple, tolerance)
 
     # A ratio cannot be less than 0, the tolerance 1.
     highest = 1.0 - _PRECISION if is_ratio else np.inf
     largest = min(highest, max(posterior.tolerance, _PRECISION))
-    while excess(largest) < 0.0 and largest < highest:
+    while probability(largest) < level and largest < highest:
         largest = min(highest, 2.0 * largest)
-    if excess(largest) < 0.0:
+    if probability(largest) < level:
         return 1.0
-    if excess(0.0) >= 0.0:
+    if probability(0.0) >= level:
         return 0.0
     precision = _PRECISION * largest
-    return min(largest, brentq(excess, 0.0, largest, xtol=precision) + precision)
+    return min(largest, _find_level(probability, level, (0.0, largest), precision) + precision)
+
+
+def _find_level(probability, level, ends, precision):
+    """The argument between two ends at which a probability has a level.
+
+    On the scale of normal quantiles it is nearly a line, which the root of few values is found of.
+    """
+    sought = ndtri(level)
+
+    def excess(argument):
+        return ndtri(np.clip(probability(argument), _TINY, 1.0 - _TINY)) - sought
+
+    return brentq(cache(excess), *ends, xtol=precision)
 
 
 class _Folds:
-    """Fits without one fold each."""
+    """Fits of all samples, and of those without one fold each."""
 
-    def __init__(self, constraint, make_fit, first, clusters):
-        self.constraint, self.first = constraint, first
+    def __init__(self, constraint, make_fit, clusters):
+        self.constraint, self.clusters = constraint, clusters
         self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
-        self.fold = _assign_folds(constraint, len(first.scores), clusters)
+        self.fit = make_fit(None)
+        self.first = self.fit(constraint.tolerances)
+        self.fold = _assign_folds(constraint, len(self.first.scores), clusters)
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
         if not all(_all_occur(constraint, rows) for rows in training):
             training = []
-        self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
-        self.latest = first
+        self.fits = [(rows, make_fit(rows), constraint.take(rows)) for rows in training]
 
-    def fit_to(self, target, fit):
-        """The candidate of a fit that is held to a target, and may start at the one before."""
-        self.latest = fit(target.tolerances, target.optimism, self.latest)
-        return self.latest
+    def evaluate_training(self):
+        """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
+        scores, fit = self.first.scores, (_Target(self.constraint.tolerances), self.first)
+        training = self.constraint.gaps(scores)
+        return _Evidence(self.constraint, fit, scores, training, self.clusters)
 
-    def evaluate(self, target, clusters):
+    def evaluate(self, target):
         """The evidence of fits without a fold that are held to a target, as `_Evidence`.
 
-        That of the first fit if there are no fits without a fold.
+        That of the fit of all samples if there are no fits without a fold.
         """
-        outside = np.array(self.first.scores)
+        candidate = self.first
+        if not np.array_equal(target.largest_training_gaps, self.constraint.tolerances):
+            candidate = self.fit(target.tolerances, target.optimism, self.first)
+        outside = np.array(candidate.scores)
         inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
         if self.fits:
-            outside, inside, gaps = self._cross_fit(target)
+            outside, inside, gaps = self._cross_fit(target, candidate)
         training = np.mean(gaps, axis=0)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
-        pooled = self.constraint.gaps(inside)
-        hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
+        hidden, fit = np.zeros(len(training)), (target, candidate)
+        if self.ranks.any():
+            lost = training - self.constraint.gaps(inside)
+            hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
         # Losses that are led past each other have more optimism, and ranks have no rates.
         optimism = [
             one.exact_sums(outside) - one.exact_sums(inside)
@@ -404,13 +421,16 @@ class _Folds:
             else None
             for one in self.constraint
         ]
-        return _Evidence(self.constraint, target, outside, training, clusters, hidden, optimism)
+        return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden, optimism)
 
-    def _cross_fit(self, target):
-        """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
-        outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
+    def _cross_fit(self, target, candidate):
+        """Pooled scores, out of fold and of training samples, and gaps of the fits in training.
+
+        The fits start at the candidate of all samples.
+        """
+        outside, inside, gaps = np.array(candidate.scores), np.array(candidate.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = self.fit_to(target, fit).scores
+            scores = fit(target.tolerances, target.optimism, candidate).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
             gaps.append(target.add_optimism(constraint).gaps(scores[rows]))
