@@ -31,7 +31,13 @@ from sklearn.base import clone
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import rank
 from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
-from skfair.enforcement._guarantee import Guarantee, calibrate, fit_with_guarantee
+from skfair.enforcement._guarantee import (
+    Guarantee,
+    calibrate,
+    can_leave_one_out,
+    fit_with_guarantee,
+    leave_one_out_scores,
+)
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
 
@@ -296,7 +302,10 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
         of_all = fitter if rows is None or train_without is None else train_without(rows)
         return _FoldFit(of_all, strategy, rows, train_without is not None)
 
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+    leave_one_out = None
+    if train_without is None and clusters is None and can_leave_one_out(fitter.problem):
+        leave_one_out = partial(leave_one_out_scores, fitter)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters, leave_one_out)
 
 
 _RANK_FOLD_TOL = 1e-3

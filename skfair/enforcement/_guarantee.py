@@ -29,17 +29,20 @@ This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how o
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, null_space, qr, solve_triangular
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import TIE
+from skfair.models import LinearModel
 from skfair.solvers import SQP
 
 N_FOLDS = 5
@@ -84,6 +87,12 @@ _SIZE_PRECISION = 1.1
 _PRECISION = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
 
+_RANK_TOL = 1e-8
+"""Part of the largest row in addition to others, below which a row depends on them."""
+
+_MAX_LEVERAGE = 0.9
+"""Largest leverage of a sample that counts."""
+
 _TINY = 1e-12
 """Smallest risk that is distinguished from none."""
 
@@ -113,7 +122,7 @@ class Guarantee(NamedTuple):
     limits: np.ndarray | None = None
 
 
-def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
+def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_one_out=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
@@ -126,12 +135,14 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIM * risk
-    # Step 1: fit at the requested tolerances, which sampling noise alone lowers.
-    folds = _Folds(constraint, make_fit, clusters)
-    noise = folds.evaluate_training()
-    target = noise.lower(noise.excess(aim))
-    # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
-    rounds = [folds.evaluate(target)]
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
+    refits = _Refits(constraint, make_fit, clusters, leave_one_out)
+    target = _Target(requested)
+    if leave_one_out is None:
+        noise = refits.evaluate_training()
+        target = noise.lower(noise.excess(aim))
+    # Steps 2 and 3: rounds, until one is certain enough or none can be more certain.
+    rounds = [refits.evaluate(target)]
     while rounds[-1].can_become_certain(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
@@ -141,7 +152,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
         ).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
-        rounds.append(folds.evaluate(target))
+        rounds.append(refits.evaluate(target))
     # Step 4: the fit of all samples at the tolerance of the most certain round.
     best = max(reversed(rounds), key=attrgetter("probability"))
     training = best.target.add_optimism(constraint).gaps(best.candidate.scores)
@@ -374,20 +385,29 @@ def _find_level(probability, level, ends, precision):
     return brentq(cache(excess), *ends, xtol=precision)
 
 
-class _Folds:
-    """Fits of all samples, and of those without one fold each."""
+class _Refits:
+    """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
-    def __init__(self, constraint, make_fit, clusters):
-        self.constraint, self.clusters = constraint, clusters
+    def __init__(self, constraint, make_fit, clusters, leave_one_out):
+        self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
+        self.leave_one_out = leave_one_out
         self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
         self.first = self.fit(constraint.tolerances)
-        self.fold = _assign_folds(constraint, len(self.first.scores), clusters)
+
+    @cached_property
+    def fold(self):
+        """Fold of each sample, (n_samples,)."""
+        return _assign_folds(self.constraint, len(self.first.scores), self.clusters)
+
+    @cached_property
+    def fits(self):
+        """Training rows, fit and constraint of each fold; none if an event needs a whole fold."""
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
-        if not all(_all_occur(constraint, rows) for rows in training):
-            training = []
-        self.fits = [(rows, make_fit(rows), constraint.take(rows)) for rows in training]
+        if not all(_all_occur(self.constraint, rows) for rows in training):
+            return []
+        return [(rows, self.make_fit(rows), self.constraint.take(rows)) for rows in training]
 
     def evaluate_training(self):
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
@@ -396,18 +416,11 @@ class _Folds:
         return _Evidence(self.constraint, fit, scores, training, self.clusters)
 
     def evaluate(self, target):
-        """The evidence of fits without a fold that are held to a target, as `_Evidence`.
-
-        That of the fit of all samples if there are no fits without a fold.
-        """
+        """The evidence of fits that are held to a target, as `_Evidence`."""
         candidate = self.first
         if not np.array_equal(target.largest_training_gaps, self.constraint.tolerances):
             candidate = self.fit(target.tolerances, target.optimism, self.first)
-        outside = np.array(candidate.scores)
-        inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
-        if self.fits:
-            outside, inside, gaps = self._cross_fit(target, candidate)
-        training = np.mean(gaps, axis=0)
+        outside, inside, training = self._score(target, candidate)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
         hidden, fit = np.zeros(len(training)), (target, candidate)
@@ -423,6 +436,20 @@ class _Folds:
         ]
         return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden, optimism)
 
+    def _score(self, target, candidate):
+        """Scores of samples left out, and of training samples, and mean gaps in training.
+
+        Those of the candidate itself if there are no fits without a fold.
+        """
+        scores, constraint = candidate.scores, self.constraint
+        if self.leave_one_out is not None:
+            targeted = constraint.replace_tolerances(target.tolerances, target.optimism)
+            return self.leave_one_out(candidate, targeted), scores, targeted.gaps(scores)
+        if not self.fits:
+            return scores, scores, constraint.gaps(scores)
+        outside, inside, gaps = self._cross_fit(target, candidate)
+        return outside, inside, np.mean(gaps, axis=0)
+
     def _cross_fit(self, target, candidate):
         """Pooled scores, out of fold and of training samples, and gaps of the fits in training.
 
@@ -435,6 +462,110 @@ class _Folds:
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
             gaps.append(target.add_optimism(constraint).gaps(scores[rows]))
         return outside, inside, gaps
+
+
+def can_leave_one_out(problem):
+    """Whether `leave_one_out_scores` knows a problem: a linear model under smooth constraints."""
+    is_linear = isinstance(problem.model, LinearModel)
+    return is_linear and problem.region is None and "ranks" not in problem.constraint.statistics
+
+
+def leave_one_out_scores(fitter, candidate, constraint):
+    r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
+
+    Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
+    :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay at
+    their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
+    parameters change by a step of Newton's method:
+
+    .. math::
+
+        H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
+
+    The curvature of the sample's own part is left out of H, by the formula of Sherman and Morrison.
+    See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
+    via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
+    """
+    problem = replace(fitter.problem, constraint=constraint)
+    x = problem.initial_point(candidate.parameters)
+    multipliers = candidate.result.multipliers
+    if len(multipliers) != len(problem.lower):  # the plain fit
+        multipliers = np.zeros(len(problem.lower))
+    evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
+    root = _hessian_root(evaluation, multipliers, p)
+    if root is None:
+        return None
+    # Directions in which the active rows stay, and in which they move by one each.
+    active, effects = _active_rows(constraint, candidate.scores, multipliers)
+    jacobian = evaluation.jacobian_of(active)
+    by_aux = jacobian[:, p:]
+    # Auxiliary unknowns are free: combinations of rows without them are left.
+    combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
+    rows = solve_triangular(root, (combinations.T @ jacobian[:, :p]).T, lower=True)
+    basis, triangle, order = qr(rows, pivoting=True)
+    size = np.abs(np.diag(triangle))
+    rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
+    order, triangle = order[:rank], triangle[:rank, :rank]
+    free = solve_triangular(root, basis[:, rank:], lower=True, trans="T")
+    moving = solve_triangular(triangle, basis[:, :rank].T, trans="T")
+    moving = solve_triangular(root, moving.T, lower=True, trans="T")
+    # Changes of each score: by the gradient, and by the bounds.
+    slopes = problem.mean_weights * evaluation.losses.slope
+    curvature = evaluation.loss_curvature
+    if multipliers.any():
+        slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
+        curvature = evaluation.curvature(multipliers)
+    leverage = sum((problem.model.scores(direction) ** 2 for direction in free.T), 0.0)
+    change = leverage * slopes
+    effects = effects @ combinations[:, order]
+    for direction, effect in zip(moving.T, effects.T, strict=True):
+        change = change + problem.model.scores(direction) * effect
+    share = np.clip(leverage * curvature, 0.0, _MAX_LEVERAGE)
+    return candidate.scores + change / (1.0 - share)
+
+
+def _hessian_root(evaluation, multipliers, n_parameters):
+    """Cholesky factor of the Hessian by the parameters, of the loss alone if need be, or None."""
+    for weights in (multipliers, np.zeros(len(multipliers))):
+        hessian = evaluation.hessian(weights)[:n_parameters, :n_parameters]
+        # Where all scores are far from 0, as those of separable classes, no curvature is left.
+        ridge = 1e-10 * max(hessian.diagonal().max(), 1e-200)
+        try:
+            return cholesky(hessian + ridge * np.eye(n_parameters), lower=True)
+        except LinAlgError:
+            continue
+    return None
+
+
+def _active_rows(constraint, scores, multipliers):
+    """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
+
+    Rows have multipliers, or decisions that two samples could lead beyond their bounds.
+    """
+    active, effects = [], [np.zeros((len(scores), 0))]
+    by_constraint = constraint.split_by_constraint(multipliers)
+    start = 0
+    for one, of_rows in zip(constraint, by_constraint, strict=True):
+        sums = one.exact_sums(scores)
+        values, by_sum = one.rows_at(sums)
+        slack = np.minimum(one.upper - values, values - one.lower)
+        is_active = of_rows != 0
+        if one.statistic == "decisions":
+            is_active |= slack <= 2.0 / one.events.count_samples().min()
+        chosen = np.flatnonzero(is_active)
+        terms = [term(scores, one.target).value for term in one.exact]
+        by_sum = sparse.csr_array(by_sum)[chosen].toarray()
+        ones = [np.ones(len(scores))] * len(terms)
+        effects += [
+            (
+                spread_over_samples(one.events, terms, row)
+                - spread_over_samples(one.events, ones, row * sums)
+            )[:, np.newaxis]
+            for row in by_sum
+        ]
+        active.append(start + chosen)
+        start += len(values)
+    return np.concatenate(active), np.hstack(effects)
 
 
 def _smallest_tolerance(constraint, posterior):
