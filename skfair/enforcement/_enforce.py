@@ -33,10 +33,10 @@ from skfair.enforcement._counting import rank
 from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
 from skfair.enforcement._guarantee import (
     Guarantee,
+    LeaveOneOut,
     calibrate,
     can_leave_one_out,
     fit_with_guarantee,
-    leave_one_out_scores,
 )
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
@@ -294,9 +294,8 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
             "they are; pass enforcement='auto', or confidence_level=None."
         )
 
-    # All fits, about a dozen, are searched in the same short way.
-    if strategy == "auto" and "ranks" not in constraint.statistics:
-        strategy = "brief"
+    # All fits are searched in the same short way.
+    strategy = "brief" if strategy == "auto" else strategy
 
     def make_fit(rows):
         of_all = fitter if rows is None or train_without is None else train_without(rows)
@@ -304,7 +303,7 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
 
     leave_one_out = None
     if train_without is None and clusters is None and can_leave_one_out(fitter.problem):
-        leave_one_out = partial(leave_one_out_scores, fitter)
+        leave_one_out = LeaveOneOut(fitter)
     return fit_with_guarantee(constraint, confidence, make_fit, clusters, leave_one_out)
 
 
@@ -380,17 +379,21 @@ def _refit(fitter, start):
 
 
 def _enforce_ranks(fitter, strategy):
-    """The candidate that keeps constraints on ranks: by calibration, then by random search."""
+    """The candidate that keeps constraints on ranks: by calibration, then by random search.
+
+    The brief strategy has no random search, whose fits seem fairer by chance.
+    """
     if strategy is None:
         return fitter.fit_smooth()
-    if strategy not in ("auto", "calibration"):
+    if strategy not in ("auto", "brief", "calibration"):
         name = next(one.name for one in fitter.constraint if one.statistic == "ranks")
         raise ValueError(
             f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
             "ranks; pass enforcement='auto'."
         )
     candidate = calibrate(fitter)
-    return candidate if candidate.keeps_bound else search_metric(fitter, candidate)
+    is_final = candidate.keeps_bound or strategy == "brief"
+    return candidate if is_final else search_metric(fitter, candidate)
 
 
 def _enforce_partitioned(fitter, strategy):

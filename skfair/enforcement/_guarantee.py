@@ -1,29 +1,33 @@
 """Tolerances that hold for the population with a given probability, and not only in training.
 
 The training data says little about the population's gap, because the fit has moved the training gap
-to the tolerance. Out-of-fold decisions say more. Folds are fitted at the tolerance that is
-returned, and their evidence is the probability that is reported:
+to the tolerance. Decisions about samples that a fit has not seen say more. The probability that is
+reported comes from such decisions at the tolerance that is returned:
 
-1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
-   alone goes, says whether a smaller tolerance is needed, and which.
-2. Fit at this tolerance all samples, and from there without each of five folds in turn. The posterior of the gap of the pooled
-   out-of-fold decisions gives the probability that the population keeps the requested tolerance.
-   If it is large enough, the search ends.
-3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
-   of this gap per unit of the training gap is assumed once and then measured between two rounds.
-   Where rates of decisions remain too far apart out of fold although they are equal in training,
-   the tolerance is that of training rates plus their optimism, which leads them past each other.
-   The training data keeps the requested tolerance all the same.
-4. Return the fit of all samples of the most certain round. It has exactly the search of the folds:
-   a more thorough search would find models that are fairer by chance.
+1. Fit at the requested tolerance.
+2. Score each sample by the model fitted to the others. The posterior of the gap of these scores
+   gives the probability that the population keeps the requested tolerance. If it is large enough,
+   the search ends.
+3. Else lower the tolerance by as much as this gap must fall, and fit again. The fall of the gap per
+   unit of the training gap is assumed once and then measured between two rounds. Where rates of
+   decisions remain too far apart although they are equal in training, the tolerance is that of
+   training rates plus their optimism, which leads them past each other. The training data keeps the
+   requested tolerance all the same. Losses that are equal at a score of 0 are brought together by
+   smaller scores instead, as a lower tolerance would overfit the training data.
+4. Return the fit of all samples of the most certain round. All have the same search: a more thorough
+   one would find models that are fairer by chance.
+
+A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit.
+Other models, ranks and clustered samples need five folds: the fits without each fold in turn begin
+at that of all samples. As folds are slow, the noise of the first fit alone lowers their first
+tolerance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
-data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
-first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
+data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
+first order, the population's gap of the last fit exceeds the measured gap by the same e at every
 tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. Nor has
-the optimism of the rates, out of fold less in training, a share in e: both count every sample. The
-difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
-it.
+the optimism of the rates, measured less in training, a share in e: both count every sample. The
+difference between the models is an error of second order: `_ERROR_FACTORS` allow for it.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
@@ -36,7 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, null_space, qr, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, null_space, qr, solve_triangular
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
@@ -89,6 +93,9 @@ _PRECISION = 2e-3
 
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
+
+_RIDGE = 1e-10
+"""Curvature that is added to a Hessian, relative to the largest."""
 
 _MAX_LEVERAGE = 0.9
 """Largest leverage of a sample that counts."""
@@ -146,6 +153,10 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
     while rounds[-1].can_become_certain(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
+        shrunk = refits.shrink(latest, excess)
+        if shrunk is not None and shrunk.probability >= confidence:
+            rounds.append(shrunk)
+            break
         target = latest.lower(excess, _slopes(rounds))
         is_lowest = not (
             latest.target.largest_training_gaps - target.largest_training_gaps > _MIN_STEP
@@ -153,7 +164,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
         rounds.append(refits.evaluate(target))
-    # Step 4: the fit of all samples at the tolerance of the most certain round.
+    # Step 4: the fit of all samples of the most certain round.
     best = max(reversed(rounds), key=attrgetter("probability"))
     training = best.target.add_optimism(constraint).gaps(best.candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
@@ -216,7 +227,7 @@ class _Evidence:
 
     def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, optimism=None):
         self.constraint, (self.target, self.candidate) = constraint, fit
-        target = self.target
+        target, self.scores = self.target, scores
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
@@ -346,7 +357,8 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
         return np.inf
     of_no_gap = posterior.probability(0.0, multiple)
     if of_no_gap < level:  # nearly as certain as a gap of 0
-        level = 1.0 - (1.0 + _NEARLY) * (1.0 - of_no_gap)
+        nearly = 1.0 - (1.0 + _NEARLY) * (1.0 - of_no_gap)
+        return _largest_certain(posterior, pooled, expected, multiple, nearly)
     factor = _find_level(
         lambda factor: posterior.probability(factor, multiple), level, (0.0, expected), _PRECISION
     )
@@ -436,6 +448,27 @@ class _Refits:
         ]
         return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden, optimism)
 
+    def shrink(self, evidence, excess):
+        """The evidence of a candidate whose scores are so small that gaps fall by their excess.
+
+        None where there is no excess, and where not all gaps are those of losses that are equal at
+        scores of 0. Unlike a lower tolerance, smaller scores do not overfit the training data.
+        """
+        scores, target, is_smooth = evidence.scores, evidence.target, evidence.is_smooth.all()
+        if self.leave_one_out is None or not is_smooth or (excess == -np.inf).all():
+            return None
+        limits = np.minimum(evidence.pooled - excess, self.constraint.tolerances)
+        if (self.constraint.gaps(0.0 * scores) > limits).any():
+            return None
+        small, large = 0.0, 1.0
+        while large - small > _PRECISION:
+            middle = (small + large) / 2
+            is_within = (self.constraint.gaps(middle * scores) <= limits).all()
+            small, large = (middle, large) if is_within else (small, middle)
+        candidate = self.leave_one_out.shrink(evidence.candidate, small)
+        training = self.constraint.gaps(candidate.scores)
+        return _Evidence(self.constraint, (target, candidate), small * scores, training, None)
+
     def _score(self, target, candidate):
         """Scores of samples left out, and of training samples, and mean gaps in training.
 
@@ -444,7 +477,8 @@ class _Refits:
         scores, constraint = candidate.scores, self.constraint
         if self.leave_one_out is not None:
             targeted = constraint.replace_tolerances(target.tolerances, target.optimism)
-            return self.leave_one_out(candidate, targeted), scores, targeted.gaps(scores)
+            outside = self.leave_one_out.scores(candidate, targeted)
+            return outside, scores, targeted.gaps(scores)
         if not self.fits:
             return scores, scores, constraint.gaps(scores)
         outside, inside, gaps = self._cross_fit(target, candidate)
@@ -465,76 +499,84 @@ class _Refits:
 
 
 def can_leave_one_out(problem):
-    """Whether `leave_one_out_scores` knows a problem: a linear model under smooth constraints."""
+    """Whether `LeaveOneOut` knows a problem: a linear model under smooth constraints."""
     is_linear = isinstance(problem.model, LinearModel)
     return is_linear and problem.region is None and "ranks" not in problem.constraint.statistics
 
 
-def leave_one_out_scores(fitter, candidate, constraint):
-    r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
+class LeaveOneOut:
+    """What the fits of a linear model tell about samples that they were not fitted to."""
 
-    Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
-    :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay at
-    their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
-    parameters change by a step of Newton's method:
+    def __init__(self, fitter):
+        self.fitter, self.problem = fitter, fitter.problem
 
-    .. math::
+    def shrink(self, candidate, factor):
+        """The candidate with all scores multiplied by a factor."""
+        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
 
-        H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
+    def scores(self, candidate, constraint):
+        r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
 
-    The curvature of the sample's own part is left out of H, by the formula of Sherman and Morrison.
-    See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
-    via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
-    """
-    problem = replace(fitter.problem, constraint=constraint)
-    x = problem.initial_point(candidate.parameters)
-    multipliers = candidate.result.multipliers
-    if len(multipliers) != len(problem.lower):  # the plain fit
-        multipliers = np.zeros(len(problem.lower))
-    evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
-    root = _hessian_root(evaluation, multipliers, p)
-    if root is None:
-        return None
-    # Directions in which the active rows stay, and in which they move by one each.
-    active, effects = _active_rows(constraint, candidate.scores, multipliers)
-    jacobian = evaluation.jacobian_of(active)
-    by_aux = jacobian[:, p:]
-    # Auxiliary unknowns are free: combinations of rows without them are left.
-    combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
-    rows = solve_triangular(root, (combinations.T @ jacobian[:, :p]).T, lower=True)
-    basis, triangle, order = qr(rows, pivoting=True)
-    size = np.abs(np.diag(triangle))
-    rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
-    order, triangle = order[:rank], triangle[:rank, :rank]
-    free = solve_triangular(root, basis[:, rank:], lower=True, trans="T")
-    moving = solve_triangular(triangle, basis[:, :rank].T, trans="T")
-    moving = solve_triangular(root, moving.T, lower=True, trans="T")
-    # Changes of each score: by the gradient, and by the bounds.
-    slopes = problem.mean_weights * evaluation.losses.slope
-    curvature = evaluation.loss_curvature
-    if multipliers.any():
-        slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
-        curvature = evaluation.curvature(multipliers)
-    leverage = sum((problem.model.scores(direction) ** 2 for direction in free.T), 0.0)
-    change = leverage * slopes
-    effects = effects @ combinations[:, order]
-    for direction, effect in zip(moving.T, effects.T, strict=True):
-        change = change + problem.model.scores(direction) * effect
-    share = np.clip(leverage * curvature, 0.0, _MAX_LEVERAGE)
-    return candidate.scores + change / (1.0 - share)
+        Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
+        :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay
+        at their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
+        parameters change by a step of Newton's method:
+
+        .. math::
+
+            H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
+
+        The curvature of the sample itself is left out of H by the formula of Sherman and Morrison.
+        See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
+        via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
+        """
+        problem = replace(self.problem, constraint=constraint)
+        x = problem.initial_point(candidate.parameters)
+        multipliers = candidate.result.multipliers
+        if len(multipliers) != len(problem.lower):  # the plain fit
+            multipliers = np.zeros(len(problem.lower))
+        evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
+        root = _hessian_root(evaluation, multipliers, p)
+        # Directions in which the active rows stay, and in which they move by one each.
+        active, effects = _active_rows(constraint, candidate.scores, multipliers)
+        jacobian = evaluation.jacobian_of(active)
+        by_aux = jacobian[:, p:]
+        # Auxiliary unknowns are free: combinations of rows without them are left.
+        combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
+        rows = solve_triangular(root, (combinations.T @ jacobian[:, :p]).T, lower=True)
+        basis, triangle, order = qr(rows, pivoting=True)
+        size = np.abs(np.diag(triangle))
+        rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
+        order, triangle = order[:rank], triangle[:rank, :rank]
+        free = solve_triangular(root, basis[:, rank:], lower=True, trans="T")
+        moving = solve_triangular(triangle, basis[:, :rank].T, trans="T")
+        moving = solve_triangular(root, moving.T, lower=True, trans="T")
+        # Changes of each score: by the gradient, and by the bounds.
+        slopes = problem.mean_weights * evaluation.losses.slope
+        curvature = evaluation.loss_curvature
+        if multipliers.any():
+            slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
+            curvature = evaluation.curvature(multipliers)
+        leverage = sum((problem.model.scores(direction) ** 2 for direction in free.T), 0.0)
+        change = leverage * slopes
+        effects = effects @ combinations[:, order]
+        for direction, effect in zip(moving.T, effects.T, strict=True):
+            change = change + problem.model.scores(direction) * effect
+        share = np.clip(leverage * curvature, 0.0, _MAX_LEVERAGE)
+        return candidate.scores + change / (1.0 - share)
 
 
 def _hessian_root(evaluation, multipliers, n_parameters):
-    """Cholesky factor of the Hessian by the parameters, of the loss alone if need be, or None."""
-    for weights in (multipliers, np.zeros(len(multipliers))):
-        hessian = evaluation.hessian(weights)[:n_parameters, :n_parameters]
-        # Where all scores are far from 0, as those of separable classes, no curvature is left.
-        ridge = 1e-10 * max(hessian.diagonal().max(), 1e-200)
-        try:
-            return cholesky(hessian + ridge * np.eye(n_parameters), lower=True)
-        except LinAlgError:
-            continue
-    return None
+    """Cholesky factor of the Hessian by the parameters, of the loss alone if it is indefinite."""
+    hessian = evaluation.hessian(multipliers)[:n_parameters, :n_parameters]
+    # Where all scores are far from 0, as those of separable classes, no curvature is left.
+    ridge = _RIDGE * max(hessian.diagonal().max(), _TINY) * np.eye(n_parameters)
+    try:
+        return cholesky(hessian + ridge, lower=True)
+    except LinAlgError:
+        none = np.zeros(len(multipliers))
+        sizes, axes = eigh(evaluation.hessian(none)[:n_parameters, :n_parameters])
+        return cholesky((axes * np.abs(sizes)) @ axes.T + ridge, lower=True)
 
 
 def _active_rows(constraint, scores, multipliers):

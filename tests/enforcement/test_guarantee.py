@@ -420,7 +420,7 @@ def test_declared_copies_do_not_add_certainty():
     thrice = bind_all(DemographicParity(), target=np.ones(6000), groups=groups[copies])
 
     def make_fit(rows):
-        fit = make_exact_fit(groups)(rows, start)
+        fit = make_exact_fit(groups)(rows)
 
         def fit_copies(tolerances, added=None, latest=None):
             result = fit(tolerances)
