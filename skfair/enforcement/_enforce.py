@@ -29,12 +29,12 @@ import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
+from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._counting import rank
 from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
 from skfair.enforcement._guarantee import (
     Guarantee,
     LeaveOneOut,
-    calibrate,
     can_leave_one_out,
     fit_with_guarantee,
 )

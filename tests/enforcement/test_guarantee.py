@@ -126,7 +126,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[-1] < rounds[0] - 0.015
     assert result.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
-    assert calls[-1] == (True, result.tolerances[0])
+    assert [call for call in calls if call[0]][-1] == (True, result.tolerances[0])
 
 
 def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
@@ -145,7 +145,8 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[0] == pytest.approx(0.1 - margin(0.0049), abs=0.001)
-    assert calls[-1] == (True, rounds[-1]) == (True, result.tolerances[0])
+    last = [call for call in calls if call[0]][-1]
+    assert last == (True, rounds[-1]) == (True, result.tolerances[0])
     # Less the optimism of .02 and the margin.
     assert result.tolerances[0] == pytest.approx(0.1 - 0.02 - margin(0.0049), abs=0.001)
     assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
@@ -210,8 +211,7 @@ def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_toleranc
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
-    is_full, gap = fits[-1]
-    assert is_full
+    gap = next(gap for is_full, gap in reversed(fits) if is_full)
     assert gap == pytest.approx(0.05 - 0.06 - margin(0.0049), abs=0.001)
     assert constraint.gaps(result.candidate.scores) <= 0.05
 
