@@ -302,8 +302,8 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
         return _FoldFit(of_all, strategy, rows, train_without is not None)
 
     leave_one_out = None
-    if train_without is None and clusters is None and can_leave_one_out(fitter.problem):
-        leave_one_out = LeaveOneOut(fitter)
+    if train_without is None and can_leave_one_out(fitter.problem, clusters):
+        leave_one_out = LeaveOneOut(fitter, clusters)
     return fit_with_guarantee(constraint, confidence, make_fit, clusters, leave_one_out)
 
 

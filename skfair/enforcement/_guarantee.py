@@ -18,7 +18,7 @@ reported comes from such decisions at the tolerance that is returned:
    thorough one would find models that are fairer by chance.
 
 A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit.
-Other models, ranks and clustered samples need five folds: the fits without each fold in turn begin
+Other models, ranks and large clusters need five folds: the fits without each fold in turn begin
 at that of all samples. As folds are slow, the noise of the first fit alone lowers their first
 tolerance.
 
@@ -92,6 +92,9 @@ _RANK_TOL = 1e-8
 
 _RIDGE = 1e-10
 """Curvature that is added to a Hessian, relative to the largest."""
+
+_MAX_CLUSTER = 0.01
+"""Largest share of the samples in a cluster that a step of Newton's method leaves out."""
 
 _MAX_LEVERAGE = 0.9
 """Largest leverage of a sample that counts."""
@@ -499,8 +502,13 @@ class _Refits:
         return outside, inside, gaps
 
 
-def can_leave_one_out(problem):
-    """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks."""
+def can_leave_one_out(problem, clusters=None):
+    """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
+
+    A step of Newton's method does not lead far enough where clusters are large.
+    """
+    if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
+        return False
     model = problem.model
     # The leads of classes over one another are not linear, and have lines of their parts.
     is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
@@ -508,10 +516,13 @@ def can_leave_one_out(problem):
 
 
 class LeaveOneOut:
-    """What the fits of a linear model tell about samples that they were not fitted to."""
+    """What the fits of a linear model tell about samples that they were not fitted to.
 
-    def __init__(self, fitter):
-        self.fitter, self.problem = fitter, fitter.problem
+    Samples of equal code in `clusters` are left out together; None if all are independent.
+    """
+
+    def __init__(self, fitter, clusters=None):
+        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
 
     def shrink(self, candidate, factor):
         """The candidate with all scores multiplied by a factor."""
@@ -560,13 +571,21 @@ class LeaveOneOut:
         if multipliers.any():
             slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
             curvature = evaluation.curvature(multipliers)
-        leverage = sum((problem.model.scores(direction) ** 2 for direction in free.T), 0.0)
-        change = leverage * slopes
-        effects = effects @ combinations[:, order]
-        for direction, effect in zip(moving.T, effects.T, strict=True):
-            change = change + problem.model.scores(direction) * effect
-        share = np.clip(leverage * curvature, 0.0, _MAX_LEVERAGE)
+        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for direction in free.T:
+            scores = problem.model.scores(direction)
+            leverage += scores**2 * curvature
+            change += scores * self._sum_left_out(scores * slopes)
+        for direction, effect in zip(moving.T, (effects @ combinations[:, order]).T, strict=True):
+            change += problem.model.scores(direction) * self._sum_left_out(effect)
+        share = np.clip(self._sum_left_out(leverage), 0.0, _MAX_LEVERAGE)
         return candidate.scores + change / (1.0 - share)
+
+    def _sum_left_out(self, values):
+        """Sum of values over all samples that are left out with each sample, (n_samples,)."""
+        if self.clusters is None:
+            return values
+        return np.bincount(self.clusters, values)[self.clusters]
 
 
 def _hessian_root(evaluation, multipliers, n_parameters):
@@ -587,7 +606,7 @@ def _active_rows(constraint, scores, multipliers):
 
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
-    active, effects = [], [np.zeros((len(scores), 0))]
+    active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
     by_constraint = constraint.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
