@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, eigh, null_space, qr, solve_triangular
+from scipy.linalg import eigh, null_space, qr, solve_triangular
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
@@ -550,21 +550,21 @@ class LeaveOneOut:
         if len(multipliers) != len(problem.lower):  # the plain fit
             multipliers = np.zeros(len(problem.lower))
         evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
-        root = _hessian_root(evaluation, multipliers, p)
-        # Directions in which the active rows stay, and in which they move by one each.
         active, effects = _active_rows(constraint, candidate.scores, multipliers)
         jacobian = evaluation.jacobian_of(active)
         by_aux = jacobian[:, p:]
         # Auxiliary unknowns are free: combinations of rows without them are left.
         combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
-        rows = solve_triangular(root, (combinations.T @ jacobian[:, :p]).T, lower=True)
-        basis, triangle, order = qr(rows, pivoting=True)
+        basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
         size = np.abs(np.diag(triangle))
         rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
         order, triangle = order[:rank], triangle[:rank, :rank]
-        free = solve_triangular(root, basis[:, rank:], lower=True, trans="T")
-        moving = solve_triangular(triangle, basis[:, :rank].T, trans="T")
-        moving = solve_triangular(root, moving.T, lower=True, trans="T")
+        # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
+        # move by one each.
+        hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
+        free = free @ _inverse_root(free.T @ hessian @ free)
+        moving = solve_triangular(triangle, basis[:, :rank].T).T
+        moving = moving - free @ (free.T @ (hessian @ moving))
         # Changes of each score: by the gradient, and by the bounds.
         slopes = problem.mean_weights * evaluation.losses.slope
         curvature = evaluation.loss_curvature
@@ -588,17 +588,13 @@ class LeaveOneOut:
         return np.bincount(self.clusters, values)[self.clusters]
 
 
-def _hessian_root(evaluation, multipliers, n_parameters):
-    """Cholesky factor of the Hessian by the parameters, of the loss alone if it is indefinite."""
-    hessian = evaluation.hessian(multipliers)[:n_parameters, :n_parameters]
+def _inverse_root(hessian):
+    """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
+    sizes, axes = eigh(hessian)
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
-    ridge = _RIDGE * max(hessian.diagonal().max(), _TINY) * np.eye(n_parameters)
-    try:
-        return cholesky(hessian + ridge, lower=True)
-    except LinAlgError:
-        none = np.zeros(len(multipliers))
-        sizes, axes = eigh(evaluation.hessian(none)[:n_parameters, :n_parameters])
-        return cholesky((axes * np.abs(sizes)) @ axes.T + ridge, lower=True)
+    sizes = np.abs(sizes)
+    sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)
+    return axes / np.sqrt(sizes)
 
 
 def _active_rows(constraint, scores, multipliers):
