@@ -461,6 +461,8 @@ class _Refits:
         scores, target, is_smooth = evidence.scores, evidence.target, evidence.is_smooth.all()
         if self.leave_one_out is None or not is_smooth or (excess == -np.inf).all():
             return None
+        if not self.leave_one_out.has_decisions:  # smaller predictions are others
+            return None
         limits = np.minimum(evidence.pooled - excess, self.constraint.tolerances)
         if (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
@@ -523,6 +525,11 @@ class LeaveOneOut:
 
     def __init__(self, fitter, clusters=None):
         self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
+
+    @property
+    def has_decisions(self):
+        """Whether scores decide between two classes by their sign."""
+        return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
 
     def shrink(self, candidate, factor):
         """The candidate with all scores multiplied by a factor."""
