@@ -415,8 +415,7 @@ class BoundConstraint:
     def take(self, rows):
         """The same constraint on a subset of the samples, which may repeat."""
         events = self.events.take(rows)  # weights within events add up to 1 again
-        counts = np.diff(events.averaging_matrix.indptr)
-        target = self.target[rows]
+        counts, target = events.count_samples(), self.target[rows]
         return replace(self, events=events, target=target, counts=counts, uncompared=None)
 
     def contribution(self, rows, factors=1.0, target=None):

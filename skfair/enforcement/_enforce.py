@@ -29,9 +29,15 @@ import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
+from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._counting import rank
-from skfair.enforcement._fitter import SUBSAMPLE_TOL, search_intercept, search_lines, search_metric
-from skfair.enforcement._guarantee import Guarantee, calibrate, fit_with_guarantee
+from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
+from skfair.enforcement._guarantee import (
+    Guarantee,
+    LeaveOneOut,
+    can_leave_one_out,
+    fit_with_guarantee,
+)
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
 
@@ -288,51 +294,58 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
             "they are; pass enforcement='auto', or confidence_level=None."
         )
 
-    # All fits, about a dozen, are searched in the same short way.
-    if strategy == "auto" and "ranks" not in constraint.statistics:
-        strategy = "brief"
+    # All fits are searched in the same short way.
+    strategy = "brief" if strategy == "auto" else strategy
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         of_all = fitter if rows is None or train_without is None else train_without(rows)
-        return _FoldFit(of_all, strategy, rows, start, train_without is not None)
+        return _FoldFit(of_all, strategy, rows, train_without is not None)
 
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+    leave_one_out = None
+    if train_without is None and can_leave_one_out(fitter.problem, clusters):
+        leave_one_out = LeaveOneOut(fitter, clusters)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters, leave_one_out)
 
 
 _RANK_FOLD_TOL = 1e-3
 """Tolerance of the solver for fits without a fold under ranks, whose gaps alone are needed."""
 
+_FOLD_TOL = 0.05
+"""Tolerance of the solver for other fits without a fold, divided by the root of the sample size.
+
+The samples of a fold change the mean gradient by about ten times as much."""
+
 
 class _FoldFit:
     """Fits of given rows, or of all samples, at several tolerances; each starts at the last.
 
-    ``fitter`` is that of all samples, whose scores a fit has. A call with `latest`, a fit of other
-    rows, starts there if the last one was plain. Nothing starts at other rows where the features
-    were learned: another network has other parameters.
+    ``fitter`` is that of all samples, whose scores a fit has. A call with `latest`, a fit of all
+    samples, starts there if there is no last one or it was plain. Nothing starts at other rows
+    where the features were learned: another network has other parameters.
     """
 
-    def __init__(self, fitter, strategy, rows, start, has_learned_features):
+    def __init__(self, fitter, strategy, rows, has_learned_features):
         self.fitter, self.strategy, self.rows = fitter, strategy, rows
         self.has_learned_features, self.start = has_learned_features, None
         self.fold = fitter
         if rows is not None:
-            tol = _RANK_FOLD_TOL if "ranks" in fitter.constraint.statistics else SUBSAMPLE_TOL
+            compares_ranks = "ranks" in fitter.constraint.statistics
+            tol = _RANK_FOLD_TOL if compares_ranks else _FOLD_TOL / np.sqrt(len(rows))
             self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
-        self._start_at(start)
 
-    def _start_at(self, candidate):
-        """Start the next fit at a fit of other rows, which has the scores of all samples."""
-        if candidate is None or self.has_learned_features:
-            return
-        is_of_all = self.rows is None
-        scores = candidate.scores if is_of_all else candidate.scores[self.rows]
-        self.start = candidate._replace(scores=scores)
-
-    def __call__(self, tolerances, optimism=None, latest=None):
+    def _starts_at_all(self, latest):
+        """Whether the next fit starts at the latest one of all samples, and not at its last one."""
+        if latest is None or self.rows is None or self.has_learned_features:
+            return False
+        if self.start is None:
+            return True
         # A plain fit does not say for which rows on ranks the metric keeps the tolerance.
         compares_ranks = "ranks" in self.fitter.constraint.statistics
-        if compares_ranks and self.start and self.start.is_plain and latest.keeps_bound:
-            self._start_at(latest)
+        return compares_ranks and self.start.is_plain and latest.keeps_bound
+
+    def __call__(self, tolerances, optimism=None, latest=None):
+        if self._starts_at_all(latest):
+            self.start = latest._replace(scores=latest.scores[self.rows])
         tighter = self.fold.replace_tolerances(tolerances, optimism)
         tighter = tighter if self.start is None else _refit(tighter, self.start)
         self.start = enforce(tighter, self.strategy)
@@ -366,17 +379,21 @@ def _refit(fitter, start):
 
 
 def _enforce_ranks(fitter, strategy):
-    """The candidate that keeps constraints on ranks: by calibration, then by random search."""
+    """The candidate that keeps constraints on ranks: by calibration, then by random search.
+
+    The brief strategy has no random search, whose fits seem fairer by chance.
+    """
     if strategy is None:
         return fitter.fit_smooth()
-    if strategy not in ("auto", "calibration"):
+    if strategy not in ("auto", "brief", "calibration"):
         name = next(one.name for one in fitter.constraint if one.statistic == "ranks")
         raise ValueError(
             f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
             "ranks; pass enforcement='auto'."
         )
     candidate = calibrate(fitter)
-    return candidate if candidate.keeps_bound else search_metric(fitter, candidate)
+    is_final = candidate.keeps_bound or strategy == "brief"
+    return candidate if is_final else search_metric(fitter, candidate)
 
 
 def _enforce_partitioned(fitter, strategy):

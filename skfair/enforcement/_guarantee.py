@@ -1,45 +1,49 @@
 """Tolerances that hold for the population with a given probability, and not only in training.
 
 The training data says little about the population's gap, because the fit has moved the training gap
-to the tolerance. Out-of-fold decisions say more. Folds are fitted at the tolerance that is
-returned, and their evidence is the probability that is reported:
+to the tolerance. Decisions about samples that a fit has not seen say more. The probability that is
+reported comes from such decisions at the tolerance that is returned:
 
-1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
-   alone goes, says whether a smaller tolerance is needed, and which.
-2. Fit at this tolerance without each of five folds in turn. The posterior of the gap of the pooled
-   out-of-fold decisions gives the probability that the population keeps the requested tolerance.
-   If it is large enough, the search ends.
-3. Else lower the tolerance by as much as the out-of-fold gap must fall, and repeat step 2. The fall
-   of this gap per unit of the training gap is assumed once and then measured between two rounds.
-   Where rates of decisions remain too far apart out of fold although they are equal in training,
-   the tolerance is that of training rates plus their optimism, which leads them past each other.
-   The training data keeps the requested tolerance all the same.
-4. Fit all samples at the tolerance of the most certain round, with exactly the search of the folds:
-   a more thorough search would find models that are fairer by chance.
+1. Fit at the requested tolerance.
+2. Score each sample by the model fitted to the others. The posterior of the gap of these scores
+   gives the probability that the population keeps the requested tolerance. If it is large enough,
+   the search ends.
+3. Else lower the tolerance by as much as this gap must fall, and fit again. The fall of the gap per
+   unit of the training gap is assumed once and then measured between two rounds. Where rates of
+   decisions remain too far apart although they are equal in training, the tolerance is that of
+   training rates plus their optimism, which leads them past each other. The training data keeps the
+   requested tolerance all the same. Losses that are equal at a score of 0 are brought together by
+   smaller scores instead, as a lower tolerance would overfit the training data.
+4. Return the fit of all samples of the most certain round. All have the same search: a more
+   thorough one would find models that are fairer by chance.
+
+A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit.
+Other models, ranks and large clusters need five folds: the fits without each fold in turn begin
+at that of all samples. As folds are slow, the noise of the first fit alone lowers their first
+tolerance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
-data's gap at a fixed model. Each fold is used for a test once and for training otherwise. So, to
-first order, the population's gap of the last fit exceeds the out-of-fold gap by the same e at every
+data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
+first order, the population's gap of the last fit exceeds the measured gap by the same e at every
 tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. Nor has
-the optimism of the rates, out of fold less in training, a share in e: both count every sample. The
-difference between the models of the folds is an error of second order: `_ERROR_FACTORS` allow for
-it.
+the optimism of the rates, measured less in training, a share in e: both count every sample. The
+difference between the models is an error of second order: `_ERROR_FACTORS` allow for it.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
 from dataclasses import replace
-from functools import cache
-from itertools import islice
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh, null_space, qr, solve_triangular
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
-from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import TIE
-from skfair.solvers import SQP
+from skfair.constraints import spread_over_samples
 
 N_FOLDS = 5
 
@@ -83,6 +87,21 @@ _SIZE_PRECISION = 1.1
 _PRECISION = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
 
+_RANK_TOL = 1e-8
+"""Part of the largest row in addition to others, below which a row depends on them."""
+
+_RIDGE = 1e-10
+"""Curvature that is added to a Hessian, relative to the largest."""
+
+_MAX_CLUSTER = 0.01
+"""Largest share of the samples in a cluster that a step of Newton's method leaves out."""
+
+_MAX_LEVERAGE = 0.9
+"""Largest leverage of a sample that counts."""
+
+_TINY = 1e-12
+"""Smallest risk that is distinguished from none."""
+
 
 class Guarantee(NamedTuple):
     """A fit, and the probability that the population keeps the tolerances.
@@ -109,50 +128,51 @@ class Guarantee(NamedTuple):
     limits: np.ndarray | None = None
 
 
-def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
+def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_one_out=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
-    Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
+    Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
     ``fit(tolerances, optimism, latest)`` of these rows, or of all samples where rows are None. It
-    may start from its own last fit, the first time from ``start``, or from ``latest``, that of any
-    rows. It returns a candidate with the ``scores`` of all samples. Samples of equal code in
+    may start from its own last fit, or from ``latest``, that of all samples at these tolerances. It
+    returns a candidate with the ``scores`` of all samples. Samples of equal code in
     `clusters` are in one fold, and their errors are correlated. Where the training data is too
     small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIM * risk
-    # Step 1: fit at the requested tolerances, which sampling noise alone lowers.
-    fit = make_fit(None, None)
-    first = fit(requested)
-    training = constraint.gaps(first.scores)
-    noise = _Evidence(constraint, _Target(requested), first.scores, training, clusters)
-    target = noise.lower(noise.excess(aim))
-    # Steps 2 and 3: rounds of folds, until one is certain enough or none can be more certain.
-    folds = _Folds(constraint, make_fit, first, clusters)
-    rounds = [folds.evaluate(target, clusters)]
-    while rounds[-1].can_become_certain(confidence) and len(rounds) < _MAX_ROUNDS:
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
+    refits = _Refits(constraint, make_fit, clusters, leave_one_out)
+    target = _Target(requested)
+    if leave_one_out is None:
+        noise = refits.evaluate_training()
+        target = noise.lower(noise.excess(aim))
+    # Steps 2 and 3: rounds, until one is certain enough or none can be more certain.
+    rounds = [refits.evaluate(target)]
+    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
         excess = latest.excess(aim)
+        shrunk = refits.shrink(latest, excess)
+        if shrunk is not None and shrunk.probability >= confidence:
+            rounds.append(shrunk)
+            break
         target = latest.lower(excess, _slopes(rounds))
         is_lowest = not (
             latest.target.largest_training_gaps - target.largest_training_gaps > _MIN_STEP
         ).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
             break
-        rounds.append(folds.evaluate(target, clusters))
-    # Step 4: fit all samples at a tolerance that had folds.
+        rounds.append(refits.evaluate(target))
+    # Step 4: the fit of all samples of the most certain round.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    is_first = np.array_equal(best.target.largest_training_gaps, requested)
-    candidate = first if is_first else folds.fit_to(best.target, fit)
-    training = best.target.add_optimism(constraint).gaps(candidate.scores)
+    training = best.target.add_optimism(constraint).gaps(best.candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
         size_factor = best.required_size_factor(training, 1.0 - risk)
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
-    return Guarantee(candidate, best.target.tolerances, probability, size_factor, limits)
+    return Guarantee(best.candidate, best.target.tolerances, probability, size_factor, limits)
 
 
 def _slopes(rounds):
@@ -196,15 +216,17 @@ class _Target(NamedTuple):
 class _Evidence:
     """Posteriors of the population's gaps, from out-of-fold decisions of fits held to a target.
 
-    `training` are the mean gaps of the fits on their own training data, `hidden` is by how much
+    `fit` is the target, and the candidate of all samples that is held to it. `training` are the
+    mean gaps of the fits on their own training data, `hidden` is by how much
     pooling makes gaps smaller, and `optimism` by how much rates are larger out of fold, None where
     fits cannot be held to it. Apart from sampling noise, which the posteriors have, the
     population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
     less than in training.
     """
 
-    def __init__(self, constraint, target, scores, training, clusters, hidden=0.0, optimism=None):
-        self.constraint, self.target = constraint, target
+    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, optimism=None):
+        self.constraint, (self.target, self.candidate) = constraint, fit
+        target, self.scores = self.target, scores
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
         self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
@@ -271,13 +293,18 @@ class _Evidence:
         """
         return bool((excess > self.training - self.floors)[self.is_smooth].any())
 
-    def can_become_certain(self, level):
-        """Whether the probability is below a level, and would not be if the gaps were 0."""
+    def is_final(self, level):
+        """Whether the probability reaches a level, or a lower tolerance would not help.
+
+        A lower tolerance is tried once even if the level is out of reach: it is more certain.
+        """
         if self.probability >= level:
+            return True
+        if np.array_equal(self.target.largest_training_gaps, self.constraint.tolerances):
             return False
         rows = zip(self.posteriors, self.multiples, strict=True)
         risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
-        return level <= 1.0 - sum(risks)
+        return level > 1.0 - sum(risks)
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -330,73 +357,92 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
     """
-
-    @cache  # the search begins at its ends once more
-    def excess(factor):
-        return posterior.probability(factor, multiple) - level
-
-    if excess(expected) >= 0.0:
+    if posterior.probability(expected, multiple) >= level:
         return np.inf
-    if excess(0.0) < 0.0:  # nearly as certain as a gap of 0
-        risk = (1.0 + _NEARLY) * (1.0 - level - excess(0.0))
-        return _largest_certain(posterior, pooled, expected, multiple, 1.0 - risk)
-    # The root, less its error: each evaluation costs an integral or thousands of draws.
-    return max(0.0, brentq(excess, 0.0, expected, xtol=_PRECISION) - _PRECISION) * pooled
+    of_no_gap = posterior.probability(0.0, multiple)
+    if of_no_gap < level:  # nearly as certain as a gap of 0
+        nearly = 1.0 - (1.0 + _NEARLY) * (1.0 - of_no_gap)
+        return _largest_certain(posterior, pooled, expected, multiple, nearly)
+    factor = _find_level(
+        lambda factor: posterior.probability(factor, multiple), level, (0.0, expected), _PRECISION
+    )
+    return max(0.0, factor - _PRECISION) * pooled
 
 
 def _find_limit(posterior, factor, multiple, is_ratio, level):
     """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
 
-    @cache
-    def excess(tolerance):
-        return posterior.probability(factor, multiple, tolerance) - level
+    def probability(tolerance):
+        return posterior.probability(factor, multiple, tolerance)
 
     # A ratio cannot be less than 0, the tolerance 1.
     highest = 1.0 - _PRECISION if is_ratio else np.inf
     largest = min(highest, max(posterior.tolerance, _PRECISION))
-    while excess(largest) < 0.0 and largest < highest:
+    while probability(largest) < level and largest < highest:
         largest = min(highest, 2.0 * largest)
-    if excess(largest) < 0.0:
+    if probability(largest) < level:
         return 1.0
-    if excess(0.0) >= 0.0:
+    if probability(0.0) >= level:
         return 0.0
     precision = _PRECISION * largest
-    return min(largest, brentq(excess, 0.0, largest, xtol=precision) + precision)
+    return min(largest, _find_level(probability, level, (0.0, largest), precision) + precision)
 
 
-class _Folds:
-    """Fits without one fold each."""
+def _find_level(probability, level, ends, precision):
+    """The argument between two ends at which a probability has a level.
 
-    def __init__(self, constraint, make_fit, first, clusters):
-        self.constraint, self.first = constraint, first
+    On the scale of normal quantiles it is nearly a line, which the root of few values is found of.
+    """
+    sought = ndtri(level)
+
+    def excess(argument):
+        return ndtri(np.clip(probability(argument), _TINY, 1.0 - _TINY)) - sought
+
+    return brentq(cache(excess), *ends, xtol=precision)
+
+
+class _Refits:
+    """Fits of all samples, and what they tell about samples that they were not fitted to."""
+
+    def __init__(self, constraint, make_fit, clusters, leave_one_out):
+        self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
+        self.leave_one_out = leave_one_out
         self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
-        self.fold = _assign_folds(constraint, len(first.scores), clusters)
+        self.fit = make_fit(None)
+        self.first = self.fit(constraint.tolerances)
+
+    @cached_property
+    def fold(self):
+        """Fold of each sample, (n_samples,)."""
+        return _assign_folds(self.constraint, len(self.first.scores), self.clusters)
+
+    @cached_property
+    def fits(self):
+        """Training rows, fit and constraint of each fold; none if an event needs a whole fold."""
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
-        if not all(_all_occur(constraint, rows) for rows in training):
-            training = []
-        self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
-        self.latest = first
+        if not all(_all_occur(self.constraint, rows) for rows in training):
+            return []
+        return [(rows, self.make_fit(rows), self.constraint.take(rows)) for rows in training]
 
-    def fit_to(self, target, fit):
-        """The candidate of a fit that is held to a target, and may start at the one before."""
-        self.latest = fit(target.tolerances, target.optimism, self.latest)
-        return self.latest
+    def evaluate_training(self):
+        """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
+        scores, fit = self.first.scores, (_Target(self.constraint.tolerances), self.first)
+        training = self.constraint.gaps(scores)
+        return _Evidence(self.constraint, fit, scores, training, self.clusters)
 
-    def evaluate(self, target, clusters):
-        """The evidence of fits without a fold that are held to a target, as `_Evidence`.
-
-        That of the first fit if there are no fits without a fold.
-        """
-        outside = np.array(self.first.scores)
-        inside, gaps = outside.copy(), [self.constraint.gaps(outside)]
-        if self.fits:
-            outside, inside, gaps = self._cross_fit(target)
-        training = np.mean(gaps, axis=0)
+    def evaluate(self, target):
+        """The evidence of fits that are held to a target, as `_Evidence`."""
+        candidate = self.first
+        if not np.array_equal(target.largest_training_gaps, self.constraint.tolerances):
+            candidate = self.fit(target.tolerances, target.optimism, self.first)
+        outside, inside, training = self._score(target, candidate)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
-        pooled = self.constraint.gaps(inside)
-        hidden = np.where(self.ranks, np.maximum(0.0, training - pooled), 0.0)
+        hidden, fit = np.zeros(len(training)), (target, candidate)
+        if self.ranks.any():
+            lost = training - self.constraint.gaps(inside)
+            hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
         # Losses that are led past each other have more optimism, and ranks have no rates.
         optimism = [
             one.exact_sums(outside) - one.exact_sums(inside)
@@ -404,17 +450,189 @@ class _Folds:
             else None
             for one in self.constraint
         ]
-        return _Evidence(self.constraint, target, outside, training, clusters, hidden, optimism)
+        return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden, optimism)
 
-    def _cross_fit(self, target):
-        """Pooled scores, out of fold and of training samples, and gaps of the fits in training."""
-        outside, inside, gaps = np.array(self.first.scores), np.array(self.first.scores), []
+    def shrink(self, evidence, excess):
+        """The evidence of a candidate whose scores are so small that gaps fall by their excess.
+
+        None where there is no excess, and where not all gaps are those of losses that are equal at
+        scores of 0. Unlike a lower tolerance, smaller scores do not overfit the training data.
+        """
+        scores, target, is_smooth = evidence.scores, evidence.target, evidence.is_smooth.all()
+        if self.leave_one_out is None or not is_smooth or (excess == -np.inf).all():
+            return None
+        if not self.leave_one_out.has_decisions:  # smaller predictions are others
+            return None
+        limits = np.minimum(evidence.pooled - excess, self.constraint.tolerances)
+        if (self.constraint.gaps(0.0 * scores) > limits).any():
+            return None
+        small, large = 0.0, 1.0
+        while large - small > _PRECISION:
+            middle = (small + large) / 2
+            is_within = (self.constraint.gaps(middle * scores) <= limits).all()
+            small, large = (middle, large) if is_within else (small, middle)
+        candidate = self.leave_one_out.shrink(evidence.candidate, small)
+        training = self.constraint.gaps(candidate.scores)
+        return _Evidence(self.constraint, (target, candidate), small * scores, training, None)
+
+    def _score(self, target, candidate):
+        """Scores of samples left out, and of training samples, and mean gaps in training.
+
+        Those of the candidate itself if there are no fits without a fold.
+        """
+        scores, constraint = candidate.scores, self.constraint
+        if self.leave_one_out is not None:
+            targeted = constraint.replace_tolerances(target.tolerances, target.optimism)
+            outside = self.leave_one_out.scores(candidate, targeted)
+            return outside, scores, targeted.gaps(scores)
+        if not self.fits:
+            return scores, scores, constraint.gaps(scores)
+        outside, inside, gaps = self._cross_fit(target, candidate)
+        return outside, inside, np.mean(gaps, axis=0)
+
+    def _cross_fit(self, target, candidate):
+        """Pooled scores, out of fold and of training samples, and gaps of the fits in training.
+
+        The fits start at the candidate of all samples.
+        """
+        outside, inside, gaps = np.array(candidate.scores), np.array(candidate.scores), []
         for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = self.fit_to(target, fit).scores
+            scores = fit(target.tolerances, target.optimism, candidate).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
             gaps.append(target.add_optimism(constraint).gaps(scores[rows]))
         return outside, inside, gaps
+
+
+def can_leave_one_out(problem, clusters=None):
+    """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
+
+    A step of Newton's method does not lead far enough where clusters are large.
+    """
+    if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
+        return False
+    model = problem.model
+    # The leads of classes over one another are not linear, and have lines of their parts.
+    is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
+    return is_linear and problem.region is None and "ranks" not in problem.constraint.statistics
+
+
+class LeaveOneOut:
+    """What the fits of a linear model tell about samples that they were not fitted to.
+
+    Samples of equal code in `clusters` are left out together; None if all are independent.
+    """
+
+    def __init__(self, fitter, clusters=None):
+        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
+
+    @property
+    def has_decisions(self):
+        """Whether scores decide between two classes by their sign."""
+        return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
+
+    def shrink(self, candidate, factor):
+        """The candidate with all scores multiplied by a factor."""
+        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
+
+    def scores(self, candidate, constraint):
+        r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
+
+        Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
+        :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay
+        at their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
+        parameters change by a step of Newton's method:
+
+        .. math::
+
+            H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
+
+        The curvature of the sample itself is left out of H by the formula of Sherman and Morrison.
+        See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
+        via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
+        """
+        problem = replace(self.problem, constraint=constraint)
+        x = problem.initial_point(candidate.parameters)
+        multipliers = candidate.result.multipliers
+        if len(multipliers) != len(problem.lower):  # the plain fit
+            multipliers = np.zeros(len(problem.lower))
+        evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
+        active, effects = _active_rows(constraint, candidate.scores, multipliers)
+        jacobian = evaluation.jacobian_of(active)
+        by_aux = jacobian[:, p:]
+        # Auxiliary unknowns are free: combinations of rows without them are left.
+        combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
+        basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
+        size = np.abs(np.diag(triangle))
+        rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
+        order, triangle = order[:rank], triangle[:rank, :rank]
+        # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
+        # move by one each.
+        hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
+        free = free @ _inverse_root(free.T @ hessian @ free)
+        moving = solve_triangular(triangle, basis[:, :rank].T).T
+        moving = moving - free @ (free.T @ (hessian @ moving))
+        # Changes of each score: by the gradient, and by the bounds.
+        slopes = problem.mean_weights * evaluation.losses.slope
+        curvature = evaluation.loss_curvature
+        if multipliers.any():
+            slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
+            curvature = evaluation.curvature(multipliers)
+        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for direction in free.T:
+            scores = problem.model.scores(direction)
+            leverage += scores**2 * curvature
+            change += scores * self._sum_left_out(scores * slopes)
+        for direction, effect in zip(moving.T, (effects @ combinations[:, order]).T, strict=True):
+            change += problem.model.scores(direction) * self._sum_left_out(effect)
+        share = np.clip(self._sum_left_out(leverage), 0.0, _MAX_LEVERAGE)
+        return candidate.scores + change / (1.0 - share)
+
+    def _sum_left_out(self, values):
+        """Sum of values over all samples that are left out with each sample, (n_samples,)."""
+        if self.clusters is None:
+            return values
+        return np.bincount(self.clusters, values)[self.clusters]
+
+
+def _inverse_root(hessian):
+    """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
+    sizes, axes = eigh(hessian)
+    # Where all scores are far from 0, as those of separable classes, no curvature is left.
+    sizes = np.abs(sizes)
+    sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)
+    return axes / np.sqrt(sizes)
+
+
+def _active_rows(constraint, scores, multipliers):
+    """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
+
+    Rows have multipliers, or decisions that two samples could lead beyond their bounds.
+    """
+    active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
+    by_constraint = constraint.split_by_constraint(multipliers)
+    start = 0
+    for one, of_rows in zip(constraint, by_constraint, strict=True):
+        sums = one.exact_sums(scores)
+        values, by_sum = one.rows_at(sums)
+        slack = np.minimum(one.upper - values, values - one.lower)
+        is_active = of_rows != 0
+        if one.statistic == "decisions":
+            is_active |= slack <= 2.0 / one.events.count_samples().min()
+        chosen = np.flatnonzero(is_active)
+        terms = [term(scores, one.target).value for term in one.exact]
+        by_sum = sparse.csr_array(by_sum)[chosen].toarray()
+        ones = [np.ones(len(scores))] * len(terms)
+        effects += [
+            (
+                spread_over_samples(one.events, terms, row)
+                - spread_over_samples(one.events, ones, row * sums)
+            )[:, np.newaxis]
+            for row in by_sum
+        ]
+        active.append(start + chosen)
+        start += len(values)
+    return np.concatenate(active), np.hstack(effects)
 
 
 def _smallest_tolerance(constraint, posterior):
@@ -464,248 +682,3 @@ def _all_occur(constraint, rows):
     """Whether each event that is compared occurs among these rows."""
     strata = [one.events.membership_codes for one in constraint]
     return all(np.isin(codes, codes[rows]).all() for codes in strata)
-
-
-# Outer loop that adapts rows on ranks until the public metrics just keep their tolerances.
-#
-# The gap between a ramp surrogate and a metric of ranks is only known after a fit, so the problem
-# is solved again with rows that follow from the last gap:
-#
-# - rows at one threshold are corrected by the residual of the ramp;
-# - others get another tolerance, found by the secant method in a bracket. If less tolerance
-# increases
-#   the gap or tolerance 0 is not enough, because the ramp is wide relative to the scores and treats
-#   all of them as equal, it is made narrower.
-#
-# Very many samples are calibrated on a subsample first; fits of all start where its fits ended.
-
-
-MAX_SOLVES = 16
-_MAX_SOLVES_FROM_EARLIER = 4
-"""Problems solved at most, and where an earlier fit has nearly the right rows."""
-
-SLACK = 0.01
-"""How far below its tolerance a metric may end."""
-
-_NARROWING = 0.25
-
-_MIN_BRACKET = 1e-3
-"""Length of a bracket, relative to the requested tolerance, in which the gap jumps."""
-
-_PATIENCE = 2
-"""Number of ramps in a row, none of which comes nearer to a tolerance of 0, that end a search."""
-
-_EXACT = SQP(tol=1e-8)
-"""Newton's method: problems without constraint are smooth and convex."""
-
-
-def calibrate(fitter):
-    """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
-
-    The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
-    metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
-    that of least violation is taken.
-    """
-    if fitter.earlier is None:
-        start = fitter.fit_plain_roughly()
-        if (start.gaps <= fitter.constraint.tolerances + SLACK).all():
-            start = fitter.fit_plain(start.parameters, _EXACT)
-            if start.keeps_bound:
-                return start
-        latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
-        max_solves = MAX_SOLVES
-    else:
-        start = latest = fitter.evaluate(fitter.earlier.parameters, fitter.earlier.result)
-        rows, max_solves = (
-            _rescale_tolerances(fitter.constraint, fitter.earlier),
-            _MAX_SOLVES_FROM_EARLIER,
-        )
-    candidates = [start, *islice(_calibrations(fitter, latest, rows), max_solves)]
-    best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
-    if best.result.residual > fitter.tol:
-        candidates.append(_refine_fit(fitter, best))
-
-    def preference(candidate):
-        result = candidate.result
-        return candidate.violation, result.residual > fitter.tol, result.fun
-
-    return min(candidates, key=preference)
-
-
-def _refine_fit(fitter, candidate):
-    """The solution of the problem of a rough fit to all digits."""
-    result = candidate.result
-    return fitter.fit(result.evaluation.problem, result.x)
-
-
-def _rescale_tolerances(constraint, earlier):
-    """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
-    rows = earlier.result.evaluation.problem.constraint
-    aims = [_aim(tolerance) for tolerance in constraint.tolerances]
-    ratios = aims / np.maximum(earlier.gaps, TIE)
-    return [
-        replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
-        for row, ratio, aim in zip(rows, ratios, aims, strict=True)
-    ]
-
-
-def _calibrate_subsample(fitter, start):
-    """Where the fits of all samples begin, and the rows that theirs are like.
-
-    Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
-    """
-    on_subsample, no_rows = fitter.take_subsample(start.parameters), [None] * len(fitter.constraint)
-    if on_subsample is None:
-        return start, no_rows
-    try:
-        candidate = calibrate(on_subsample)
-    except ValueError:  # too few samples of a class have a rank in an interval
-        return start, no_rows
-    rows = candidate.result.evaluation.problem.constraint
-    if not len(rows):
-        return start, no_rows
-    scores = fitter.counter.predict_scores(candidate.parameters)
-    return candidate._replace(scores=scores), list(rows)
-
-
-def _calibrations(fitter, latest, rows):
-    """Yield fits, each under rows that follow from the gaps of the last fit."""
-    # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
-    pairs = zip(fitter.constraint, rows, strict=True)
-    searches = [(_corrections if one.is_correctable else _secant)(one, row) for one, row in pairs]
-    for search in searches:
-        next(search)
-    are_active = np.ones(len(searches), dtype=bool)
-    while True:
-        is_infeasible = latest.result.status == "infeasible"
-        triples = zip(searches, latest.gaps, are_active, strict=True)
-        rows = [
-            search.send((latest.scores, gap, is_infeasible, one)) for search, gap, one in triples
-        ]
-        if any(row is None for row in rows):
-            return
-        problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
-        # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
-        is_warm = len(latest.result.x) == problem.n_unknowns
-        is_warm = is_warm and not any(one.is_correctable for one in fitter.constraint)
-        x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        latest = fitter.fit_roughly(problem, x)
-        yield latest
-        is_rough = latest.result.residual > fitter.tol
-        if is_rough and latest.keeps_bound and _is_used_up(fitter, rows, latest):
-            latest = _refine_fit(fitter, latest)
-            yield latest
-        if latest.keeps_bound and _is_used_up(fitter, rows, latest):
-            return
-        are_active = _find_active(fitter, rows, latest)
-
-
-def _find_active(fitter, rows, candidate):
-    """Which constraints have active rows, (n_constraints,).
-
-    Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
-    """
-    ends = np.cumsum([len(row.rows.lower) for row in rows])[:-1]
-    multipliers = np.split(np.abs(candidate.result.multipliers), ends)
-    return np.array([of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers])
-
-
-def _is_used_up(fitter, rows, candidate):
-    """Whether the tolerances of all constraints with active rows are used."""
-    is_active = _find_active(fitter, rows, candidate)
-    return (candidate.gaps >= fitter.constraint.tolerances - SLACK)[is_active].all()
-
-
-def _aim(tolerance):
-    return tolerance - min(SLACK, tolerance) / 2
-
-
-def _corrections(constraint, start):
-    """Yield rows that count the decisions, as they are at the scores sent.
-
-    The residual of the surrogate is averaged with the one before, because a model that follows one
-    correction in full often needs the opposite one next.
-    """
-    aim = _aim(constraint.tolerance)
-    tolerance = aim if start is None else start.tolerance
-    scores, *_ = yield
-    offset = None
-    while True:
-        rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
-        residual = rows.rows.residual(scores)
-        offset = residual if offset is None else (offset + residual) / 2
-        scores, gap, *_ = yield replace(rows, offset=offset)
-        # Decisions change sample by sample: half of what still exceeds the aim is added.
-        tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
-
-
-def _secant(constraint, start):
-    """Yield rows with another tolerance, found by the secant method in a bracket.
-
-    The fraction of the bracket that the secant points to is kept away from 0 and 1. If less
-    tolerance increases the gap, or 0 is not enough, the ramp is made narrower, and the next time
-    rows are refined too. None is the end: a tolerance of 0 is more than enough, or narrower ramps
-    come no nearer to it, or the ramp is so narrow that no model can keep more than 0, or the gap
-    jumps over the aim.
-    """
-    requested = constraint.tolerance
-    aim = _aim(requested)
-    scores, gap, *_ = yield
-    is_narrowed, gaps_at_zero = False, []
-    while True:
-        # The bracket holds pairs of a tolerance and the gap that it leads to.
-        tolerance, low = requested, (0.0, 0.0)
-        high = (max(requested, _gap_or_1(gap)), _gap_or_1(gap))
-        is_guessed = start is not None
-        if is_guessed:  # nearly right, so the bracket is narrow
-            constraint, tolerance = _replace_criterion(constraint, start.criterion), start.tolerance
-            high, start = (2.0 * tolerance, 2.0 * aim), None
-        is_measured = False  # until then the gap of the plain fit stands for any tolerance above
-        while True:
-            rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
-            scores, gap, is_infeasible, is_active = yield rows
-            if tolerance == 0.0:
-                gaps_at_zero.append(_gap_or_1(gap))
-                if gaps_at_zero[-1] <= requested or _stagnates(gaps_at_zero):
-                    yield None
-                break
-            if _gap_or_1(gap) > aim:
-                if is_infeasible and is_narrowed:
-                    yield None
-                if is_infeasible:
-                    break  # perhaps only by this ramp
-                if is_measured and low[0] == 0.0 and _gap_or_1(gap) > high[1] + SLACK / 2:
-                    break  # less tolerance increases the gap: the ramp does not show it
-                high, is_measured = (tolerance, _gap_or_1(gap)), True
-            else:
-                low = (tolerance, gap)
-                if is_guessed and not is_measured and gap > aim / 8:  # nearly proportional
-                    high = (2.0 * tolerance * aim / gap, 2.0 * aim)
-                elif not is_measured and tolerance > high[0] / 2:
-                    high = (2.0 * high[0], high[1])
-            fraction = (aim - low[1]) / max(high[1] - low[1], 1e-12)
-            if high[0] - low[0] < _MIN_BRACKET * requested and low[0] > 0.0:
-                yield None  # ranks of equal scores change at once: no tolerance comes nearer
-            # Rows that are not active say nothing about the gap: halve the bracket.
-            largest = 0.9 if is_active else 0.5
-            tolerance = low[0] + min(max(fraction, 0.1), largest) * (high[0] - low[0])
-            if tolerance < 0.02 * requested:
-                tolerance = 0.0
-        if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
-            constraint = _replace_criterion(constraint, constraint.criterion.refine())
-        narrowed = constraint.criterion.narrow(_NARROWING)
-        constraint, is_narrowed = _replace_criterion(constraint, narrowed), True
-
-
-def _replace_criterion(constraint, criterion):
-    return replace(constraint, criterion=criterion)
-
-
-def _stagnates(gaps):
-    """Whether the latest gaps are no smaller than one before them."""
-    return min(gaps[-_PATIENCE:]) >= min(gaps[:-_PATIENCE], default=np.inf)
-
-
-def _gap_or_1(gap):
-    """Return the gap, or 1 if it cannot be measured."""
-    return 1.0 if np.isnan(gap) else gap

@@ -104,6 +104,13 @@ class Events:
         codes, mean_weights = self.codes_and_weights
         return np.bincount(codes, mean_weights * values, self.n_events + 1)[:-1]
 
+    def count_samples(self):
+        """Number of samples in each event, (n_events,)."""
+        if self.codes_and_weights is None:
+            return np.diff(self.averaging_matrix.indptr)
+        codes, _ = self.codes_and_weights
+        return np.bincount(codes, minlength=self.n_events + 1)[:-1]
+
     def sum_squared_weights(self):
         """Sum of the squared weights of each event, one over its effective number of samples."""
         if self.codes_and_weights is None:

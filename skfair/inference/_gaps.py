@@ -291,13 +291,17 @@ def range_probability(rates, sizes, width, scale=1.0):
     `sizes` are the effective sample sizes of the rates, w is the `width` and s the `scale`, with
     which the smallest ratio allowed is s for a width of 0.
     """
-    values, shares = _tabulate_posteriors(rates, sizes)
+    return _integrate_range(*_tabulate_posteriors(rates, sizes), width, scale)
+
+
+def _integrate_range(values, shares, width, scale):
+    """The integral of `range_probability`, from the tables of the posteriors."""
     # Rate j is the lowest; all others lie within the width above it.
     lowest = (values[:, 1:] + values[:, :-1]) / 2
     ends = np.stack((lowest, (lowest + width) / scale))
     below = [np.interp(ends, *table) for table in zip(values, shares, strict=True)]
     within = np.array([highest - low for low, highest in below])
-    within[range(len(rates)), range(len(rates))] = 1.0
+    within[range(len(values)), range(len(values))] = 1.0
     pairs = zip(within.prod(axis=0), np.diff(shares), strict=True)
     return float(min(1.0, sum(others @ steps for others, steps in pairs)))
 
@@ -323,17 +327,21 @@ class RatePosterior:
         self.sizes = sizes
         self.aggregate = aggregate
         self.tolerance = tolerance
+        self._tables = lru_cache(maxsize=1)(self._tabulate)  # needed at many tolerances
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance."""
-        rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
-        sizes = multiple * self.sizes
-        blocks = map(list, self.aggregate.blocks)
-        # Blocks are independent, so their probabilities multiply.
         tolerance = self.tolerance if tolerance is None else tolerance
         bounds = self.aggregate.width_and_scale(tolerance)
-        within = [range_probability(rates[block], sizes[block], *bounds) for block in blocks]
+        # Blocks are independent, so their probabilities multiply.
+        within = [_integrate_range(*table, *bounds) for table in self._tables(factor, multiple)]
         return float(np.prod(within))
+
+    def _tabulate(self, factor, multiple):
+        """Tables of the posteriors of the rates in each block."""
+        rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
+        values, shares = _tabulate_posteriors(rates, multiple * self.sizes)
+        return [(values[block], shares[block]) for block in map(list, self.aggregate.blocks)]
 
 
 class MeanPosterior:

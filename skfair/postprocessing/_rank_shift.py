@@ -316,7 +316,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     A confidence of None keeps the tolerance of the bound constraint on the training data alone.
     """
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         subset, codes = samples if rows is None else samples.take(rows), samples.groups.codes
         ranks = ranks_in_groups(subset.curves, samples.y_score, codes)
 
@@ -330,7 +330,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
 
     constraint = ConstraintSystem((bound,))
     if confidence is None:
-        return Guarantee(make_fit(None, None)(constraint.tolerances), constraint.tolerances)
+        return Guarantee(make_fit(None)(constraint.tolerances), constraint.tolerances)
     return fit_with_guarantee(constraint, confidence, make_fit, clusters)
 
 

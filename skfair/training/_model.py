@@ -532,11 +532,12 @@ confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
     fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
     population. The training data is held to a smaller tolerance, which is checked by
-    cross-validation. So of the guaranteed fits, at most ``1 - confidence_level`` over the share
-    that is guaranteed are false: that is a good deal where a tolerance is nearly out of reach, and
-    few samples are guaranteed. Samples are taken for independent, unless ``groups`` says otherwise.
-    This is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
-    tolerance on the training data alone.
+    cross-validation: of linear models by leaving each sample out to first order. So of the
+    guaranteed fits, at most ``1 - confidence_level`` over the share that is guaranteed are false:
+    that is a good deal where a tolerance is nearly out of reach, and few samples are guaranteed.
+    Samples are taken for independent, unless ``groups`` says otherwise. This is calibrated on
+    redrawn samples, and no theorem (:ref:`new_data`). None guarantees the tolerance on the training
+    data alone.
 min_group_size : int or "auto", default="auto"
     Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
     rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer

@@ -519,7 +519,7 @@ def _column_information(values):
 
     The information is minus the logarithm of the probability that two samples are equal.
     """
-    values = np.sort(values, axis=0).T
+    values = np.sort(np.ascontiguousarray(values.T))
     is_first = np.ones(values.shape, dtype=bool)
     is_first[:, 1:] = values[:, 1:] != values[:, :-1]
     # Numbers of equal values, column by column.
@@ -541,7 +541,8 @@ def _are_neighbours_similar(X, columns, information):
     first = _draw_positions(X.shape[0] - _LAG)
     values = _to_numbers(X, np.concatenate((first, first + 1, first + _LAG)), columns)
     # Few outliers would decide about correlations.
-    values = values.clip(*np.quantile(values[: len(first)], [0.01, 0.99], axis=0))
+    columns_of_first = np.ascontiguousarray(values[: len(first)].T)
+    values = values.clip(*np.quantile(columns_of_first, [0.01, 0.99], axis=1))
     values = (values - values.mean(axis=0)).reshape(3, len(first), -1)
     limit = _MIN_CORRELATION + 2.5 / np.sqrt(len(first))
     excess = (values[0] * (values[1] - values[2])).mean(axis=0)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skfair.constraints import ConstraintSystem
+from skfair.enforcement._calibration import MAX_SOLVES, _is_used_up, calibrate
 from skfair.enforcement._counting import Candidate
-from skfair.enforcement._guarantee import MAX_SOLVES, _is_used_up, calibrate
 
 
 @dataclass(frozen=True)

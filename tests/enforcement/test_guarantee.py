@@ -51,7 +51,7 @@ def margin(error, level=0.95):
 def make_exact_fit(groups, optimism=0.0):
     """A fit that is at its tolerance on its training samples, and above it on the others."""
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         return lambda tolerances, added=None, latest=None: scores_at(
             groups, min(tolerances), rows, optimism
         )
@@ -97,7 +97,7 @@ def test_a_fit_far_below_its_tolerance_is_not_repeated():
     groups, calls = np.repeat([0, 1], 2000), []
     constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, 0.01)
@@ -114,7 +114,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     groups, calls = np.repeat([0, 1], 20_000), []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, tolerances[0], rows, 0.02)
@@ -126,7 +126,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[-1] < rounds[0] - 0.015
     assert result.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
-    assert calls[-1] == (True, result.tolerances[0])
+    assert [call for call in calls if call[0]][-1] == (True, result.tolerances[0])
 
 
 def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
@@ -134,7 +134,7 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     groups, calls = np.repeat([0, 1], 20_000), []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             calls.append((rows is None, tolerances[0]))
             return scores_at(groups, min(0.095, tolerances[0]), rows, 0.02)
@@ -145,7 +145,8 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[0] == pytest.approx(0.1 - margin(0.0049), abs=0.001)
-    assert calls[-1] == (True, rounds[-1]) == (True, result.tolerances[0])
+    last = [call for call in calls if call[0]][-1]
+    assert last == (True, rounds[-1]) == (True, result.tolerances[0])
     # Less the optimism of .02 and the margin.
     assert result.tolerances[0] == pytest.approx(0.1 - 0.02 - margin(0.0049), abs=0.001)
     assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
@@ -154,7 +155,7 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
 def make_slow_fit(groups, slope, gap_outside, calls):
     """A fit that is plain at .095, whose gap elsewhere falls by part of the training gap's fall."""
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             training = min(0.095, tolerances[0])
             outside = gap_outside - slope * (0.095 - training)
@@ -199,7 +200,7 @@ def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_toleranc
         DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=0.05
     )
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             # The largest signed gap at which rates plus the optimism keep the tolerance.
             gap = tolerances[0] - (0.0 if added is None else np.ptp(added[0]))
@@ -210,8 +211,7 @@ def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_toleranc
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
-    is_full, gap = fits[-1]
-    assert is_full
+    gap = next(gap for is_full, gap in reversed(fits) if is_full)
     assert gap == pytest.approx(0.05 - 0.06 - margin(0.0049), abs=0.001)
     assert constraint.gaps(result.candidate.scores) <= 0.05
 
@@ -220,7 +220,7 @@ def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
     groups, calls = np.repeat([0, 1], 100), []
     constraint = bind_all(DemographicParity(), target=np.ones(200), groups=groups)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, tolerances[0], rows, 0.05)
@@ -236,7 +236,7 @@ def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     groups, target, calls = np.repeat([0, 1], 1500), np.ones(3000), []
     constraint = bind_all(LossParity(), target=target, groups=groups, tolerance=0.1)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         inside = np.isin(np.arange(3000), np.arange(3000) if rows is None else rows)
 
         def fit(tolerances, added=None, latest=None):
@@ -278,7 +278,7 @@ def test_the_gap_of_ranks_that_pooled_scores_of_several_models_hide_is_added():
     scores = np.where(groups == 0, 0.0, np.where(np.arange(2000) % 2, 0.1, -0.1))
     offsets = iter([0.0, -2.0, -1.0, 0.0, 1.0, 2.0])
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         result = FittedScores(scores + next(offsets))
         return lambda tolerances, added=None, latest=None: result
 
@@ -306,7 +306,7 @@ def test_a_last_fit_above_its_tolerance_gets_the_probability_of_its_gap():
 
     calls = []
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             calls.append(rows)
             return scores_at(groups, max(tolerances[0], 0.09))
@@ -359,7 +359,7 @@ def test_a_cell_of_one_sample_cannot_be_held_out():
     constraint = bind_all(DemographicParity(), target=target, groups=groups, tolerance=0.3)
     fitted_rows = []
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         fitted_rows.append(rows)
         return lambda tolerances, added=None, latest=None: FittedScores(np.ones(100))
 
@@ -419,8 +419,8 @@ def test_declared_copies_do_not_add_certainty():
     copies = np.repeat(np.arange(2000), 3)
     thrice = bind_all(DemographicParity(), target=np.ones(6000), groups=groups[copies])
 
-    def make_fit(rows, start):
-        fit = make_exact_fit(groups)(rows, start)
+    def make_fit(rows):
+        fit = make_exact_fit(groups)(rows)
 
         def fit_copies(tolerances, added=None, latest=None):
             result = fit(tolerances)
@@ -438,7 +438,7 @@ def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance
     groups, calls = np.repeat([0, 1], 20_000), []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
-    def make_fit(rows, start):
+    def make_fit(rows):
         def fit(tolerances, added=None, latest=None):
             if rows is not None and (not calls or calls[-1] != tolerances[0]):
                 calls.append(tolerances[0])
