@@ -107,16 +107,17 @@ def row_changes(limits):
 
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    ratios, is_complete = np.full(len(counts), np.inf), (counts > 0.0).all(axis=1)
+    ratios = np.full(len(counts), np.inf)
     for scale, factor in zip(limits.scales, limits.factors, strict=True):
         # A scale of 0 leaves a group out: each attribute compares its groups.
         compared = scale > 0.0
-        lowest = ((counts + limits.slack) * scale)[:, compared].min(axis=1)
-        highest = ((counts - limits.slack) * scale)[:, compared].max(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = factor * (lowest / highest)
-        ratios = np.where(highest > 0.0, np.minimum(ratios, ratio), ratios)
-    return np.where(is_complete, ratios, 0.0)
+        scaled, slack = (counts * scale)[:, compared], (limits.slack * scale)[compared]
+        lowest, highest = (scaled + slack).min(axis=1), (scaled - slack).max(axis=1)
+        is_bound = highest > 0.0
+        ratio = factor * (lowest / np.where(is_bound, highest, 1.0))
+        ratios = np.minimum(ratios, np.where(is_bound, ratio, np.inf))
+    ratios[counts.min(axis=1) <= 0.0] = 0.0
+    return ratios
 
 
 def required_ratios(limits):
