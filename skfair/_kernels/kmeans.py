@@ -168,7 +168,8 @@ def _fill_block(X, centers, start, block, features, distances):
 
 
 def squared_distances(X, centers):
-    """Squared Euclidean distances, (n_samples, n_clusters)."""
+    """Squared Euclidean distances, (n_samples, n_clusters), float64 whatever X is."""
+    centers = np.asarray(centers, dtype=np.float64)
     distances = np.empty((len(X), len(centers)))
     _squared_distances(X, centers, distances)
     return distances
@@ -189,6 +190,7 @@ def _squared_distances(X, centers, result):
 
 def squared_distances_by_cluster(X, centers):
     """Squared Euclidean distances, transposed: (n_clusters, n_samples)."""
+    centers = np.asarray(centers, dtype=np.float64)
     distances = np.empty((len(centers), len(X)))
     _squared_distances_by_cluster(X, centers, distances)
     return distances

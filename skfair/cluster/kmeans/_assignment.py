@@ -411,7 +411,8 @@ class Runs(NamedTuple):
         if isinstance(init, str):
             # Random samples, drawn by mass.
             share = masses / masses.sum()
-            return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
+            rows = random_state.choice(len(X), self.n_clusters, replace=False, p=share)
+            return X[rows].astype(np.float64)
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
         return check_centers(init, (self.n_clusters, X.shape[1]))
@@ -431,7 +432,7 @@ def draw_centers(X, masses, n_clusters, random_state):
         best = np.argmin(trials @ masses)
         nearest = trials[best]
         rows.append(drawn[best])
-    return X[rows]
+    return X[rows].astype(np.float64)
 
 
 def check_runs(parameters, mean, n_auto):

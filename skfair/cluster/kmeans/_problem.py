@@ -124,7 +124,7 @@ class ClusteringProblem(BaseClusteringProblem):
     those of all samples.
     """
 
-    X: np.ndarray  # (n_samples, n_features) float64, C-contiguous
+    X: np.ndarray  # (n_samples, n_features) float64 or float32, C-contiguous
     weights: np.ndarray  # (n_samples,) float64, all positive
     codes: np.ndarray  # (n_samples,) intp, intersections of the limits
     limits: Limits
