@@ -20,6 +20,7 @@ def fit_all(verbose):
     with warnings.catch_warnings(), announce_compilation(verbose), compile_at_once():
         warnings.simplefilter("ignore")
         FairKMeans(4, random_state=0).fit(X, **metadata)
+        FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         fair_kmeans_front(X, **metadata, n_clusters=4, n_levels=3, random_state=0)

@@ -5,21 +5,27 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from importlib.util import find_spec
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.scale.speed import draw_columns
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.classification import ConstrainedERMClassifier
+from skfair.cluster import FairKMeans
 from skfair.datasets import fetch_adult, fetch_compas
 
 N_PAIRS = 4
 """Pairs of fits per run of the budget."""
+
+N_CLUSTERS = 5
 
 
 class Case(NamedTuple):
@@ -80,6 +86,60 @@ def linear_case(name, load, criterion, tolerance, max_ratio):
     return Case(title, load, fit, _fit_logistic, max_ratio, _measure_linear)
 
 
+def _fit_clusters(X, y, groups, **limits):
+    groups = groups if limits.get("min_balance", 0.8) else None
+    return FairKMeans(N_CLUSTERS, random_state=0, **limits).fit(X, sensitive_features=groups)
+
+
+def _fit_one_more(X, y):
+    """The same fit to one sample more."""
+    X, groups = draw_columns(len(X) + 1, 1.5)
+    return _fit_clusters(X, y, groups)
+
+
+def _fit_plain_clusters(X, y):
+    return KMeans(N_CLUSTERS, random_state=0).fit(X)
+
+
+def _size_bounds(X):
+    """Sizes within a fifth of the mean."""
+    size = len(X) / N_CLUSTERS
+    return int(0.8 * size), int(np.ceil(1.2 * size))
+
+
+def _fit_sizes(X, y, groups):
+    smallest, largest = _size_bounds(X)
+    limits = {"min_cluster_size": smallest, "max_cluster_size": largest}
+    return _fit_clusters(X, y, groups, min_balance=None, **limits)
+
+
+def _fit_peer_sizes(X, y):
+    from k_means_constrained import KMeansConstrained
+
+    smallest, largest = _size_bounds(X)
+    return KMeansConstrained(N_CLUSTERS, smallest, largest, random_state=0).fit(X)
+
+
+def _measure_clusters(model):
+    """Cost, balance and status."""
+    return {
+        "cost": model.objective_,
+        "relative balance": model.relative_balance_,
+        "status": model.status_,
+    }
+
+
+def _load_columns(n_samples):
+    X, groups = draw_columns(n_samples, 1.5)
+    return X, None, groups
+
+
+def cluster_case(name, n_samples, fit, fit_plain, max_ratio):
+    """Clusters of ten columns without clusters."""
+    load = partial(_load_columns, n_samples)
+    return Case(name, load, fit, fit_plain, max_ratio, _measure_clusters)
+
+
 DP, EO = "demographic_parity", "equalized_odds"
 
 CASES = [
@@ -111,12 +171,24 @@ CASES = [
             ("race", EO, 0.05),
         )
     ),
+    cluster_case("FairKMeans, 100 rows / 101", 100, _fit_clusters, _fit_one_more, 4.0),
+    *(
+        cluster_case(
+            f"FairKMeans / KMeansConstrained, sizes, {n} rows", n, _fit_sizes, _fit_peer_sizes, 1.0
+        )
+        for n in (30, 60, 100)
+        if find_spec("k_means_constrained") is not None
+    ),
+    *(
+        cluster_case(f"FairKMeans / KMeans, {n:,} rows", n, _fit_clusters, _fit_plain_clusters, 3.0)
+        for n in (1000, 20_000, 300_000)
+    ),
 ]
-"""Fits that are timed. Others, such as of clusterings, need one entry each."""
+"""Fits that are timed; each kind of fit has a function that makes its cases."""
 
 
 def small(budget):
-    """Time of fits to 1,000 to 33,000 samples against plain fits, where the constraint binds."""
+    """Time of fits to 30 to 300,000 samples against plain fits, where the constraint binds."""
     cases = [case for case in CASES if not budget.cells or _is_named(case, budget.cells)]
     records = [_time(case, budget) for case in cases]
     checks = [

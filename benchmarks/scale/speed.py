@@ -72,7 +72,7 @@ def fit_sizes(budget):
     """Time of one fit against scikit-learn's KMeans(), by numbers of samples and of clusters."""
     records = []
     for n_samples in (1000, 20_000, 300_000):
-        X, groups = _draw_columns(n_samples, 1.5)
+        X, groups = draw_columns(n_samples, 1.5)
         for n_clusters in (5, 10, 20):
             contenders = {
                 "fair": lambda seed, k=n_clusters, X=X, groups=groups: FairKMeans(
@@ -105,8 +105,8 @@ def fit_large(budget):
 
 
 def _fit_large(case, n_samples, shift):
-    """Time a fit to `_draw_columns`."""
-    X, groups = _draw_columns(n_samples, shift)
+    """Time a fit to `draw_columns`."""
+    X, groups = draw_columns(n_samples, shift)
 
     def fit(n_rows):
         return FairKMeans(random_state=0).fit(X[:n_rows], sensitive_features=groups[:n_rows])
@@ -123,7 +123,7 @@ def _fit_large(case, n_samples, shift):
     }
 
 
-def _draw_columns(n_rows, shift):
+def draw_columns(n_rows, shift):
     """Normal columns and two groups; the second group is shifted in the first column."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_rows)

@@ -25,6 +25,11 @@ class KMeans:
         """Fit to all samples."""
         FairKMeans(10, min_balance=0.8, random_state=0).fit(self.X, sensitive_features=self.groups)
 
+    def peakmem_fit_float32(self):
+        """Fit to all samples in single precision."""
+        X = self.X.astype(np.float32)
+        FairKMeans(10, min_balance=0.8, random_state=0).fit(X, sensitive_features=self.groups)
+
     def time_ten_starts_without_balance(self):
         """Fit to a tenth of the samples from ten starts."""
         FairKMeans(10, min_balance=None, n_init=10, random_state=0).fit(self.X[::10])
@@ -37,6 +42,38 @@ class KMeans:
         """Compute the front of cost against balance of a tenth of the samples."""
         X, groups = self.X[::10], self.groups[::10]
         fair_kmeans_front(X, sensitive_features=groups, n_clusters=10, random_state=0)
+
+
+class SmallKMeans:
+    """k-means of few samples, with balanced clusters and with bounds on their sizes."""
+
+    timeout = 300
+    params = (30, 60, 100, 101, 1000)
+    param_names = ("n_samples",)
+
+    def setup(self, n_samples):
+        """Draw samples of two groups with different means, and compile."""
+        generator = np.random.default_rng(0)
+        self.groups = generator.integers(2, size=n_samples)
+        self.X = generator.standard_normal((n_samples, 10))
+        self.X[:, 0] += 1.5 * self.groups
+        self.time_fit(n_samples)
+        self.time_fit_with_sizes(n_samples)
+
+    def time_fit(self, n_samples):
+        """Fit with the default balance."""
+        FairKMeans(5, random_state=0).fit(self.X, sensitive_features=self.groups)
+
+    def time_fit_with_sizes(self, n_samples):
+        """Fit with sizes within a fifth of their mean."""
+        smallest, largest = n_samples * 4 // 25, -(-n_samples * 6 // 25)
+        FairKMeans(
+            5,
+            min_balance=None,
+            min_cluster_size=smallest,
+            max_cluster_size=largest,
+            random_state=0,
+        ).fit(self.X)
 
 
 class Spectral:

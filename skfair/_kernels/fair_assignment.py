@@ -11,6 +11,7 @@ from skfair._kernels.limits import (
     has_single_member,
     is_in,
     least_ratio_groups,
+    max_violation,
     ratio,
     ratio_after,
     row_change,
@@ -762,7 +763,9 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
 
 
 def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
-    return distances.size + path.samples.size * QUEUE_SIZE * X.shape[1]
+    # About as many moves as members that groups lack.
+    lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weights.max()
+    return distances.size + min(1 + lacking, path.samples.size) * QUEUE_SIZE * X.shape[1]
 
 
 @interpret_at_first(_count_steps)
@@ -781,21 +784,21 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         above = ratios[target]
         if above >= limits.level:
             break
-        # The cheapest move of the queue, unless a row outside of it may be cheaper now.
-        queue = queues[target, : lengths[target]]
-        best, least_cost, k = _find_cheapest_queued(
-            X, samples, clustering, target, above, queue, limits
-        )
-        if best < 0 or least_cost > highest[target]:
-            lengths[target], highest[target] = _fill_queue(
-                rows, distances, samples, clustering, target, above, limits, queues[target]
-            )
+        # The cheapest move of the queue, which is filled again if a row outside may be cheaper now.
+        n_filled = 0
+        while True:
             queue = queues[target, : lengths[target]]
             best, least_cost, k = _find_cheapest_queued(
                 X, samples, clustering, target, above, queue, limits
             )
-            if best < 0:
+            if n_filled == 1 or (best >= 0 and least_cost <= highest[target]):
                 break
+            lengths[target], highest[target] = _fill_queue(
+                rows, distances, samples, clustering, target, above, limits, queues[target]
+            )
+            n_filled += 1
+        if best < 0:
+            break
         # Remove it from the queue, record it and make it.
         p = queue[best]
         queue[best] = queue[queue.size - 1]

@@ -97,7 +97,7 @@ def clustering_cost(X, masses, clustering):
     return cost
 
 
-@helper
+@deferred_helper
 def distance(x, center):
     s = 0.0
     for f in range(x.size):
@@ -106,7 +106,7 @@ def distance(x, center):
     return s
 
 
-@helper
+@deferred_helper
 def move(X, masses, weights, codes, clustering, p, k, limits):
     """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
@@ -123,7 +123,7 @@ def move(X, masses, weights, codes, clustering, p, k, limits):
         centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
 
 
-@helper
+@deferred_helper
 def move_cost(distance_to, distance_from, size_to, size_from, w):
     """Change of the cost by a move of mass w, see the module's formula."""
     joining = w * size_to / (size_to + w) * distance_to
@@ -131,7 +131,7 @@ def move_cost(distance_to, distance_from, size_to, size_from, w):
     return joining - leaving
 
 
-@helper
+@deferred_helper
 def may_leave(clustering, p, w, limits):
     """Whether the cluster of sample p, of mass w, keeps a member without it."""
     a = clustering.labels[p]
@@ -168,7 +168,8 @@ def _fill_block(X, centers, start, block, features, distances):
 
 
 def squared_distances(X, centers):
-    """Squared Euclidean distances, (n_samples, n_clusters)."""
+    """Squared Euclidean distances, (n_samples, n_clusters), float64 whatever X is."""
+    centers = np.asarray(centers, dtype=np.float64)
     distances = np.empty((len(X), len(centers)))
     _squared_distances(X, centers, distances)
     return distances
@@ -189,6 +190,7 @@ def _squared_distances(X, centers, result):
 
 def squared_distances_by_cluster(X, centers):
     """Squared Euclidean distances, transposed: (n_clusters, n_samples)."""
+    centers = np.asarray(centers, dtype=np.float64)
     distances = np.empty((len(centers), len(X)))
     _squared_distances_by_cluster(X, centers, distances)
     return distances

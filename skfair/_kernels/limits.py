@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first
+from skfair._kernels import deferred_helper
 
 ROUNDING = 1e-12  # of ratios
 
@@ -107,31 +107,17 @@ def row_changes(limits):
 
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    ratios = np.empty(len(counts))
-    counts = np.ascontiguousarray(counts, dtype=np.float64)
-    _composition_ratios(counts, limits.scales, limits.factors, float(limits.slack), ratios)
+    ratios = np.full(len(counts), np.inf)
+    for scale, factor in zip(limits.scales, limits.factors, strict=True):
+        # A scale of 0 leaves a group out: each attribute compares its groups.
+        compared = scale > 0.0
+        scaled, slack = (counts * scale)[:, compared], (limits.slack * scale)[compared]
+        lowest, highest = (scaled + slack).min(axis=1), (scaled - slack).max(axis=1)
+        is_bound = highest > 0.0
+        ratio = factor * (lowest / np.where(is_bound, highest, 1.0))
+        ratios = np.minimum(ratios, np.where(is_bound, ratio, np.inf))
+    ratios[counts.min(axis=1) <= 0.0] = 0.0
     return ratios
-
-
-def _count_steps(counts, scales, *_):
-    return len(scales) * counts.size
-
-
-@interpret_at_first(_count_steps)
-def _composition_ratios(counts, scales, factors, slack, ratios):
-    for k in range(counts.shape[0]):
-        least, is_missing = np.inf, False
-        for s in range(scales.shape[0]):
-            low, high = np.inf, -np.inf
-            for j in range(counts.shape[1]):
-                is_missing |= not counts[k, j] > 0.0
-                # A scale of 0 leaves a group out: each attribute compares its own groups.
-                if scales[s, j] > 0.0:
-                    low = min(low, (counts[k, j] + slack) * scales[s, j])
-                    high = max(high, (counts[k, j] - slack) * scales[s, j])
-            if high > 0.0:
-                least = min(least, factors[s] * (low / high))
-        ratios[k] = 0.0 if is_missing else least
 
 
 def required_ratios(limits):
@@ -146,10 +132,21 @@ def required_ratios(limits):
     )
 
 
+def pair_rows(limits):
+    """Rows over the counts of a cluster, and their bounds, that say that the level is reached."""
+    ratios = required_ratios(limits)
+    np.fill_diagonal(ratios, 0.0)
+    smaller, larger = np.nonzero(ratios)
+    required, number = ratios[smaller, larger], np.arange(len(smaller))
+    rows = np.zeros((len(smaller), len(ratios)))
+    rows[number, larger], rows[number, smaller] = required, -1.0
+    return rows, limits.slack * (1.0 + required)
+
+
 # What a move does ---------------------------------------------------------------------
 
 
-@inline_helper
+@deferred_helper
 def update_counts(counts, members, intersections, code, w):
     """Add a sample to the counts of its groups, or remove it if its weight is negative."""
     for a in range(intersections.shape[1]):
@@ -158,7 +155,7 @@ def update_counts(counts, members, intersections, code, w):
         members[g] += 1 if w > 0.0 else -1
 
 
-@inline_helper
+@deferred_helper
 def is_in(intersections, code, g):
     """Whether samples of an intersection are in group g."""
     contained = False
@@ -167,7 +164,7 @@ def is_in(intersections, code, g):
     return contained
 
 
-@helper
+@deferred_helper
 def has_single_member(members, limits):
     """Whether a cluster has one member only, which is in one group of each attribute."""
     total = 0
@@ -176,7 +173,7 @@ def has_single_member(members, limits):
     return total <= limits.intersections.shape[1]
 
 
-@helper
+@deferred_helper
 def ratio(counts, members, limits):
     """Weight of the smallest over that of the largest group; 0 where a group is missing.
 
@@ -188,7 +185,7 @@ def ratio(counts, members, limits):
     return least
 
 
-@helper
+@deferred_helper
 def ratio_after(counts, members, code, change, limits):
     """The ratio after a sample of an intersection has joined (change > 0) or left (change < 0)."""
     least = np.inf
@@ -204,7 +201,7 @@ def ratio_after(counts, members, code, change, limits):
     return least
 
 
-@inline_helper
+@deferred_helper
 def _ratio_in(counts, members, limits, s):
     """The ratio in one scale, times its factor."""
     low, high, is_missing = np.inf, 0.0, False
@@ -284,7 +281,7 @@ def allows_exchange(counts, members, leaving, joining, w, limits):
     return reached >= bound
 
 
-@helper
+@deferred_helper
 def extreme_groups(counts, scale):
     """Indices of the minimum and maximum scaled weight, ties to the lowest index."""
     smallest = largest = -1
@@ -297,7 +294,7 @@ def extreme_groups(counts, scale):
     return smallest, largest
 
 
-@helper
+@deferred_helper
 def least_ratio_groups(counts, limits):
     """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
     smallest, largest = extreme_groups(counts, limits.scales[0])

@@ -78,7 +78,9 @@ def test_sums_are_those_of_losses_and_models(loss, fit_intercept, order):
 
 
 @pytest.mark.parametrize("is_error", [False, True])
-@pytest.mark.parametrize("rate", [*SURROGATES, HingeLoss(0.7)], ids=str)
+@pytest.mark.parametrize(
+    "rate", [*SURROGATES, HingeLoss(0.7)], ids=lambda rate: getattr(rate, "__name__", str(rate))
+)
 def test_means_are_those_of_rates(rate, is_error):
     model = LinearModel.from_features(X, SHARE)
     parameters, loss = draw_parameters(model), LogisticLoss()

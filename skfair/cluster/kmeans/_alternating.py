@@ -421,7 +421,8 @@ class AlternatingSwaps(BaseEstimator):
                 f"Partitioned data require algorithm='homotopy', got {self!r}; or fit a subsample "
                 "in memory."
             )
-        X, weights, codes = problem.X, problem.weights, _attribute_codes(problem)
+        X, weights = problem.X.astype(np.float64, copy=False), problem.weights
+        codes = _attribute_codes(problem)
         n_clusters = runs.n_clusters
         labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
         point = recompute_point(problem, labels, n_clusters)
@@ -580,7 +581,8 @@ class AlternatingFront(BaseEstimator):
             One without moves per clustering.
         """
         validate_params(self)
-        X, weights, codes = samples.X, samples.weights, _attribute_codes(samples)
+        X, weights = samples.X.astype(np.float64, copy=False), samples.weights
+        codes = _attribute_codes(samples)
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]
 

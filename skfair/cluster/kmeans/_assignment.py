@@ -17,7 +17,7 @@ from skfair._kernels.fair_assignment import (
     transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import required_ratios
+from skfair._kernels.limits import required_ratios, row_changes
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -230,8 +230,10 @@ def find_feasible_counts(samples, counts, level):
     Returns numbers of members, (n_clusters, n_intersections), and a margin: 1 if the table keeps
     the level, 0 if it does up to one sample.
     """
-    # With a margin rounding keeps the level exactly; without one it may cost a sample.
     counts = np.round(counts / samples.largest_weight)
+    if counts.shape[1] == 1:
+        return _nearest_sizes(samples, counts), 1
+    # With a margin rounding keeps the level exactly; without one it may cost a sample.
     # One attribute: a fractional table can be rounded. Several: the programme must be integer.
     is_integer = samples.n_attributes > 1
     for margin in (1, 0):
@@ -244,6 +246,21 @@ def find_feasible_counts(samples, counts, level):
         if fractional is not None:
             return controlled_rounding(fractional).astype(np.int64), margin
     return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
+
+
+def _nearest_sizes(samples, counts):
+    """The integer table nearest to the counts of one group: only sizes are bounded."""
+    bounds = samples.limits.bounds / (row_changes(samples.limits)[0] * samples.largest_weight)
+    is_upper = row_changes(samples.limits)[0] > 0
+    smallest = np.ceil(bounds[~is_upper]).max(initial=1)
+    largest = min(counts.sum(), np.floor(bounds[is_upper]).min(initial=np.inf))
+    sizes = np.clip(counts, smallest, largest)
+    # What the bounds have cut off or added: clusters with spare capacity take it.
+    missing = counts.sum() - sizes.sum()
+    spare = largest - sizes if missing > 0 else sizes - smallest
+    before = np.cumsum(spare, axis=0) - spare
+    sizes += np.sign(missing) * np.clip(abs(missing) - before, 0, spare)
+    return sizes.astype(np.int64)
 
 
 def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
@@ -394,7 +411,8 @@ class Runs(NamedTuple):
         if isinstance(init, str):
             # Random samples, drawn by mass.
             share = masses / masses.sum()
-            return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
+            rows = random_state.choice(len(X), self.n_clusters, replace=False, p=share)
+            return X[rows].astype(np.float64)
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
         return check_centers(init, (self.n_clusters, X.shape[1]))
@@ -414,7 +432,7 @@ def draw_centers(X, masses, n_clusters, random_state):
         best = np.argmin(trials @ masses)
         nearest = trials[best]
         rows.append(drawn[best])
-    return X[rows]
+    return X[rows].astype(np.float64)
 
 
 def check_runs(parameters, mean, n_auto):

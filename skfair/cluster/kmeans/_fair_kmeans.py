@@ -72,6 +72,7 @@ class KMeansInput(NamedTuple):
     groups: GroupSummary  # of the samples
     requirements: ClusterRequirements
     complete: Callable  # labels of samples, centred centres -> labels of all rows
+    dtype: type | np.dtype = np.float64  # of the centres in the units of X
     present: np.ndarray | None = None  # (n_samples,) rows of positive weight, of data in memory
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
@@ -145,7 +146,7 @@ class KMeansInput(NamedTuple):
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
         return {
-            "cluster_centers_": clustering.centers + self.mean,
+            "cluster_centers_": (clustering.centers + self.mean).astype(self.dtype),
             "_mean": self.mean,
             "_centers": clustering.centers,
             "inertia_": cost,
@@ -181,9 +182,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     passed = X
     check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
-        X = check_array(
-            X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator
-        )
+        X = check_array(X, dtype=FLOATS, order="C", input_name="X", estimator=estimator)
     check_finite_squares(X, "X")
     missing = missing_groups_message(estimator)
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
@@ -209,18 +208,23 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
     rows = X if others is None else X[present]
-    problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
-    mean = problem.mean
-    rows -= mean
+    mean = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs).mean
+    centered = center_rows(rows, mean)
     return KMeansInput(
-        problem,
+        ClusteringProblem(centered, weights, codes, limits, estimator.n_jobs),
         mean,
         groups,
         requirements,
-        partial(_complete, None if others is None else others - mean, present),
+        partial(_complete, None if others is None else center_rows(others, mean), present),
+        X.dtype,
         present,
         lacks_groups=is_single or (missing is not None and sensitive_features is None),
     )
+
+
+def center_rows(X, mean):
+    """Rows about a mean, in the precision of X: there float32 loses least."""
+    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
 
 
 def _complete(others, present, labels, centers):
@@ -301,6 +305,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
 # k-means whose clusters mirror the groups of the data.
 
 
+FLOATS = [np.float64, np.float32]  # X stays in its precision; sums and distances are float64
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
@@ -386,7 +391,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     random_state : int, RandomState instance or None, default=None
         Determines the starts. The same seed gives the same labels for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Number of threads for starts, and for blocks of rows from 65,537 on. None is 1 unless in a
+        Number of threads for starts, and for blocks of rows from 16,385 on. None is 1 unless in a
         ``joblib.parallel_config`` context, -1 is all processors.
     verbose : int, default=0
         Print cost and balance after every round if positive.
@@ -397,7 +402,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Cluster of each sample. May differ from the argmin of distance plus offset for samples on a
         tie or moved by the local search. An array of Dask where the samples are on a cluster.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Means of the clusters.
+        Means of the clusters, float32 if X is.
     inertia_ : float
         Sum of weighted squared distances of samples to the centres of their own clusters.
     objective_ : float
@@ -586,7 +591,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; not sparse. May be partitioned, as may the other columns: arrays and
+            Rows to cluster; not sparse. Those of float32 stay so in memory, while sums and
+            distances are float64. May be partitioned, as may the other columns: arrays and
             dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to 100,000
             samples then get the labels of the fit in memory. More are fitted by passes over all,
             warm-started on a subsample. ``algorithm`` must be "homotopy".
@@ -641,7 +647,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
         if sensitive_features is None:
             return nearest_centers(*self._center(X))[0]
         # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
@@ -665,10 +671,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            In the precision of X, float32 or float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.sqrt(squared_distances(*self._center(X)))
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        return np.sqrt(squared_distances(*self._center(X))).astype(X.dtype, copy=False)
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -690,9 +697,14 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             For balance use `skfair.metrics.get_scorer`.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         return -float(weights @ nearest_centers(*self._center(X))[1])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in FLOATS]
+        return tags
 
     @property
     def _n_features_out(self):
@@ -704,7 +716,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
         Far from the origin, rounding moves ``cluster_centers_``, which may change the nearest one.
         """
-        return X - self._mean, self._centers
+        return center_rows(X, self._mean), self._centers
 
     def _cluster(self, data, random_state, rounds):
         def watch(point):

@@ -13,7 +13,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
+from skfair._kernels import NO_INDEX
 from skfair._kernels.fair_assignment import raise_balance
+from skfair._kernels.iterated_search import PairedSamples, search_from_kicks
 from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
@@ -25,7 +27,7 @@ from skfair._kernels.kmeans import (
     partner_bounds,
     squared_distances,
 )
-from skfair._kernels.limits import has_rows, keeps_rows, row_changes, row_excess
+from skfair._kernels.limits import has_rows, keeps_rows, pair_rows, row_changes, row_excess
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
     ROUND_SLACK,
@@ -57,20 +59,21 @@ MIN_NEAR_TIES = 2000
 MANY = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 SHAKEN = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE = 100  # failures in a row after which that ends
-MIN_SHAKEN = 1e-9  # share of the cost that is more than rounding
+PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
+MANY_ROWS = 100  # of limits, for which patience is half as long
+ROUNDING = 1e-12  # of sums of weights
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
-def repair_and_search(problem, point, level, runs, known=()):
+def repair_and_search(problem, point, level, runs):
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
-    Returns the point and a status as `search_locally`, to which `known` is handed.
+    Returns the point and a status as `search_locally`.
     """
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
     if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol, known=known)
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
         if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
             return point, status
     # Moves got stuck: an integer table near the counts keeps the limits.
@@ -90,27 +93,39 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     n_samples, n_clusters = samples.n_samples, len(point.clustering.sizes)
     if n_clusters == 1 or n_samples > SHAKEN:
         return point, status
-    level = min(ratio, point.balance)
-    # A start that misses the limits may be replaced by any cheaper clustering as balanced as it is.
-    must_keep = samples.keeps_limits(point.clustering.counts, ratio)
-    # Most searches lead back to where one has ended: they need not show again that it is an end.
-    failures, known = 0, {point.clustering.labels.tobytes()} if status == "optimal" else set()
-    while failures < PATIENCE:
-        # Kick: two to four random samples go to random clusters.
-        labels = point.clustering.labels.copy()
-        rows = random_state.choice(n_samples, min(n_samples, random_state.randint(2, 5)), False)
-        labels[rows] = random_state.randint(n_clusters, size=len(rows))
-        failures += 1
-        if not np.bincount(labels, minlength=n_clusters).all():
-            continue
-        # Search, and keep what is cheaper and as balanced.
-        kicked = recompute_point(samples, labels, n_clusters, point.dual)
-        trial, trial_status = repair_and_search(samples, kicked, ratio, runs, known)
-        known.add(trial.clustering.labels.tobytes())
-        keeps = samples.keeps_limits(trial.clustering.counts, ratio) or not must_keep
-        if keeps and trial.balance >= level and trial.cost < point.cost * (1 - MIN_SHAKEN):
-            point, status, failures = trial, trial_status, 0
-    return point, status
+    paired, labels, n_failures = _pair_samples(samples, point, ratio), point.clustering.labels, 0
+    labels = labels.copy()
+    # Less patience with many groups, whose pairs are rows that every step has to look at.
+    patience = max(PATIENCE // (1 + len(paired.bounds) // MANY_ROWS), MIN_PATIENCE)
+    while n_failures < patience:
+        # Kicks: two to four random samples go to random clusters.
+        kicked = random_state.randint(n_samples, size=(patience, 4))
+        kicked[np.arange(4) >= random_state.randint(2, 5, size=(patience, 1))] = NO_INDEX
+        kicks = kicked, random_state.randint(n_clusters, size=kicked.shape)
+        n_failures = search_from_kicks(paired, labels, n_clusters, kicks, n_failures, patience)
+    if (labels == point.clustering.labels).all():
+        return point, status
+    point = recompute_point(samples, labels, n_clusters, point.dual)
+    return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
+
+
+def _pair_samples(samples, point, ratio):
+    """Distances of all pairs, and rows of the limits: also of the balance that a point has reached.
+
+    A point that misses a limit may be replaced by any cheaper one that misses it by no more.
+    """
+    counts, slack = point.clustering.counts, float(samples.largest_weight)
+    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    columns = [pair_rows(limits), (limits.rows, limits.bounds + slack * limits.rounding)]
+    if samples.keeps_limits(counts, ratio):  # the ratio may be missed by one sample, but no more
+        columns.append(pair_rows(limits._replace(level=float(ratio), slack=slack)))
+    rows, bounds = map(np.concatenate, zip(*columns, strict=True))
+    rounding = ROUNDING * samples.total_weight
+    bounds = np.maximum(bounds, (counts @ rows.T).max(axis=0)) + rounding
+    added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
+    added = added * samples.weights[:, np.newaxis]
+    distances = squared_distances(samples.X, samples.X)
+    return PairedSamples(distances, samples.masses, added, bounds, rounding)
 
 
 def repair(samples, point, ratio):
@@ -132,10 +147,10 @@ def repair(samples, point, ratio):
 
 def _repair_rows(samples, point, ratio):
     """Labels that bring the rows within their bounds."""
-    # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as few
-    # samples, for which every kick would need a table: `repair_and_search` makes one where moves
-    # get stuck.
-    if samples.has_equal_weights and samples.n_samples > SHAKEN:
+    # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as sizes
+    # of few samples: `repair_and_search` makes a table where moves get stuck.
+    is_small = samples.n_samples <= SHAKEN and not samples.limits.rounding.any()
+    if samples.has_equal_weights and not is_small:
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
     return move_into_bounds(samples, point)
 
@@ -211,10 +226,9 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     )
 
 
-def search_locally(samples, point, ratio, max_iter, tol, exchange=True, known=()):
+def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     """Lower the cost by single moves and exchanges that keep the balance.
 
-    The search ends at labels whose bytes are in `known`, where others have ended.
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
@@ -234,8 +248,6 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True, known=()
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(max_iter):
-        if known and point.clustering.labels.tobytes() in known:
-            return point, "feasible"
         clustering, cost = copy_clustering(point.clustering), point.cost
         if improve_clustering(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"

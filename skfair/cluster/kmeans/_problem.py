@@ -124,7 +124,7 @@ class ClusteringProblem(BaseClusteringProblem):
     those of all samples.
     """
 
-    X: np.ndarray  # (n_samples, n_features) float64, C-contiguous
+    X: np.ndarray  # (n_samples, n_features) float64 or float32, C-contiguous
     weights: np.ndarray  # (n_samples,) float64, all positive
     codes: np.ndarray  # (n_samples,) intp, intersections of the limits
     limits: Limits
@@ -172,15 +172,18 @@ class ClusteringProblem(BaseClusteringProblem):
     @property
     def partitions(self):
         """The samples in blocks of rows, each of them a problem."""
-        if len(self.weights) <= BLOCK:
+        if len(self.weights) <= BLOCK_ROWS:
             return make_partitions([self])
-        return make_partitions(
-            [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)], self.n_jobs
-        )
+        return make_partitions(self._blocks, self.n_jobs)
+
+    @cached_property
+    def _blocks(self):
+        """Views of the samples, a problem for each block of rows."""
+        return [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)]
 
     def split(self, values):
         """An array with one value per sample, in the same blocks."""
-        if len(values) <= BLOCK:
+        if len(values) <= BLOCK_ROWS:
             return make_partitions([values])
         rows_of_blocks = blocks(len(values), BLOCK_ROWS)
         return make_partitions([values[rows] for rows in rows_of_blocks], self.n_jobs)
@@ -306,7 +309,8 @@ def draw_stratified(problem, size, random_state):
         return problem
     # All outlying samples, and of each intersection a share of the others.
     drawn, n_intersections = [], len(problem.limits.intersections)
-    is_far = find_outlying(problem, squared_radii(problem).sum(), size)
+    radii = np.concatenate(problem.partitions.gather(squared_radii))
+    is_far = find_outlying(radii, radii.sum(), size)
     for code in range(n_intersections):
         rows = np.flatnonzero((problem.codes == code) & ~is_far)
         share = max(size * len(rows) // n_samples, size // (4 * n_intersections))
@@ -319,16 +323,17 @@ def draw_stratified(problem, size, random_state):
 
 def squared_radii(problem):
     """Masses times squared distances to the origin, where the mean of all samples is."""
-    return problem.masses * np.einsum("ij,ij->i", problem.X, problem.X)
+    return problem.masses * np.einsum("ij,ij->i", problem.X, problem.X, dtype=np.float64)
 
 
-def find_outlying(problem, scatter, size):
+def find_outlying(radii, scatter, size):
     """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
 
-    They make up more than a fixed multiple of their share in the ``scatter`` of the full data (sum
-    of squared distances to the mean, by mass), which is true of a quarter of ``size`` at most.
+    Their `squared_radii` make up more than a fixed multiple of their share in the ``scatter`` of
+    the full data (sum of squared distances to the mean, by mass), which is true of a quarter of
+    ``size`` at most.
     """
-    return squared_radii(problem) > OUTLYING / size * scatter
+    return radii > OUTLYING / size * scatter
 
 
 def weight_up(problem, others, is_far):
@@ -612,7 +617,7 @@ def _to_problem(block, mean, limits, positions, first):
 
 def _draw(problem, rates, scatter, size):
     """The samples of a block that are drawn, and which of them lie far."""
-    is_far = find_outlying(problem, scatter, size)
+    is_far = find_outlying(squared_radii(problem), scatter, size)
     drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
     return problem.take(drawn), is_far[drawn]
 

@@ -87,12 +87,47 @@ def test_a_read_only_memmap_will_do(blobs, expected_labels, tmp_path):
     model.predict(mapped, sensitive_features=groups)
 
 
-def test_float32_is_clustered_in_float64(blobs):
+@pytest.mark.parametrize("settings", [{}, {"algorithm": "alternating", "min_balance": 0.1}])
+@pytest.mark.parametrize("n_samples", [60, 120])
+def test_float32_gives_the_clusters_of_float64(blobs, settings, n_samples):
+    X, groups = blobs[0][:n_samples].astype(np.float32), blobs[1][:n_samples]
+    model, expected = (fit(rows, groups, **settings) for rows in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    for name in ("inertia_", "lower_bound_", "offsets_", "cluster_centers_"):
+        rounding = 1e-6 * np.abs(getattr(expected, name)).max()
+        np.testing.assert_allclose(getattr(model, name), getattr(expected, name), atol=rounding)
+    assert model.cluster_centers_.dtype == np.float32
+    assert expected.cluster_centers_.dtype == np.float64
+
+
+def test_float32_is_precise_far_from_the_origin(blobs):
+    X, groups = (blobs[0] + 1e4).astype(np.float32), blobs[1]
+    model, expected = (fit(rows, groups) for rows in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-6)
+
+
+def test_float32_stays_float32(blobs):
     X, groups = blobs[0].astype(np.float32), blobs[1]
     model = fit(X, groups)
-    np.testing.assert_array_equal(model.labels_, fit(X.astype(np.float64), groups).labels_)
-    assert model.cluster_centers_.dtype == np.float64
-    assert model.predict(X, sensitive_features=groups).dtype == np.int32
+    data = model._check(X, groups, None)
+    assert data.problem.X.dtype == data.problem.take(slice(9)).X.dtype == np.float32
+    assert not np.shares_memory(data.problem.X, X)
+    assert model.transform(X).dtype == np.float32
+    assert model.transform(X.astype(np.float64)).dtype == np.float64
+    nearest = model.transform(X).argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(X), nearest)
+    assert model.score(X) == pytest.approx(model.score(X.astype(np.float64)), rel=1e-6)
+
+
+def test_a_front_of_float32_is_that_of_float64(blobs):
+    X, groups = blobs[0].astype(np.float32), blobs[1]
+    fronts = [
+        fair_kmeans_front(rows, sensitive_features=groups, n_clusters=3, n_levels=3, random_state=0)
+        for rows in (X, X.astype(np.float64))
+    ]
+    np.testing.assert_allclose(fronts[0].cost, fronts[1].cost, rtol=1e-6)
+    np.testing.assert_array_equal(fronts[0].balance, fronts[1].balance)
 
 
 def test_lists_will_do(blobs, expected_labels):

@@ -77,6 +77,20 @@ def test_a_table_is_near_the_counts():
     assert np.abs(table - [[10, 0], [20, 30]]).sum() <= 14
 
 
+@pytest.mark.parametrize("counts", [(5, 3, 1), (1, 1, 7), (9, 0, 0), (3, 3, 3), (0, 4, 5)])
+@pytest.mark.parametrize(("smallest", "largest"), [(2, 4), (3, 3), (1, 7), (0, 4), (2, np.inf)])
+def test_sizes_without_groups_are_the_nearest_within_their_bounds(counts, smallest, largest):
+    required = ClusterRequirements(smallest=float(smallest), largest=float(largest))
+    samples = samples_of(np.random.default_rng(0), 9, 1, required)
+    table, margin = find_feasible_counts(samples, np.array(counts, float)[:, None], 0.0)
+    sizes = range(max(smallest, 1), int(min(largest, 9)) + 1)
+    feasible = [other for other in product(sizes, repeat=3) if sum(other) == 9]
+    nearest = min(np.abs(np.subtract(other, counts)).sum() for other in feasible)
+    assert tuple(table[:, 0]) in feasible
+    assert np.abs(table[:, 0] - counts).sum() == nearest
+    assert margin == 1
+
+
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4))
 def test_controlled_rounding_keeps_sums(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
