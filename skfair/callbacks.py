@@ -153,7 +153,7 @@ class FairnessMonitor:
             return
         lineage = list(_lineage(context))
         path = (context.root_uuid, *(task.task_id for task in reversed(lineage)))
-        seconds = (datetime.now(UTC) - _fit_of(lineage).init_time).total_seconds()
+        seconds = (datetime.now(UTC) - _outermost_fit_task(lineage).init_time).total_seconds()
         values = [float(getattr(fitted_estimator, name, "nan")) for name in _QUANTITIES.values()]
         send(self._listener, (path, seconds, values))
 
@@ -165,7 +165,7 @@ def _lineage(context):
         context = context.parent
 
 
-def _fit_of(lineage):
+def _outermost_fit_task(lineage):
     """Outermost task of the estimator's own fit: a search's tasks may stand above it."""
     return next(
         (task for task in lineage if task.source_estimator_name is not None),

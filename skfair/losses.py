@@ -123,7 +123,7 @@ def _evaluate_in_blocks(evaluate, columns):
     return full
 
 
-def kernel_code(function):
+def kernel_kind_and_width(function):
     """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
     if function is step_function:
         return STEP, 1.0
@@ -297,16 +297,16 @@ LOSSES = {
 _ROUNDING_WIDTH = 0.1
 """Length over which the hinge is rounded."""
 
-_HINGES = {
+_HINGE_TERMS = {
     "squared_hinge": ((1.0, 1.0),),
     "hinge": ((1.0 / _ROUNDING_WIDTH, 1.0), (-1.0 / _ROUNDING_WIDTH, 1.0 - _ROUNDING_WIDTH)),
 }
 r"""Losses of a difference d as sums of :math:`factor \max(0, margin - d)^2 / 2`."""
 
-_UNSORTED = ("squared", "logistic")
+_NON_HINGE_LOSSES = ("squared", "logistic")
 """Losses that are not such sums."""
 
-_PAIRS = 1 << 20
+_MAX_PAIRS = 1 << 20
 """Pairs whose logistic losses are in memory at a time."""
 
 
@@ -378,7 +378,7 @@ class AUCLoss(BaseEstimator):
 
     _parameter_constraints = {
         "interval": ["array-like"],
-        "loss": [StrOptions({*_HINGES, *_UNSORTED})],
+        "loss": [StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})],
         "taper": [Interval(Real, 0, 1, closed="both")],
     }
 
@@ -466,14 +466,14 @@ class _Majorant:
 
     compares_pairs = True
 
-    def __init__(self, loss, scores, concave):
+    def __init__(self, loss, scores, subtracted):
         self.loss = loss
         self.scores = scores
-        self.concave = concave
+        self.subtracted = subtracted
 
     def __call__(self, scores, target, weights):
         convex, _ = self.loss.parts(scores, target, weights)
-        value, slope, _ = self.concave
+        value, slope, _ = self.subtracted
         line = value + slope * (scores - self.scores)
         return Pointwise(convex.value - line, convex.slope - slope, convex.curvature)
 
@@ -508,7 +508,7 @@ class _ClassScores:
         derivatives[1:, self.positives] = pull / positive_weight
         derivatives[:, self.negatives] = charge * counts / self.negative_shares / negative_weight
         # Curvature of the weights at the end of the interval, where ranks may swap.
-        tapering, spread = self._taper(rank, length)
+        tapering, spread = self._find_tapered_negatives(rank, length)
         if spread > 0.0:
             curvature = 2.0 * charge[1, tapering] / (width * spread * negative_weight)
             derivatives[2, self.negatives[tapering]] += curvature
@@ -527,7 +527,7 @@ class _ClassScores:
         negatives = SortedScores(-self.negative_scores, counts)
         charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
         # By one search of each side in the other: sums over the pairs closer than the margin.
-        for factor, margin in _HINGES[loss]:
+        for factor, margin in _HINGE_TERMS[loss]:
             near, excess, square = positives.sums_below(self.negative_scores + margin)
             charge += factor * np.array([square, excess, 2.0 * near])
             near, excess, _ = negatives.sums_below(margin - self.positive_scores)
@@ -548,7 +548,7 @@ class _ClassScores:
     def _logistic_sums(self, counts):
         """`_pair_sums` of log(1 + exp(-d)), in blocks of negatives with all positives."""
         charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
-        length = max(1, _PAIRS // len(self.positives))
+        length = max(1, _MAX_PAIRS // len(self.positives))
         for start in range(0, np.count_nonzero(counts), length):
             # Only the first negatives have a weight.
             block = slice(start, start + length)
@@ -567,7 +567,7 @@ class _ClassScores:
         tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
 
-    def _taper(self, rank, length):
+    def _find_tapered_negatives(self, rank, length):
         """Negatives whose weights decrease around a rank, and the range of their scores.
 
         Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
@@ -582,17 +582,17 @@ class _ClassScores:
 # Rates: pointwise functions of scores and target whose means constraints compare.
 
 
-SELECTED = (1.0, 1.0, 0.0, 0.0)
+SELECTION_RATE_TABLE = (1.0, 1.0, 0.0, 0.0)
 """Table of the selection rate: what a true positive, a false positive, a false negative and a true
 negative count."""
 
-WRONG = (0.0, 1.0, 1.0, 0.0)
+ERROR_RATE_TABLE = (0.0, 1.0, 1.0, 0.0)
 """Table of the error rate."""
 
 
-def count_decisions(table, surrogate, scores, target):
+def pointwise_decision_rate(table, surrogate, scores, target):
     """What a table of four numbers counts, with a surrogate in place of the decision."""
-    if table == SELECTED:
+    if table == SELECTION_RATE_TABLE:
         return surrogate(scores)
     true_positive, false_positive, false_negative, true_negative = table
     is_positive = target > 0
@@ -617,21 +617,25 @@ def step_function(scores: ArrayLike) -> Pointwise:
     return Pointwise(value, nothing, nothing)
 
 
-def mean_score(scores, target):
+def pointwise_score(scores, target):
     """The score of each sample."""
     return Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
 
 
-def kernel_rate(rate):
+def kernel_rate_kind(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
-    if rate is mean_score:
+    if rate is pointwise_score:
         return SCORE, 1.0, False
-    if getattr(rate, "func", None) is not count_decisions:
-        code, table = kernel_code(rate), None
+    if getattr(rate, "func", None) is not pointwise_decision_rate:
+        code, table = kernel_kind_and_width(rate), None
     else:  # of a table and a surrogate, by `functools.partial`
         table, surrogate = rate.args
-        code = kernel_code(surrogate) if table in (SELECTED, WRONG) else None
-    return None if code is None else (*code, table == WRONG)
+        code = (
+            kernel_kind_and_width(surrogate)
+            if table in (SELECTION_RATE_TABLE, ERROR_RATE_TABLE)
+            else None
+        )
+    return None if code is None else (*code, table == ERROR_RATE_TABLE)
 
 
 OBJECTIVES = ChainMap(LOSSES, {"auc": AUCLoss})

@@ -165,7 +165,7 @@ class BestSubjectTo:
 
     def __call__(self, cv_results):
         """Index of the best candidate in the ``cv_results_`` of a search."""
-        fairness, objective = self._scores(cv_results)
+        fairness, objective = self._resolve_scores(cv_results)
         known = ~(np.isnan(fairness) | np.isnan(objective))
         if not known.any():
             raise ValueError(
@@ -183,7 +183,7 @@ class BestSubjectTo:
         """Whether less of the metric is better."""
         return self.metric.startswith("neg_")
 
-    def _scores(self, cv_results):
+    def _resolve_scores(self, cv_results):
         """Mean test scores of every candidate, by the metric and by the objective."""
         prefix = "mean_test_"
         names = [key.removeprefix(prefix) for key in cv_results if key.startswith(prefix)]

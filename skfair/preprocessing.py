@@ -17,13 +17,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from skfair.groups import (
-    HANDLE_UNKNOWN,
+    VALID_HANDLE_UNKNOWN,
     check_alignment,
     check_samples,
-    encode_groups_to_predict,
+    encode_groups_for_prediction,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import ExplainsArguments, join_names, warn
+from skfair.utils._checks import ArgumentHintMixin, join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 __all__ = ["CorrelationRemover", "reweighing_weights"]
@@ -110,7 +110,7 @@ def _warn_of_absent_classes(totals, names):
         )
 
 
-class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class CorrelationRemover(ArgumentHintMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Features that no group differs in by their means: a linear correlation remover.
 
     A sample of group g is transformed to
@@ -167,7 +167,7 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
 
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, 1, closed="both")],
-        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
     }
 
     def __init__(self, alpha: float = 1.0, handle_unknown: Literal["error", "overall"] = "error"):
@@ -250,7 +250,7 @@ class CorrelationRemover(ExplainsArguments, OneToOneFeatureMixin, TransformerMix
         check_is_fitted(self)
         features = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        codes = encode_groups_to_predict(
+        codes = encode_groups_for_prediction(
             sensitive_features,
             len(features),
             self.groups_,

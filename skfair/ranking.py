@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
-from skfair.constraints import RankingParity, report_small_groups
+from skfair.constraints import RankingParity, warn_of_small_groups
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import ConstrainedLinearModel, Training, document
+from skfair.training import ConstrainedLinearEstimator, TrainingData, estimator_docs
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._fit import restore_on_failure
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
 
 
-_BY_NAME = {"ranking_parity": RankingParity}
+_CONSTRAINTS_BY_NAME = {"ranking_parity": RankingParity}
 
 
-@document
-class ConstrainedRanker(ConstrainedLinearModel):
+@estimator_docs
+class ConstrainedRanker(ConstrainedLinearEstimator):
     r"""Linear ranker trained under ranking parity between groups of documents.
 
     The fit looks for scores that rank relevant documents first, while the relevant documents of
@@ -140,10 +140,10 @@ class ConstrainedRanker(ConstrainedLinearModel):
     _parameter_constraints = {
         **{
             name: allowed
-            for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
+            for name, allowed in ConstrainedLinearEstimator._parameter_constraints.items()
             if name not in ("fit_intercept", "group_interactions", "handle_unknown")
         },
-        "constraint": [StrOptions(_BY_NAME), RankingParity, list, tuple, None],
+        "constraint": [StrOptions(_CONSTRAINTS_BY_NAME), RankingParity, list, tuple, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
         "loss": [StrOptions(LOSSES), callable],
@@ -227,7 +227,8 @@ class ConstrainedRanker(ConstrainedLinearModel):
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [
-            resolve_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
+            resolve_name(_CONSTRAINTS_BY_NAME, one, "constraint", RankingParity)
+            for one in constraints
         ]
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -328,7 +329,7 @@ def _make_training_pairs(X, y, query, documents, draw):
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
     weights = documents.weights[better] * documents.weights[worse]
-    return Training(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
+    return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 
 def _warn_of_small_groups(documents):
@@ -337,7 +338,7 @@ def _warn_of_small_groups(documents):
     is_large = documents.check_group_sizes(groups)
     sizes = zip(groups.names, groups.counts, is_large, strict=True)
     small = {name: size for name, size, compared in sizes if not compared}
-    report_small_groups(documents.min_group_size, small, is_large.sum() == 1)
+    warn_of_small_groups(documents.min_group_size, small, is_large.sum() == 1)
 
 
 def _encode_queries(query_id, n_documents):

@@ -15,23 +15,23 @@ from skfair.constraints import (
     Constraint,
     PartialDemographicParity,
     PartialStatisticalParity,
-    refuse_inapplicable,
+    check_applies_to_numbers,
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
 from skfair.postprocessing import ConstrainedCV
 from skfair.training import (
-    MISSING_GROUPS,
-    PROBABLE_GROUPS,
-    ConstrainedLinearModel,
-    GroupScoreMixin,
-    PartialParityModel,
-    check_real_training,
-    document,
+    VALID_ASSUME,
+    VALID_MISSING,
+    ConstrainedLinearEstimator,
+    GroupAwareScoreMixin,
+    PartialParityMixin,
+    check_missing_group_settings,
+    check_regression_data,
     estimate_missing_groups,
+    estimator_docs,
     fit_partitioned,
     make_criterion,
-    refuse_missing_groups,
     resolve_constraints,
     standardize_target,
     status_of,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # The base of linear regressors: training and predictions.
 
 
-class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
+class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEstimator):
     """Base of the linear regressors that are trained under constraints."""
 
     @row_by_row(lambda self: np.empty(0))
@@ -77,7 +77,7 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
         return self._scores(X, sensitive_features)
 
     def _train(self, X, y, metadata, constraints, request):
-        """Fit to data in memory or partitioned data; ``request`` is as in `check_training`.
+        """Fit to data in memory or partitions; ``request`` as in `check_classification_data`.
 
         The target is in units of its standard deviation, and so are the thresholds of constraints.
         """
@@ -85,8 +85,8 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
         if is_partitioned(X, y, *metadata.values()):
             return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
-        refuse_missing_groups(self, constraints, self.group_interactions)
-        training = check_real_training(self, X, y, metadata, request)
+        check_missing_group_settings(self, constraints, self.group_interactions)
+        training = check_regression_data(self, X, y, metadata, request)
         training = estimate_missing_groups(training, self.assume)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
@@ -106,10 +106,15 @@ def _rescale_threshold(constraint, unit):
 # Linear regressors trained under fairness constraints that their predictions keep.
 
 
-_NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
+_CONSTRAINT_NAMES = [
+    "loss_parity",
+    "mean_parity",
+    "partial_group_auc",
+    "partial_statistical_parity",
+]
 
 
-@document
+@estimator_docs
 class ConstrainedERMRegressor(LinearRegressor):
     r"""Linear regressor trained under fairness constraints.
 
@@ -204,8 +209,8 @@ class ConstrainedERMRegressor(LinearRegressor):
         **LinearRegressor._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "missing": [StrOptions(MISSING_GROUPS)],
-        "assume": [StrOptions(PROBABLE_GROUPS), None],
+        "missing": [StrOptions(VALID_MISSING)],
+        "assume": [StrOptions(VALID_ASSUME), None],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
         "n_jobs": [Integral, None],
@@ -303,20 +308,20 @@ class ConstrainedERMRegressor(LinearRegressor):
 
 def _check_constraint(constraint, estimator):
     """Raise for a constraint that has no meaning for a real target."""
-    refuse_inapplicable(constraint, type(estimator).__name__)
+    check_applies_to_numbers(constraint, type(estimator).__name__)
     if hasattr(constraint, "threshold"):
         raise ValueError(
             f"{constraint} compares decisions at a threshold of predictions; pass "
             "PartialParityRegressor(PartialDemographicParity(threshold=...)), or one of "
-            f"{_NAMES}."
+            f"{_CONSTRAINT_NAMES}."
         )
 
 
 # Linear regressors under fairness constraints on an interval of percentiles.
 
 
-@document
-class PartialParityRegressor(PartialParityModel, LinearRegressor):
+@estimator_docs
+class PartialParityRegressor(PartialParityMixin, LinearRegressor):
     """Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
@@ -405,7 +410,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
 
     _parameter_constraints = {
         **LinearRegressor._parameter_constraints,
-        **PartialParityModel._parameter_constraints,
+        **PartialParityMixin._parameter_constraints,
         "criterion": [
             StrOptions({"statistical_parity", "demographic_parity"}),
             PartialStatisticalParity,
@@ -492,8 +497,8 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
 # Any regressor, under constraints on its out-of-fold predictions.
 
 
-@document
-class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
+@estimator_docs
+class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV):
     r"""Any regressor, with predictions that satisfy fairness constraints out of sample.
 
     The regressor is left as it is. A linear model of few features is trained under the constraints
@@ -739,7 +744,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         -------
         predictions : ndarray of shape (n_samples,)
         """
-        _, predictions = self._scores(X, sensitive_features)
+        _, predictions = self._columns_and_scores(X, sensitive_features)
         return self._unit.from_unit(predictions[:, 0])
 
     def export_rule(self) -> dict:
@@ -792,13 +797,13 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         # Tolerances must not depend on the unit of y: fit it in standard deviations.
         return [standardize_target(training, is_centered=True)]
 
-    def _objective(self, training):
+    def _loss_and_weights(self, training):
         return resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
 
-    def _fit_columns(self, scores, problems):
+    def _fit_score_columns(self, scores, problems):
         return {"target_scale_": problems[0].unit.spread}, scores
 
-    def _columns(self, scores):
+    def _score_columns(self, scores):
         return scores
 
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
@@ -815,7 +820,7 @@ class ConstrainedRegressorCV(GroupScoreMixin, RegressorMixin, ConstrainedCV):
         status = status_of(candidate, "auto")
         return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
 
-    def _warn(self, problem, guarantee, training):
+    def _warn_after_fit(self, problem, guarantee, training):
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
             plain = self._event_features.unconstrained_parameters(problem.model, [0.0])

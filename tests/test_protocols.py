@@ -15,7 +15,7 @@ from skfair.classification import (
     PartialParityClassifier,
 )
 from skfair.constraints import (
-    OPTIONAL_ROWS,
+    OPTIONAL_ROWS_MEMBERS,
     ConstraintSystem,
     DemographicParity,
     PartialStatisticalParity,
@@ -29,8 +29,8 @@ from skfair.constraints._partial_rows import PairRows, ShareRows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import (
-    OPTIONAL_LINEAR,
-    OPTIONAL_MODEL,
+    OPTIONAL_LINEAR_MEMBERS,
+    OPTIONAL_MODEL_MEMBERS,
     ArgmaxModel,
     GroupwiseModel,
     LinearInParameters,
@@ -39,7 +39,12 @@ from skfair.models import (
     Model,
 )
 from skfair.partitions import blocks, make_partitions
-from skfair.problems import OPTIONAL_PROBLEM, ConstrainedProblem, PartitionedProblem, Problem
+from skfair.problems import (
+    OPTIONAL_PROBLEM_MEMBERS,
+    ConstrainedProblem,
+    PartitionedProblem,
+    Problem,
+)
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid
@@ -57,8 +62,8 @@ def members(protocol):
     }
 
 
-ROWS = members(SmoothConstraint) | OPTIONAL_ROWS
-LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR
+ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
+LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS
 DECLARED = {
     BoundConstraint: members(RateConstraint) | ROWS,
     BoundPartialParity: members(RankConstraint),
@@ -67,7 +72,7 @@ DECLARED = {
     LinearModel: LINEAR,
     GroupwiseModel: LINEAR,
     ArgmaxModel: LINEAR,
-    MLPModel: members(Model) | OPTIONAL_MODEL | {"coefficients", "parameters"},
+    MLPModel: members(Model) | OPTIONAL_MODEL_MEMBERS | {"coefficients", "parameters"},
 }
 
 
@@ -123,7 +128,7 @@ def make_problem(constraint, n_samples=300):
     weights, target, loss = np.ones(n_samples), np.where(y, 1.0, -1.0), LogisticLoss()
     samples = Samples(target, check_groups(groups, n_samples), weights)
     bound = constraint.bind(samples, Sigmoid(), loss, tolerance=0.05)
-    if bound.statistic == "ranks":
+    if bound.metric_input == "ranks":
         bound = bound.linearize_at(X[:, 0])
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, target, weights, 0.01, ConstraintSystem((bound,)))
@@ -139,7 +144,7 @@ def test_solvers_read_what_a_problem_declares(constraint):
                 make(max_iter=3).solve(problem, random_state=0)
             except ValueError as error:
                 assert "needs" in str(error)
-    assert used[ConstrainedProblem] <= members(Problem) | OPTIONAL_PROBLEM
+    assert used[ConstrainedProblem] <= members(Problem) | OPTIONAL_PROBLEM_MEMBERS
 
 
 def test_a_partitioned_problem_is_all_that_sqp_needs():

@@ -179,7 +179,7 @@ def test_small_groups_get_a_shift_between_those_of_the_compared_groups(data):
     fitted, _ = fit(model, X, y, groups)
     tiny = groups == "tiny"
     scores = fitted.decision_function(X, sensitive_features=groups)[tiny]
-    odds = fitted._scores(X, groups)[0][tiny, 0]
+    odds = fitted._columns_and_scores(X, groups)[0][tiny, 0]
     shifts = scores - odds
     np.testing.assert_allclose(shifts, shifts[0])
     # Between the shifts of the two groups that are compared.
@@ -187,7 +187,7 @@ def test_small_groups_get_a_shift_between_those_of_the_compared_groups(data):
     for name in ("a", "b"):
         one = np.full(len(y), name)
         moved = fitted.decision_function(X, sensitive_features=one)
-        of_others.append(float(moved[0] - fitted._scores(X, one)[0][0, 0]))
+        of_others.append(float(moved[0] - fitted._columns_and_scores(X, one)[0][0, 0]))
     assert min(of_others) < shifts[0] < max(of_others)
 
 

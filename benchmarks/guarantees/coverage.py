@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.tables import Check, Report
-from skfair.inference import Rates, contrast_interval, pairwise_contrasts
+from skfair.inference import Rates, interval_of_largest_contrast, pairwise_contrasts
 
 N_SAMPLES = {5: 2000, 1: 200}  # samples drawn from each population, by the runs of the budget
 N_BOOTSTRAPS = 200
@@ -33,7 +33,7 @@ def populations():
 
 def check_interval(hits, sizes, truth, pairs):
     """Whether the interval of the package contains the gap, and its width."""
-    interval = contrast_interval(CountedRates(hits, sizes), pairs, 0.95)
+    interval = interval_of_largest_contrast(CountedRates(hits, sizes), pairs, 0.95)
     contains = interval.low - CLOSE <= truth <= interval.high + CLOSE
     return contains, interval.high - interval.low
 

@@ -33,11 +33,14 @@ class DrawnMeans(Means):
         self.sizes = self.counts.astype(float)
         self.values = drawn.mean(axis=1)
         shares = (drawn - self.values[:, np.newaxis]) / drawn.shape[1]
-        self._squares, self._thirds = (shares**2).sum(axis=1), (shares**3).sum(axis=1)
+        self._error_variances, self._error_third_moments = (
+            (shares**2).sum(axis=1),
+            (shares**3).sum(axis=1),
+        )
 
     def join(self, other):
         """Append the means of other groups."""
-        for name in ("counts", "sizes", "values", "_squares", "_thirds"):
+        for name in ("counts", "sizes", "values", "_error_variances", "_error_third_moments"):
             setattr(self, name, np.concatenate((getattr(self, name), getattr(other, name))))
         return self
 
@@ -61,7 +64,7 @@ def coverage_of_means(n_draws, level):
                 "coverage": contains.mean(),
                 "width": np.median(high - low),
                 "mean width": np.mean(high - low),
-                "warned": both.is_uncertain.reshape(2, -1).any(axis=0).mean(),
+                "warned": both.has_unreliable_limits.reshape(2, -1).any(axis=0).mean(),
             }
 
 
@@ -75,7 +78,7 @@ def _draw(draw, n, n_draws, rng):
 
 
 def gap_intervals(both, level):
-    """Interval of the gap of each draw, as `skfair.inference.contrast_interval` has it for one."""
+    """Interval of each draw's gap; `interval_of_largest_contrast` has it for one draw."""
     n_draws = len(both.values) // 2
     identity = sparse.eye_array(n_draws)
     one_way = sparse.hstack((identity, -identity))

@@ -12,8 +12,8 @@ from skfair.constraints import PartialStatisticalParity
 from skfair.inference import (
     AUCs,
     balance_limit,
-    contrast_interval,
     gap_interval,
+    interval_of_largest_contrast,
     pairwise_contrasts,
     ratio_interval,
 )
@@ -88,7 +88,7 @@ def areas(n, rng):
     members = [np.flatnonzero(groups == g) for g in (0, 1)]
     estimates = AUCs(positive, scores, members, np.ones(2 * n))
     truth = np.ptp(special.ndtr(shifts / np.sqrt(2)))
-    return _contains(contrast_interval(estimates, pairwise_contrasts(2), LEVEL), truth)
+    return _contains(interval_of_largest_contrast(estimates, pairwise_contrasts(2), LEVEL), truth)
 
 
 def weighted_rates(shape):

@@ -17,7 +17,7 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult, fetch_compas
-from skfair.inference import hidden_gap_interval, interval_from_bounds, make_hidden_groups
+from skfair.inference import hidden_gap_interval, interval_from_bounds, make_recorded_groups
 from skfair.metrics import demographic_parity_difference
 
 N_REDRAWS = {5: 500, 1: 20}
@@ -180,7 +180,7 @@ def redraw(name, share, mechanism, block):
         groups = np.where(is_recorded, samples.groups.astype(str), None)
         columns = samples.X, samples.scores, samples.decisions, samples.y
         features = np.column_stack([*columns, samples.decisions * samples.y])
-        model = make_hidden_groups(groups, features)
+        model = make_recorded_groups(groups, features)
         values = samples.decisions.astype(np.float64)
         for rate, masks in _conditions(samples, source).items():
             compared = model.find_compared_groups(masks[0])
@@ -188,7 +188,7 @@ def redraw(name, share, mechanism, block):
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])
             for ratio in (1.0, ODDS_RATIO, np.inf):
-                ends = model.replace_odds_ratio(ratio).ends(values, [(masks[0], compared)])
+                ends = model.replace_odds_ratio(ratio).extreme_rates(values, [(masks[0], compared)])
                 gap = interval_from_bounds(ends, LEVEL)
                 one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
                 record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
@@ -331,7 +331,7 @@ def redraw_probabilities(name, statement, share, block):
             recorded = np.where(is_recorded, samples.groups.astype(str), None)
             known = samples.X, samples.scores, samples.decisions, samples.y
             features = (*known, samples.decisions * samples.y, np.log(second / (1.0 - second)))
-            hidden = make_hidden_groups(recorded, np.column_stack(features))
+            hidden = make_recorded_groups(recorded, np.column_stack(features))
         for rate, masks in _conditions(samples, source).items():
             rates = [
                 np.average(source.decisions, weights=masks[1] * weights)
@@ -346,7 +346,9 @@ def redraw_probabilities(name, statement, share, block):
                 compared = hidden.find_compared_groups(masks[0])
                 if len(compared) < 2:
                     continue
-                gap = interval_from_bounds(hidden.ends(values, [(masks[0], compared)]), LEVEL)
+                gap = interval_from_bounds(
+                    hidden.extreme_rates(values, [(masks[0], compared)]), LEVEL
+                )
             one = bool(gap.low <= truth <= gap.high), float(gap.high - gap.low)
             record.setdefault(rate, []).append(one)
     return record

@@ -257,15 +257,15 @@ def _measure_plain_fits(case):
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
         scores = model.decision_function(samples.X)
         gaps.append(constraint.gap(scores))
-        if constraint.statistic == "ranks":
+        if constraint.metric_input == "ranks":
             errors.append(constraint.take(rows).gap(scores[rows]) - gaps[-1])
             continue
-        rates = constraint.exact_sums(scores)
-        fair = constraint.aggregate.shrink(rates, 0.0)
+        rates = constraint.exact_means(scores)
+        fair = constraint.rate_gap.rescale_means(rates, 0.0)
         for draw in range(_N_DRAWS):
             rows = _draw_rows(case, len(samples.target), [9, seed, draw])
-            drawn = constraint.take(rows).exact_sums(scores[rows])
-            chance.append(constraint.aggregate(fair + drawn - rates))
+            drawn = constraint.take(rows).exact_means(scores[rows])
+            chance.append(constraint.rate_gap(fair + drawn - rates))
     noise = np.quantile(chance, 0.9) if chance else 1.645 * np.std(errors, ddof=1)
     return {"plain gap": float(np.mean(gaps)), "noise": float(noise)}
 

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.tables import Check, Report
-from skfair.audit._tables import significant_gaps
+from skfair.audit._tables import significance_mask
 from skfair.inference import LogRates, Rates, rate_limits, wilson_limits
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
@@ -117,7 +117,7 @@ def claimed_share(rate, n_draws, rng):
     for _ in range(n_draws):
         counts = rng.binomial(sizes, rate, size=(N_TABLES, 2))
         tables = [(CountedRates(hits, sizes), both) for hits in counts]
-        claims += significant_gaps(tables, 0.95).any()
+        claims += significance_mask(tables, 0.95).any()
     return claims / n_draws
 
 

@@ -117,7 +117,7 @@ def _compare_assignments(case, model, level, n_runs):
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(slack):
-        dual = samples.assign_fairly(centers, limits)
+        dual = samples.solve_assignment(centers, limits)
         relaxed = replace(samples, limits=limits._replace(slack=slack))
         point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
         return repair(relaxed, point, level)

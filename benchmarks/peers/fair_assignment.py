@@ -45,7 +45,7 @@ def _compare(case, model, level, n_runs):
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(_):
-        dual = samples.assign_fairly(centers, limits._replace(level=ratio))
+        dual = samples.solve_assignment(centers, limits._replace(level=ratio))
         point = recompute_point(samples, dual.labels, case.n_clusters, dual)
         return repair(samples, point, ratio)
 

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-CACHE = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
+CACHE_ON_DISK = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
 """Whether compiled kernels are cached on disk; ``SKFAIR_NUMBA_CACHE=0`` turns the cache off."""
 
 NO_INDEX = np.int64(-1)
@@ -35,12 +35,12 @@ def jit(function):
     if numba.config.DISABLE_JIT:
         return function
     kernel = numba.njit(**options)(function)
-    if CACHE:
+    if CACHE_ON_DISK:
         from skfair._kernels._numba import KernelCache
 
         with contextlib.suppress(RuntimeError):  # numba finds no folder, not even one to read
             kernel._cache = KernelCache(function)
-    return _compile_in_thread(kernel)
+    return _move_compilation_to_thread(kernel)
 
 
 def helper(function):
@@ -60,7 +60,7 @@ def inline_helper(function):
     return _compile_helper(function, forceinline=True)
 
 
-def summing_helper(function):
+def fastmath_helper(function):
     """Compile a helper whose sums may be taken in any order, so that they use vector registers."""
     return _compile_helper(function, fastmath={"reassoc", "contract"})
 
@@ -74,7 +74,7 @@ def _compile_helper(function, **options):
     )(function)
 
 
-def _compile_in_thread(kernel):
+def _move_compilation_to_thread(kernel):
     """Compile a kernel in a background thread, where no signal arrives.
 
     An exception of a signal handler during compilation would be lost or leave it incomplete. The
@@ -128,7 +128,7 @@ def announce_compilation(verbose):
             kernel = event.data["dispatcher"]
             if is_kernel(kernel):
                 self.start = perf_counter()
-                storage = "stored on disk" if CACHE else "for this process"
+                storage = "stored on disk" if CACHE_ON_DISK else "for this process"
                 name = kernel.__name__.lstrip("_")
                 print(f"compiling {name}, once ({storage}) ...", end=" ", flush=True)
 
@@ -158,19 +158,19 @@ def is_kernel(item):
 # Both give the same numbers to the bit: the compiler may not reorder the operations of a kernel.
 
 
-MAX_STEPS = 500_000
+MAX_INTERPRETED_STEPS = 500_000
 """Steps of a kernel that a process interprets, about .5 s; below 0 none are."""
 
 
 @contextlib.contextmanager
-def compile_at_once():
+def compile_at_first_call():
     """A context in which kernels are compiled at their first call."""
-    global MAX_STEPS
-    before, MAX_STEPS = MAX_STEPS, -1
+    global MAX_INTERPRETED_STEPS
+    before, MAX_INTERPRETED_STEPS = MAX_INTERPRETED_STEPS, -1
     try:
         yield
     finally:
-        MAX_STEPS = before
+        MAX_INTERPRETED_STEPS = before
 
 
 def interpret_at_first(count_steps):
@@ -191,7 +191,11 @@ def interpret_at_first(count_steps):
             if n_steps is None:
                 n_steps = np.inf if _is_stored(kernel, args) else 0
             n_steps += count_steps(*args)
-            return compile_or_load(*args) if n_steps > MAX_STEPS else _interpreted_function(kernel)
+            return (
+                compile_or_load(*args)
+                if n_steps > MAX_INTERPRETED_STEPS
+                else _interpreted_function(kernel)
+            )
 
         # numba asks for a function to call wherever it has not compiled one.
         kernel._compile_for_args = compile_or_interpret

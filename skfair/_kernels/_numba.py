@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler
 # Cache files of compiled kernels, stamped with a digest of all kernel sources.
 
 
-def _make_read_only(locator):
+def _make_read_only_locator(locator):
     """A variant of a numba locator that accepts a folder that cannot be written."""
     return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: None})
 
@@ -23,10 +23,10 @@ class _KernelFolders(CompileResultCacheImpl):
 
     # numba's first two are NUMBA_CACHE_DIR and the folder of the sources. It would ignore both
     # where they cannot be written, as in a container that has compiled the kernels at its build.
-    read_only = [
-        _make_read_only(locator) for locator in CompileResultCacheImpl._locator_classes[:2]
+    read_only_locators = [
+        _make_read_only_locator(locator) for locator in CompileResultCacheImpl._locator_classes[:2]
     ]
-    _locator_classes = [*CompileResultCacheImpl._locator_classes, *read_only]
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, *read_only_locators]
 
 
 class KernelCache(FunctionCache):
@@ -37,7 +37,7 @@ class KernelCache(FunctionCache):
     def __init__(self, kernel):
         super().__init__(kernel)
         source = kernel.__code__.co_filename
-        locators = (one.from_function(kernel, source) for one in _KernelFolders.read_only)
+        locators = (one.from_function(kernel, source) for one in _KernelFolders.read_only_locators)
         # In addition to the folder that is written, read NUMBA_CACHE_DIR, or else the package's.
         read = [one.get_cache_path() for one in locators if one is not None][:1]
         paths = [self.cache_path, *read]
@@ -70,7 +70,7 @@ class _FolderFiles(IndexDataCacheFile):
         # time), but the helpers of a kernel are in other files. numba compares the version before
         # it unpickles the rest, which may name classes that no longer exist.
         super().__init__(path, name, source_stamp=None)
-        self._version = self._version, digest()
+        self._version = self._version, sources_digest()
 
     def load(self, key):
         if not _sources_are_unchanged():
@@ -99,7 +99,7 @@ def _sources():
 
 
 @functools.cache
-def digest():
+def sources_digest():
     """Digest of the sources of all kernels, as they were when it was first asked for."""
     names = "/".join(file.name for file in _sources())
     contents = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in _sources())
@@ -133,7 +133,7 @@ def _sources_are_unchanged():
 # deferred: they run faster if they have been optimised before they are inlined.
 
 
-SUPPORTED_VERSIONS = (0, 61), (0, 68)
+NUMBA_VERSION_RANGE = (0, 61), (0, 68)
 """First and last numba version with this library interface; others compile as usual."""
 
 
@@ -163,5 +163,5 @@ class DeferredCompiler(Compiler):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        if SUPPORTED_VERSIONS[0] <= numba.version_info[:2] <= SUPPORTED_VERSIONS[1]:
+        if NUMBA_VERSION_RANGE[0] <= numba.version_info[:2] <= NUMBA_VERSION_RANGE[1]:
             self.state.library = DeferredLibrary(self.state.targetctx.codegen(), "deferred")

@@ -26,7 +26,7 @@ class SampleArrays(NamedTuple):
     groups: np.ndarray  # (N, A) the column of each sample, by attribute
     columns: np.ndarray  # (A + 1,)
     rows: np.ndarray  # (A N,) the samples sorted by column
-    starts: np.ndarray  # (G + 1,) rows[starts[g]:starts[g + 1]] are the members of column g
+    group_starts: np.ndarray  # (G + 1,) rows[starts[g]:starts[g + 1]] are the members of column g
     scale: np.ndarray  # (A,) factor of the balance of an attribute
     total: float  # sum of the weights
     scatter: float  # sum of w |x|^2
@@ -40,7 +40,7 @@ class ClusteringState(NamedTuple):
     counts: np.ndarray  # (K, G) weight of a group in a cluster
     sizes: np.ndarray  # (K, G) number of members of a group in a cluster
     centers: np.ndarray  # (K, d) moved by the stochastic updates; the means only at the start
-    absorbed: np.ndarray  # (K,) weight that has gone into a centre: its step is w / absorbed
+    center_weights: np.ndarray  # (K,) weight that has gone into a centre: its step is w / absorbed
 
 
 class SwapRule(NamedTuple):
@@ -114,14 +114,14 @@ def has_single_member(samples, state, k):
 def recenter(samples, state):
     """Set the running centres to the means."""
     for k in range(state.sums.shape[0]):
-        state.absorbed[k] = cluster_weight(samples, state, k)
-        shrink = 1.0 / state.absorbed[k]
+        state.center_weights[k] = cluster_weight(samples, state, k)
+        shrink = 1.0 / state.center_weights[k]
         for f in range(state.sums.shape[1]):
             state.centers[k, f] = state.sums[k, f] * shrink
 
 
 @helper
-def cost(samples, state):
+def mean_squared_distance(samples, state):
     """Mean squared distance to the means: (sum w |x|^2 - sum_k |S_k|^2 / n_k) / sum w."""
     explained = 0.0
     for k in range(state.sums.shape[0]):
@@ -133,7 +133,7 @@ def cost(samples, state):
 
 
 @inline_helper
-def bottleneck(samples, state):
+def find_least_balanced_cluster(samples, state):
     """The minimum balance, its cluster, and the smallest and largest group of that cluster."""
     least, worst, smallest, largest = np.inf, 0, 0, 0
     for a in range(samples.groups.shape[1]):
@@ -194,7 +194,7 @@ def closest_member(samples, state, k, g, center, batch, rng):
     the size of the group.
     """
     # Search the whole group if the batch covers the members in the cluster.
-    first, n_group = samples.starts[g], samples.starts[g + 1] - samples.starts[g]
+    first, n_group = samples.group_starts[g], samples.group_starts[g + 1] - samples.group_starts[g]
     take_all = batch >= state.sizes[k, g]
     best, closest = np.inf, -1
     for i in range(n_group if take_all else batch):
@@ -212,7 +212,7 @@ def closest_member(samples, state, k, g, center, batch, rng):
 @inline_helper
 def update_center(samples, state, p, k):
     """Move the centre of cluster k towards sample p: c_k += (w / N_k)(x - c_k)."""
-    step = samples.weights[p] / state.absorbed[k]
+    step = samples.weights[p] / state.center_weights[k]
     for f in range(samples.X.shape[1]):
         state.centers[k, f] += step * (samples.X[p, f] - state.centers[k, f])
 
@@ -238,7 +238,7 @@ def move(samples, state, p, k, journal, n_moves):
 
 
 @helper
-def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
+def make_kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
     """Assign random samples to their nearest centre, which follows them (Algorithm 1)."""
     for _ in range(n_updates):
         p = random_below(rng, samples.X.shape[0])
@@ -248,7 +248,7 @@ def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
             if has_single_member(samples, state, state.labels[p]):
                 continue
             n_moves = move(samples, state, p, k, journal, n_moves)
-        state.absorbed[k] += samples.weights[p]
+        state.center_weights[k] += samples.weights[p]
         update_center(samples, state, p, k)
     return n_moves
 
@@ -265,7 +265,7 @@ def swap_samples(samples, state, n_updates, rule, rng, journal, n_moves):
         is_joining = i % 2 == 0
         if is_joining or rule.half:
             # Bottleneck cluster, and the cluster to swap with.
-            _, worst, smallest, largest = bottleneck(samples, state)
+            _, worst, smallest, largest = find_least_balanced_cluster(samples, state)
             # Target cluster, equation (5) or (4); stop if no swap is possible.
             if rule.local:
                 target = local_target(state.centers, worst)
@@ -288,7 +288,7 @@ def iterate(samples, state, pair, rule, rng, journal):
     """Iterations of Algorithm 2 with ``pair = (n_a, n_b)``; the number of moves."""
     n_moves = 0
     for _ in range(rule.n_repeats):
-        n_moves = kmeans_updates(samples, state, pair[0], rng, journal, n_moves)
+        n_moves = make_kmeans_updates(samples, state, pair[0], rng, journal, n_moves)
         n_moves = swap_samples(samples, state, pair[1], rule, rng, journal, n_moves)
     return n_moves
 
@@ -306,8 +306,8 @@ def _run(samples, state, pair, rule, batches, rng, trace):
     for t in range(batches.shape[0]):
         grown = SwapRule(batches[t], rule.local, rule.half, rule.n_repeats)
         iterate(samples, state, pair, grown, rng, journal)
-        trace[t, 0] = cost(samples, state)
-        trace[t, 1] = bottleneck(samples, state)[0]
+        trace[t, 0] = mean_squared_distance(samples, state)
+        trace[t, 1] = find_least_balanced_cluster(samples, state)[0]
 
 
 @helper
@@ -391,7 +391,10 @@ def add_children(samples, members, parents, pairs, rule, rng):
             copy_tables(parent, child)
             recenter(samples, child)
             n_moves = iterate(samples, child, pairs[q], rule, rng, journal)
-            f1, f2 = cost(samples, child), bottleneck(samples, child)[0]
+            f1, f2 = (
+                mean_squared_distance(samples, child),
+                find_least_balanced_cluster(samples, child)[0],
+            )
             if n_moves > 0 and not is_dominated(members, f1, f2):
                 append_child(members, child, f1, f2)
             # Undo its moves, last one first.
@@ -403,7 +406,7 @@ def add_children(samples, members, parents, pairs, rule, rng):
 def append_child(members, child, f1, f2):
     """Copy a clustering into the next free slot and append it to the list."""
     i = members.length[0]
-    member = get_clustering(members, members.slot[i], child.centers, child.absorbed)
+    member = get_clustering(members, members.slot[i], child.centers, child.center_weights)
     for p in range(child.labels.shape[0]):
         member.labels[p] = child.labels[p]
     copy_tables(child, member)
@@ -413,12 +416,12 @@ def append_child(members, child, f1, f2):
 
 
 @jit
-def recompute(samples, members):
+def recompute_members(samples, members):
     """Recompute tables, cost and balance of all members from labels, against rounding drift."""
     shape = members.sums.shape[1:]
     centers, absorbed = np.empty(shape), np.empty(shape[0])
     for i in range(members.length[0]):
         member = get_clustering(members, members.slot[i], centers, absorbed)
         recompute_sums(samples, member)
-        members.cost[i] = cost(samples, member)
-        members.balance[i] = bottleneck(samples, member)[0]
+        members.cost[i] = mean_squared_distance(samples, member)
+        members.balance[i] = find_least_balanced_cluster(samples, member)[0]

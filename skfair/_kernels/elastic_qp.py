@@ -146,7 +146,7 @@ def solve_interior_point(h, rows, lower, upper, penalty, tol):
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
     dual = np.full(len(b), min(1.0, penalty / 2))
     positive = np.array([b + violation, violation, dual, penalty - dual])
-    _interior_point(np.asarray(h, dtype=np.float64), G, b, penalty, tol, z, positive)
+    _solve_interior_point(np.asarray(h, dtype=np.float64), G, b, penalty, tol, z, positive)
     n_capped = np.count_nonzero(is_capped)
     multipliers[is_capped] = positive[_DUAL, :n_capped]
     multipliers[is_floored] -= positive[_DUAL, n_capped:]
@@ -159,7 +159,7 @@ _SLACK, _VIOLATION, _DUAL, _VIOLATION_DUAL = range(4)
 
 
 @deferred_helper
-def _mean_product(positive):
+def _mean_complementarity(positive):
     """Mean of the complementarity products, 0 at the solution."""
     total, n_bounds = 0.0, positive.shape[1]
     for i in range(n_bounds):
@@ -179,7 +179,7 @@ def _max_step(positive, change):
 
 
 @deferred_helper
-def _factor(h, G, weight, factor):
+def _factorize(h, G, weight, factor):
     """Cholesky factor U of ``diag(h) + G' diag(weight) G = U'U``; whether it exists."""
     n = len(h)
     factor[:] = 0.0
@@ -217,7 +217,7 @@ def _solve_factored(factor, vector):
 
 
 @deferred_helper
-def _newton_step(G, positive, residuals, weight, factor, products, dz, change):
+def _set_newton_step(G, positive, residuals, weight, factor, products, dz, change):
     """Step that changes dual * slack and violation_dual * violation by `products`, (2, n_bounds).
 
     `residuals` are those of stationarity, (n,), and of the slacks, (n_bounds,).
@@ -274,7 +274,7 @@ def _count_steps(h, G, *_):
 
 
 @interpret_at_first(_count_steps)
-def _interior_point(h, G, b, penalty, tol, z, positive):
+def _solve_interior_point(h, G, b, penalty, tol, z, positive):
     n_bounds, n = G.shape
     stationarity, primal, weight = np.empty(n), np.empty(n_bounds), np.empty(n_bounds)
     factor, dz, change = np.empty((n, n)), np.empty(n), np.empty((4, n_bounds))
@@ -285,29 +285,29 @@ def _interior_point(h, G, b, penalty, tol, z, positive):
         # moves far by a small residual.
         previous = residual
         residual = _set_residuals(h, G, b, z, positive, stationarity, primal, weight)
-        mean_product = _mean_product(positive)
+        mean_product = _mean_complementarity(positive)
         if mean_product <= tol * penalty and (
             residual <= 1e-11 * penalty or residual > previous / 2
         ):
             break
-        if not _factor(h, G, weight, factor):  # the complementarity products underflow
+        if not _factorize(h, G, weight, factor):  # the complementarity products underflow
             break
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
         for i in range(n_bounds):
             products[0, i] = -positive[_DUAL, i] * positive[_SLACK, i]
             products[1, i] = -positive[_VIOLATION_DUAL, i] * positive[_VIOLATION, i]
         residuals = stationarity, primal
-        _newton_step(G, positive, residuals, weight, factor, products, dz, change)
+        _set_newton_step(G, positive, residuals, weight, factor, products, dz, change)
         length = _max_step(positive, change)
         for k in range(4):
             for i in range(n_bounds):
                 predicted[k, i] = positive[k, i] + length * change[k, i]
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
-        aim = mean_product * (_mean_product(predicted) / mean_product) ** 3
+        aim = mean_product * (_mean_complementarity(predicted) / mean_product) ** 3
         for i in range(n_bounds):
             products[0, i] += aim - change[_DUAL, i] * change[_SLACK, i]
             products[1, i] += aim - change[_VIOLATION_DUAL, i] * change[_VIOLATION, i]
-        _newton_step(G, positive, residuals, weight, factor, products, dz, change)
+        _set_newton_step(G, positive, residuals, weight, factor, products, dz, change)
         # Stop just short of the boundary, where a positive vector would vanish.
         length = 0.995 * _max_step(positive, change)
         for j in range(n):

@@ -5,16 +5,16 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first, jit
-from skfair._kernels.kmeans import distance, move, move_cost
+from skfair._kernels.kmeans import move, move_cost, squared_distance
 from skfair._kernels.limits import (
+    composition_ratio,
     extreme_groups,
     has_single_member,
+    intersection_coefficient,
     is_in,
     least_ratio_groups,
     max_violation,
-    ratio,
     ratio_after,
-    row_change,
     row_value,
     rows_allow,
 )
@@ -27,8 +27,9 @@ from skfair._kernels.limits import (
 
 MAX_CG_ITER = 100
 CG_TOLERANCE = 1e-3
-MAX_STOPS = 3  # times per step that multipliers are fixed at 0 and the others solved for again
-ROW = -1  # in place of the first group: the second is the number of a row of the limits
+# times per step that multipliers are fixed at 0 and the others solved for again
+MAX_FIXING_ROUNDS = 3
+ROW_SENTINEL = -1  # in place of the first group: the second is the number of a row of the limits
 
 
 class Multipliers(NamedTuple):
@@ -129,7 +130,7 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
             value = row_multipliers[k, r]
             violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
             if value > 0.0 or violation > 0.0:
-                cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW, r
+                cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW_SENTINEL, r
                 values[n], violations[n] = value, violation
                 n += 1
     return FreeMultipliers(n, cells, values, violations)
@@ -144,7 +145,7 @@ def _total(values):
 
 
 @deferred_helper
-def fill_row_offsets(rows, values, ratios, limits, offsets):
+def fill_free_offsets(rows, values, ratios, limits, offsets):
     """The same as `fill_offsets`, from the values of the free rows and in the same order."""
     n_clusters, n_groups = offsets.shape
     for k in range(n_clusters):
@@ -161,7 +162,7 @@ def fill_row_offsets(rows, values, ratios, limits, offsets):
 
 
 @deferred_helper
-def _apply_hessian(direction, rows, density, ratios, limits, shift, result):
+def _apply_negative_hessian(direction, rows, density, ratios, limits, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
     If the offset of cluster k for intersection c rises by one, ``density[c, k].sum()`` members
@@ -178,7 +179,7 @@ def _apply_hessian(direction, rows, density, ratios, limits, shift, result):
         np.empty((n_clusters, n_intersections)),
     )
     # Multipliers to offsets, offsets to weight that leaves, weight to constraints.
-    fill_row_offsets(rows, direction, ratios, limits, offsets)
+    fill_free_offsets(rows, direction, ratios, limits, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     for c in range(n_intersections):
         for k in range(n_clusters):
@@ -196,8 +197,8 @@ def _apply_hessian(direction, rows, density, ratios, limits, shift, result):
 
 
 @deferred_helper
-def _mean_diagonal(rows, density, ratios, limits):
-    """Mean of the diagonal of the matrix of `_apply_hessian`.
+def _mean_hessian_diagonal(rows, density, ratios, limits):
+    """Mean of the diagonal of the matrix of `_apply_negative_hessian`.
 
     A cluster with an active row of the limits gets at least the average tie weight: without any
     ties no step would be short enough, and the ascent would stop.
@@ -221,7 +222,7 @@ def _mean_diagonal(rows, density, ratios, limits):
         else:
             squares = weighted = 0.0
             for c in range(n_intersections):
-                change = row_change(limits, j, c)
+                change = intersection_coefficient(limits, j, c)
                 squares += change * change
                 weighted += change * change * by_intersection[k, c]
             total += max(weighted, squares / n_intersections * average)
@@ -235,8 +236,8 @@ def newton_direction(rows, ratios, limits, density, ridge):
     Multipliers that would become negative are fixed at 0, and the others are solved for again.
     """
     direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
-    shift = ridge * _mean_diagonal(rows, density, ratios, limits) + 1e-300
-    for _ in range(MAX_STOPS):
+    shift = ridge * _mean_hessian_diagonal(rows, density, ratios, limits) + 1e-300
+    for _ in range(MAX_FIXING_ROUNDS):
         _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction)
         # Fix multipliers that would become negative.
         n_stopped = 0
@@ -249,7 +250,7 @@ def newton_direction(rows, ratios, limits, density, ridge):
             break
     # Gain of the quadratic model.
     image, gain = np.empty(rows.n_rows), 0.0
-    _apply_hessian(direction, rows, density, ratios, limits, 0.0, image)
+    _apply_negative_hessian(direction, rows, density, ratios, limits, 0.0, image)
     for r in range(rows.n_rows):
         gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
     return direction, gain
@@ -260,7 +261,7 @@ def _solve_newton_system(rows, ratios, limits, density, shift, is_free, directio
     """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
     n_rows = rows.n_rows
     residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    _apply_hessian(direction, rows, density, ratios, limits, shift, image)
+    _apply_negative_hessian(direction, rows, density, ratios, limits, shift, image)
     # Residual of the start.
     norm = goal = 0.0
     for r in range(n_rows):
@@ -271,7 +272,7 @@ def _solve_newton_system(rows, ratios, limits, density, shift, is_free, directio
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
-        _apply_hessian(search, rows, density, ratios, limits, shift, image)
+        _apply_negative_hessian(search, rows, density, ratios, limits, shift, image)
         # Step along the search direction, new residual, conjugate direction.
         curvature, previous = 0.0, norm
         for r in range(n_rows):
@@ -299,7 +300,7 @@ def store_multipliers(rows, values, multipliers):
 
 
 @deferred_helper
-def group_kkt_residual(multipliers, counts, limits, ratios):
+def kkt_residual_from_groups(multipliers, counts, limits, ratios):
     """Maximum violation of feasibility or of complementary slackness, in units of weight."""
     ratio_multipliers, row_multipliers = multipliers
     worst = 0.0
@@ -341,7 +342,7 @@ def group_kkt_residual(multipliers, counts, limits, ratios):
 
 
 BLOCK = 128
-CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
+TYPICAL_CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
 
 
 class DualEvaluation(NamedTuple):
@@ -351,14 +352,22 @@ class DualEvaluation(NamedTuple):
     gaps: np.ndarray  # (n_samples,) cost of the next cheapest cluster minus that of the cheapest
     value: float  # sum of the minimum costs
     counts: np.ndarray  # (n_clusters, n_intersections) weight of the members
-    ties: np.ndarray  # (n_intersections, n_clusters, n_clusters) weight near a tie, cheapest first
-    n_near: int  # number of those near a tie
-    extras: tuple = ()  # further sums over samples that callers add to every evaluation
+    # (n_intersections, n_clusters, n_clusters) weight near a tie, cheapest first
+    tie_weights: np.ndarray
+    n_near_ties: int  # number of those near a tie
+    extra_sums: tuple = ()  # further sums over samples that callers add to every evaluation
 
     @property
     def totals(self):
         """The sums that add up over partitions of the samples, and the number of samples."""
-        return self.value, self.counts, self.ties, self.n_near, len(self.labels), self.extras
+        return (
+            self.value,
+            self.counts,
+            self.tie_weights,
+            self.n_near_ties,
+            len(self.labels),
+            self.extra_sums,
+        )
 
 
 def evaluate_dual(rows, offsets, width):
@@ -430,10 +439,10 @@ def kkt_residual(multipliers, counts, limits, ratios):
 def _kkt_residual(multipliers, counts, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
-    return group_kkt_residual(multipliers, by_group, limits, ratios)
+    return kkt_residual_from_groups(multipliers, by_group, limits, ratios)
 
 
-def newton_step(multipliers, counts, density, ridge, limits, ratios):
+def take_newton_step(multipliers, counts, density, ridge, limits, ratios):
     """Multipliers after a damped Newton step, none negative, and the predicted gain of the dual.
 
     Levenberg-Marquardt: where few samples are near a tie the Hessian is (nearly) singular, and a
@@ -442,11 +451,11 @@ def newton_step(multipliers, counts, density, ridge, limits, ratios):
     density is symmetric, weight near a tie per unit of offset.
     """
     stepped = Multipliers(*(array.copy() for array in multipliers))
-    return stepped, _newton_step(stepped, counts, density, ridge, limits, ratios)
+    return stepped, _take_newton_step(stepped, counts, density, ridge, limits, ratios)
 
 
-@interpret_at_first(lambda multipliers, counts, density, *_: CG_STEPS * density.size)
-def _newton_step(multipliers, counts, density, ridge, limits, ratios):
+@interpret_at_first(lambda multipliers, counts, density, *_: TYPICAL_CG_STEPS * density.size)
+def _take_newton_step(multipliers, counts, density, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
     rows = list_free_multipliers(multipliers, by_group, limits, ratios)
@@ -514,7 +523,7 @@ def transport(distances, members, labels, surplus):
         # Costs of the arcs of changed clusters, and the cheapest path.
         _update_arc_costs(distances, members, labels, stale, costs, carriers)
         stale[:] = False
-        end = _shortest_paths(costs, surplus, lengths, previous)
+        end = _find_nearest_deficit(costs, surplus, lengths, previous)
         if end < 0:
             break
         # Move one member along each arc of the path, last arc first.
@@ -548,7 +557,7 @@ def _update_arc_costs(distances, members, labels, stale, costs, carriers):
 
 
 @helper
-def _shortest_paths(costs, surplus, lengths, previous):
+def _find_nearest_deficit(costs, surplus, lengths, previous):
     """Shortest paths from all clusters with a surplus (Bellman and Ford).
 
     Returns the nearest cluster that lacks members, -1 if there is no path to one. ``previous``
@@ -595,7 +604,7 @@ class MovePath(NamedTuple):
 
     samples: np.ndarray  # (n_moves,) int32
     clusters: np.ndarray  # (n_moves,) int32, the new cluster of the sample
-    gains: np.ndarray  # (n_moves,) change of the cost
+    cost_changes: np.ndarray  # (n_moves,) change of the cost
     balances: np.ndarray  # (n_moves,) balance after the move
 
 
@@ -606,7 +615,7 @@ def _stays_above(counts, members, code, change, above, limits):
     At the bound 0 a cluster that already lacks a group may change as long as it keeps a member of
     every other group.
     """
-    if above == 0.0 and ratio(counts, members, limits) == 0.0:
+    if above == 0.0 and composition_ratio(counts, members, limits) == 0.0:
         stays = True
         for a in range(limits.intersections.shape[1]):
             stays &= members[limits.intersections[code, a]] > 1
@@ -635,7 +644,9 @@ def _may_change(clustering, k, target, code, change, above, limits):
 
 
 @deferred_helper
-def _queue_cheapest_rows(rows, distances, samples, clustering, target, above, limits, queue, costs):
+def _queue_cheapest_samples(
+    rows, distances, samples, clustering, target, above, limits, queue, costs
+):
     """Fill ``queue`` with the indices of rows that help ``target`` at the lowest cost, in order.
 
     A sample of another cluster joins the target, or a sample of the target leaves it. Costs are
@@ -695,7 +706,7 @@ def _queue_cheapest_rows(rows, distances, samples, clustering, target, above, li
 def _fill_queue(rows, distances, samples, clustering, target, above, limits, queue):
     """Fill ``queue`` with samples; its length, and a lower bound on the cost of the others."""
     costs = np.empty(queue.size)
-    length, _ = _queue_cheapest_rows(
+    length, _ = _queue_cheapest_samples(
         rows, distances, samples, clustering, target, above, limits, queue, costs
     )
     for i in range(length):
@@ -712,9 +723,9 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
         p = queue[i]
         for k in range(sizes.size):
             if k == target or k == labels[p] or labels[p] == target:
-                distances[i, k] = distance(X[p], centers[k])
+                distances[i, k] = squared_distance(X[p], centers[k])
     best, least_cost = np.empty(1, np.int64), np.empty(1)
-    n_candidates, k = _queue_cheapest_rows(
+    n_candidates, k = _queue_cheapest_samples(
         queue, distances, samples, clustering, target, above, limits, best, least_cost
     )
     return best[0] if n_candidates else -1, least_cost[0], k
@@ -734,7 +745,7 @@ def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits
     path = MovePath(
         samples=np.empty(max_moves, np.int32),
         clusters=np.empty(max_moves, np.int32),
-        gains=np.empty(max_moves),
+        cost_changes=np.empty(max_moves),
         balances=np.empty(max_moves),
     )
     n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
@@ -756,8 +767,12 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
     a = labels[p]
-    path.gains[n_moves] = move_cost(
-        distance(X[p], centers[k]), distance(X[p], centers[a]), sizes[k], sizes[a], masses[p]
+    path.cost_changes[n_moves] = move_cost(
+        squared_distance(X[p], centers[k]),
+        squared_distance(X[p], centers[a]),
+        sizes[k],
+        sizes[a],
+        masses[p],
     )
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
@@ -776,7 +791,11 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
     lengths, highest = np.empty(n_clusters, np.int64), np.empty(n_clusters)
     ratios = np.empty(n_clusters)
     for k in range(n_clusters):
-        lengths[k], highest[k], ratios[k] = 0, -np.inf, ratio(counts[k], members[k], limits)
+        lengths[k], highest[k], ratios[k] = (
+            0,
+            -np.inf,
+            composition_ratio(counts[k], members[k], limits),
+        )
     # Raise the least balanced cluster until all reach the level.
     n_moves = 0
     while n_moves < path.samples.size:
@@ -807,8 +826,8 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         # Move it and update the ratios of both clusters.
         a = labels[p]
         move(X, masses, weights, codes, clustering, p, k, limits)
-        ratios[a] = ratio(counts[a], members[a], limits)
-        ratios[k] = ratio(counts[k], members[k], limits)
+        ratios[a] = composition_ratio(counts[a], members[a], limits)
+        ratios[k] = composition_ratio(counts[k], members[k], limits)
         path.balances[n_moves] = ratios[_argmin(ratios)]
         n_moves += 1
     return n_moves

@@ -93,12 +93,12 @@ def clustering_cost(X, masses, clustering):
     labels, centers = clustering.labels, clustering.centers
     cost = 0.0
     for p in range(labels.size):
-        cost += masses[p] * distance(X[p], centers[labels[p]])
+        cost += masses[p] * squared_distance(X[p], centers[labels[p]])
     return cost
 
 
 @deferred_helper
-def distance(x, center):
+def squared_distance(x, center):
     s = 0.0
     for f in range(x.size):
         d = x[f] - center[f]
@@ -150,7 +150,7 @@ BLOCK = 128
 
 
 @helper
-def _fill_block(X, centers, start, block, features, distances):
+def _fill_block_distances(X, centers, start, block, features, distances):
     """Squared distances of ``block`` samples from ``start`` on, (n_clusters, BLOCK)."""
     n_clusters, n_features = centers.shape
     # Transpose the block, so that the innermost loop runs over samples.
@@ -182,7 +182,7 @@ def _squared_distances(X, centers, result):
     distances = np.empty((n_clusters, BLOCK))
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
-        _fill_block(X, centers, start, block, features, distances)
+        _fill_block_distances(X, centers, start, block, features, distances)
         for i in range(block):
             for k in range(n_clusters):
                 result[start + i, k] = distances[k, i]
@@ -203,7 +203,7 @@ def _squared_distances_by_cluster(X, centers, result):
     distances = np.empty((n_clusters, BLOCK))
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
-        _fill_block(X, centers, start, block, features, distances)
+        _fill_block_distances(X, centers, start, block, features, distances)
         for k in range(n_clusters):
             for i in range(block):
                 result[k, start + i] = distances[k, i]
@@ -235,7 +235,7 @@ def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
     cost = 0.0
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
-        _fill_block(X, centers, start, block, features, distances)
+        _fill_block_distances(X, centers, start, block, features, distances)
         best[:], first[:] = np.inf, 0
         for k in range(n_clusters):
             row = distances[k]
@@ -272,14 +272,16 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     cache = checked, np.empty(checked.shape, np.bool_)
     for p in range(labels.size):
         if (
-            _is_attracted(distances[p], sizes, labels[p], masses[p])
-            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits, cache)
+            _has_cheaper_cluster(distances[p], sizes, labels[p], masses[p])
+            and _find_best_destination(
+                distances[p], masses, weights, codes, clustering, p, limits, cache
+            )
             >= 0
         ):
             # Check the candidate again at the current centres, which earlier moves have changed.
             for k in range(sizes.size):
-                row[k] = distance(X[p], centers[k])
-            best = _cheapest_move(row, masses, weights, codes, clustering, p, limits, cache)
+                row[k] = squared_distance(X[p], centers[k])
+            best = _find_best_destination(row, masses, weights, codes, clustering, p, limits, cache)
             if best >= 0:
                 checked[:, :, labels[p]] = checked[:, :, best] = np.nan
                 move(X, masses, weights, codes, clustering, p, best, limits)
@@ -287,23 +289,27 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     return n_moves
 
 
-def find_improving_moves(distances, masses, weights, codes, clustering, limits):
+def find_improvable_samples(distances, masses, weights, codes, clustering, limits):
     """Indices of the samples of which a single allowed move lowers the cost."""
     movers = np.empty(len(weights), np.intp)
-    n_movers = _find_movers(distances, masses, weights, codes, clustering, limits, movers)
+    n_movers = _find_improvable_samples(
+        distances, masses, weights, codes, clustering, limits, movers
+    )
     return movers[:n_movers]
 
 
 @interpret_at_first(lambda distances, *_: distances.size)
-def _find_movers(distances, masses, weights, codes, clustering, limits, movers):
+def _find_improvable_samples(distances, masses, weights, codes, clustering, limits, movers):
     labels, _, sizes, _, _ = clustering
     checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
     cache = checked, np.empty(checked.shape, np.bool_)
     n_movers = 0
     for p in range(labels.size):
         if (
-            _is_attracted(distances[p], sizes, labels[p], masses[p])
-            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits, cache)
+            _has_cheaper_cluster(distances[p], sizes, labels[p], masses[p])
+            and _find_best_destination(
+                distances[p], masses, weights, codes, clustering, p, limits, cache
+            )
             >= 0
         ):
             movers[n_movers] = p
@@ -312,7 +318,7 @@ def _find_movers(distances, masses, weights, codes, clustering, limits, movers):
 
 
 @inline_helper
-def _is_attracted(distances, sizes, a, mass):
+def _has_cheaper_cluster(distances, sizes, a, mass):
     """Whether a sample of cluster a, at these distances, would cost less in another cluster."""
     attractive = 0
     if sizes[a] > mass:
@@ -324,7 +330,7 @@ def _is_attracted(distances, sizes, a, mass):
 
 
 @inline_helper
-def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cache):
+def _find_best_destination(distances, masses, weights, codes, clustering, p, limits, cache):
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
     ``distances`` are those of sample p to all centres. ``cache`` has the weight last checked, and
@@ -367,7 +373,7 @@ class ExchangeCandidates(NamedTuple):
 
     samples: np.ndarray  # (n_candidates,) int64, in each cell the lowest bound first
     bounds: np.ndarray  # (n_candidates,) lower bounds on what each adds to the cost of an exchange
-    starts: np.ndarray  # (n_clusters**2 n_intersections + 1,) int64, where each cell starts
+    cell_starts: np.ndarray  # (n_clusters**2 n_intersections + 1,) int64, where each cell starts
     lowest: np.ndarray  # (n_clusters, n_clusters, n_intersections) minimum bound of a to c
 
 
@@ -376,15 +382,15 @@ def exchange_pass(X, weights, codes, clustering, rows, bounds, cells, lowest, li
 
     For equal sample weights. The limits are kept. Sizes do not change, nor does the composition in
     an exchange within an intersection. ``rows``, ``bounds`` and ``cells`` are those of
-    `find_candidates`, in the order of `argsort_candidates`: if there is no exchange, none lowers
-    the cost. Returns the number of exchanges. Changes ``clustering`` in place.
+    `find_exchange_candidates`, in the order of `argsort_candidates`: if there is no exchange, none
+    lowers the cost. Returns the number of exchanges. Changes ``clustering`` in place.
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
     candidates = ExchangeCandidates(rows, bounds, starts, lowest)
     return _exchange_pass(X, weights, codes, clustering, candidates, limits)
 
 
-def lowest_bounds(distances, codes, weight, clustering, n_intersections):
+def min_exchange_bounds(distances, codes, weight, clustering, n_intersections):
     """Minimum bound of the samples of an intersection in a cluster, for going to another.
 
     Exchanging p of cluster a and q of cluster c, both of weight w, changes the cost by w times ::
@@ -398,7 +404,7 @@ def lowest_bounds(distances, codes, weight, clustering, n_intersections):
     n_clusters = len(clustering.sizes)
     lowest = np.full((n_clusters, n_clusters, n_intersections), np.inf)
     tables = _bound_tables(weight, clustering)
-    _fill_lowest(distances, clustering.labels, codes, tables, lowest)
+    _fill_min_exchange_bounds(distances, clustering.labels, codes, tables, lowest)
     return lowest
 
 
@@ -411,7 +417,7 @@ def _bound_tables(weight, clustering):
 
 
 @inline_helper
-def _bound(distances, a, c, tables):
+def _exchange_bound(distances, a, c, tables):
     """The lower bound for a sample of cluster a, at these distances, and cluster c."""
     # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
     halfway = 0.5 * (distances[c] + distances[a]) - tables[1, a, c]
@@ -419,12 +425,12 @@ def _bound(distances, a, c, tables):
 
 
 @interpret_at_first(lambda distances, *_: distances.size)
-def _fill_lowest(distances, labels, codes, tables, lowest):
+def _fill_min_exchange_bounds(distances, labels, codes, tables, lowest):
     for p in range(labels.size):
         a, code = labels[p], codes[p]
         for c in range(distances.shape[1]):
             if c != a:
-                bound = _bound(distances[p], a, c, tables)
+                bound = _exchange_bound(distances[p], a, c, tables)
                 if bound < lowest[a, c, code]:
                     lowest[a, c, code] = bound
 
@@ -449,12 +455,12 @@ def partner_bounds(clustering, lowest, weight, limits):
     """
     n_clusters, _, n_intersections = lowest.shape
     partners = np.full((n_clusters, n_intersections, n_clusters), np.inf)
-    _fill_partners(clustering, lowest, weight, limits, partners)
+    _fill_partner_bounds(clustering, lowest, weight, limits, partners)
     return partners
 
 
 @interpret_at_first(lambda clustering, lowest, *_: 5 * lowest.size * lowest.shape[2])
-def _fill_partners(clustering, lowest, weight, limits, partners):
+def _fill_partner_bounds(clustering, lowest, weight, limits, partners):
     n_clusters, n_intersections, _ = partners.shape
     # Whether a cluster keeps the limits, by what it gives and gets; -1 where not yet checked.
     keeps = np.full((n_clusters, n_intersections, n_intersections), -1)
@@ -465,19 +471,23 @@ def _fill_partners(clustering, lowest, weight, limits, partners):
                     bound, returning = lowest[a, c, g], lowest[c, a, h]
                     if bound + returning < 0.0:
                         if keeps[a, g, h] < 0:
-                            keeps[a, g, h] = _may_swap(clustering, a, g, h, weight, limits)
+                            keeps[a, g, h] = _cluster_may_exchange(
+                                clustering, a, g, h, weight, limits
+                            )
                         if keeps[c, h, g] < 0:
-                            keeps[c, h, g] = _may_swap(clustering, c, h, g, weight, limits)
+                            keeps[c, h, g] = _cluster_may_exchange(
+                                clustering, c, h, g, weight, limits
+                            )
                         if keeps[a, g, h] and keeps[c, h, g]:
                             partners[a, g, c] = min(partners[a, g, c], returning)
                             partners[c, h, a] = min(partners[c, h, a], bound)
 
 
-def find_candidates(distances, codes, weight, clustering, partners):
+def find_exchange_candidates(distances, codes, weight, clustering, partners):
     """The samples whose exchange with the partner of minimum bound might lower the cost.
 
-    Returns their rows, their bounds as in `lowest_bounds`, and their cells: source, destination and
-    intersection encoded as one integer.
+    Returns their rows, their bounds as in `min_exchange_bounds`, and their cells: source,
+    destination and intersection encoded as one integer.
     """
     rows, cells = np.empty(distances.size, np.int64), np.empty(distances.size, np.int64)
     bounds, tables = np.empty(distances.size), _bound_tables(weight, clustering)
@@ -496,7 +506,7 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
         a, code = labels[p], codes[p]
         for c in range(n_clusters):
             if partners[a, code, c] < np.inf:
-                bound = _bound(distances[p], a, c, tables)
+                bound = _exchange_bound(distances[p], a, c, tables)
                 if bound < -partners[a, code, c]:
                     rows[n], bounds[n] = p, bound
                     cells[n] = (a * n_clusters + c) * n_intersections + code
@@ -529,11 +539,13 @@ def _exchange_pass(X, weights, codes, clustering, candidates, limits):
 @deferred_helper
 def _may_exchange(clustering, a, c, g, h, w, limits):
     """Whether both clusters keep the limits if a gives a sample of g to c for one of h."""
-    return _may_swap(clustering, a, g, h, w, limits) and _may_swap(clustering, c, h, g, w, limits)
+    return _cluster_may_exchange(clustering, a, g, h, w, limits) and _cluster_may_exchange(
+        clustering, c, h, g, w, limits
+    )
 
 
 @deferred_helper
-def _may_swap(clustering, k, leaving, joining, w, limits):
+def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
     counts, members = clustering.counts[k], clustering.members[k]
     return allows_exchange(counts, members, leaving, joining, w, limits)
@@ -559,16 +571,18 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
             continue
         # Contribution of p to the change, and bounds that end the search.
         kappa = w / sizes[a] + w / sizes[c]
-        share = distance(X[p], centers[c]) - distance(X[p], centers[a])
+        share = squared_distance(X[p], centers[c]) - squared_distance(X[p], centers[a])
         # The best partner: bounds ascend, so the search ends at the first that cannot gain.
-        best, least = NO_INDEX, -1e-10 * distance(centers[a], centers[c])
+        best, least = NO_INDEX, -1e-10 * squared_distance(centers[a], centers[c])
         for i in range(starts[returning], starts[returning + 1]):
             if bounds[j] + bounds[i] >= 0.0:
                 break
             q = samples[i]
             if labels[q] == c:
-                change = share + distance(X[q], centers[a]) - distance(X[q], centers[c])
-                change -= kappa * distance(X[p], X[q])
+                change = (
+                    share + squared_distance(X[q], centers[a]) - squared_distance(X[q], centers[c])
+                )
+                change -= kappa * squared_distance(X[p], X[q])
                 if change < least:
                     best, least = q, change
         # Make the exchange.

@@ -82,12 +82,12 @@ def row_excess(counts, limits):
     return counts @ limits.rows.T - (limits.bounds + limits.slack * limits.rounding)
 
 
-def keeps_rows(counts, limits):
+def satisfies_rows(counts, limits):
     """Whether all clusters keep all rows."""
     return bool((row_excess(counts, limits) <= 0).all())
 
 
-def reached_limits(counts, limits):
+def limits_at_counts(counts, limits):
     """The limits that clusters keep exactly: level and bounds as they are reached."""
     bounds = np.maximum(limits.bounds, (counts @ limits.rows.T).max(axis=0))
     level = float(composition_ratios(counts, limits).min())
@@ -100,7 +100,7 @@ def max_violation(counts, limits):
     return max(0.0, pairs.max(), row_excess(counts, limits).max(initial=0.0))
 
 
-def row_changes(limits):
+def intersection_coefficients(limits):
     """Change of every row by a sample of an intersection and of weight 1, (n_intersections, _)."""
     return limits.rows.T[limits.intersections].sum(axis=1)
 
@@ -174,14 +174,14 @@ def has_single_member(members, limits):
 
 
 @deferred_helper
-def ratio(counts, members, limits):
+def composition_ratio(counts, members, limits):
     """Weight of the smallest over that of the largest group; 0 where a group is missing.
 
     With several scales, the minimum over scales of the ratio times its factor.
     """
     least = np.inf
     for s in range(limits.factors.size):
-        least = min(least, _ratio_in(counts, members, limits, s))
+        least = min(least, _ratio_in_scale(counts, members, limits, s))
     return least
 
 
@@ -196,13 +196,13 @@ def ratio_after(counts, members, code, change, limits):
         counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
         for s in range(limits.factors.size):  # scales of this attribute
             if limits.scales[s, g] > 0.0:
-                least = min(least, _ratio_in(counts, members, limits, s))
+                least = min(least, _ratio_in_scale(counts, members, limits, s))
         counts[g], members[g] = count, number
     return least
 
 
 @deferred_helper
-def _ratio_in(counts, members, limits, s):
+def _ratio_in_scale(counts, members, limits, s):
     """The ratio in one scale, times its factor."""
     low, high, is_missing = np.inf, 0.0, False
     for j in range(counts.size):
@@ -215,7 +215,7 @@ def _ratio_in(counts, members, limits, s):
 
 
 @deferred_helper
-def row_change(limits, r, code):
+def intersection_coefficient(limits, r, code):
     """Change of a row by a sample of an intersection and of weight 1."""
     total = 0.0
     for a in range(limits.intersections.shape[1]):
@@ -242,9 +242,9 @@ def rows_allow(counts, leaving, joining, w, limits):
     for r in range(limits.bounds.size):
         change = 0.0
         if joining >= 0:
-            change += w * row_change(limits, r, joining)
+            change += w * intersection_coefficient(limits, r, joining)
         if leaving >= 0:
-            change -= w * row_change(limits, r, leaving)
+            change -= w * intersection_coefficient(limits, r, leaving)
         bound = limits.bounds[r] + limits.slack * limits.rounding[r]
         if change > 0.0 and row_value(limits.rows[r], counts) + change > bound:
             return False

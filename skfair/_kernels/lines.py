@@ -7,7 +7,7 @@ import numpy as np
 
 from skfair._kernels import inline_helper, jit
 
-ERROR, LOWEST, CHANGE, COUNT, MEANS = range(5)
+ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
 """Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
 sum of all changes of means in the bin, its number of flips, and, from the last one on, the means
 before the bin."""
@@ -16,10 +16,10 @@ MAX_BINS = 4096
 
 _FLIPS_PER_BIN = 8
 
-_BEYOND = 3.0
+_OUTER_LENGTH = 3.0
 """Length from the outermost flip of a line to the end of the interval beyond it."""
 
-_MAX_INSERTIONS = 16
+_INSERTION_SORT_LENGTH = 16
 """Flips up to which they are sorted by insertion."""
 
 
@@ -78,12 +78,12 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
             error += effect * is_positive
             tables[line, b, COUNT] += 1.0
             tables[line, b, ERROR] += sign * effect
-            tables[line, b, LOWEST] += min(sign * effect, 0.0)
+            tables[line, b, MIN_ERROR] += min(sign * effect, 0.0)
             for k in range(n_terms):
                 step, c = on_means[k, i], np.uint64(MEANS + cells[k, i])
                 tables[line, n_bins, c] += step * is_positive
                 tables[line, b, c] += step * sign
-                tables[line, b, CHANGE] += abs(step)
+                tables[line, b, TOTAL_CHANGE] += abs(step)
         tables[line, n_bins, ERROR] = error
         # Cumulate errors and means.
         for c in range(tables.shape[2]):
@@ -95,7 +95,7 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
                     value += change
                 tables[line, n_bins, c] = value
         for b in range(n_bins):
-            tables[line, b, LOWEST] += tables[line, b, ERROR]
+            tables[line, b, MIN_ERROR] += tables[line, b, ERROR]
 
 
 def find_line_points(
@@ -185,7 +185,7 @@ def _find_line_points(
             for k in range(begin, ends[b]):
                 i, length = samples[0, k], flips[0, k]
                 if is_first:
-                    previous, is_known, is_first = length - _BEYOND, True, False
+                    previous, is_known, is_first = length - _OUTER_LENGTH, True, False
                 if is_known and error < max_error and length - previous > min_width:
                     numbers[n], low[n], high[n], errors[n] = line, previous, length, error
                     for c in range(len(sums)):
@@ -198,7 +198,7 @@ def _find_line_points(
                 previous, is_known = length, True
             begin = ends[b]
         if is_known and error < max_error:
-            numbers[n], low[n], high[n], errors[n] = line, previous, previous + _BEYOND, error
+            numbers[n], low[n], high[n], errors[n] = line, previous, previous + _OUTER_LENGTH, error
             for c in range(len(sums)):
                 means[n, c] = sums[c]
             n += 1
@@ -229,14 +229,14 @@ def _sort(keys, values, begin, end):
 
     Short runs are sorted by insertion, and merged.
     """
-    for start in range(begin, end, _MAX_INSERTIONS):
-        for k in range(start + 1, min(start + _MAX_INSERTIONS, end)):
+    for start in range(begin, end, _INSERTION_SORT_LENGTH):
+        for k in range(start + 1, min(start + _INSERTION_SORT_LENGTH, end)):
             key, value, place = keys[0, k], values[0, k], k
             while place > start and keys[0, place - 1] > key:
                 keys[0, place], values[0, place] = keys[0, place - 1], values[0, place - 1]
                 place -= 1
             keys[0, place], values[0, place] = key, value
-    width = _MAX_INSERTIONS
+    width = _INSERTION_SORT_LENGTH
     while width < end - begin:
         for start in range(begin, end - width, 2 * width):
             _merge(keys, values, start, start + width, min(start + 2 * width, end))

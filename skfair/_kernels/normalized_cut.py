@@ -29,13 +29,13 @@ class Graph(NamedTuple):
     Computed rows, those of a Gaussian kernel of points, also share one buffer of values.
     """
 
-    is_computed: bool  # `_compute_kernel_row` writes a row into values
+    has_computed_rows: bool  # `_compute_kernel_row` writes a row into values
     points: np.ndarray  # (n, n_features) of the kernel, if rows are computed
     gamma: float  # of the kernel
     columns: np.ndarray  # (n_entries,), or (n,) where rows are full
     values: np.ndarray  # (n_entries,), or (n,) where rows are computed
     column_starts: np.ndarray  # (n,) int64
-    starts: np.ndarray  # (n,) int64
+    value_starts: np.ndarray  # (n,) int64
     sizes: np.ndarray  # (n,) int64
     degrees: np.ndarray  # (n,) sums of the rows, 0 for isolated nodes
     loops: np.ndarray  # (n,) the diagonal
@@ -93,9 +93,9 @@ def may_leave(graph, clustering, i):
 @deferred_helper
 def _move_links(graph, clustering, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
-    if graph.is_computed:
+    if graph.has_computed_rows:
         _compute_kernel_row(graph, i)
-    links, first, start = clustering.links, graph.column_starts[i], graph.starts[i]
+    links, first, start = clustering.links, graph.column_starts[i], graph.value_starts[i]
     for e in range(graph.sizes[i]):
         j, w = graph.columns[first + e], graph.values[start + e]
         links[j, a] -= w
@@ -121,7 +121,7 @@ def _gaussian_kernel(graph, i, j):
 @deferred_helper
 def affinity(graph, i, j):
     """One entry of the affinity; binary search in a stored row."""
-    if graph.is_computed:
+    if graph.has_computed_rows:
         return _gaussian_kernel(graph, i, j)
     first, low, high = graph.column_starts[i], 0, graph.sizes[i]
     while low < high:
@@ -131,7 +131,7 @@ def affinity(graph, i, j):
         else:
             high = middle
     if low < graph.sizes[i] and graph.columns[first + low] == j:
-        return float(graph.values[graph.starts[i] + low])
+        return float(graph.values[graph.value_starts[i] + low])
     return 0.0
 
 
@@ -191,7 +191,7 @@ class ResidualArcs(NamedTuple):
     members: np.ndarray  # (n_members,) nodes of the group
     nodes: np.ndarray  # (n_clusters, n_clusters, QUEUE_SIZE) int64, the cheapest first
     queued_costs: np.ndarray  # the same shape: their costs when the queue was filled
-    lengths: np.ndarray  # (n_clusters, n_clusters) int64
+    queue_lengths: np.ndarray  # (n_clusters, n_clusters) int64
     costs: np.ndarray  # (n_clusters, n_clusters) current cost of the cheapest, inf if there is none
     movers: np.ndarray  # (n_clusters, n_clusters) int64, the cheapest node
 
@@ -219,7 +219,7 @@ def _new_arcs(graph, clustering, members):
 def _fill_queues(graph, clustering, arcs, a, first, last):
     """Fill the queues from cluster a to the clusters ``first`` to ``last - 1``."""
     for b in range(first, last):
-        arcs.lengths[a, b] = 0
+        arcs.queue_lengths[a, b] = 0
     for i in arcs.members:
         if clustering.labels[i] == a and may_leave(graph, clustering, i):
             for b in range(first, last):
@@ -230,9 +230,13 @@ def _fill_queues(graph, clustering, arcs, a, first, last):
 @inline_helper
 def _enqueue(arcs, a, b, i, cost):
     """Insert node i by cost; the most expensive node leaves a full queue."""
-    nodes, queued_costs, position = arcs.nodes[a, b], arcs.queued_costs[a, b], arcs.lengths[a, b]
+    nodes, queued_costs, position = (
+        arcs.nodes[a, b],
+        arcs.queued_costs[a, b],
+        arcs.queue_lengths[a, b],
+    )
     if position < QUEUE_SIZE:
-        arcs.lengths[a, b] += 1
+        arcs.queue_lengths[a, b] += 1
     elif cost < queued_costs[position - 1]:
         position -= 1
     else:
@@ -312,7 +316,7 @@ def _update_arc_cost(graph, clustering, arcs, a, b):
 def _find_cheapest_queued(graph, clustering, arcs, a, b):
     """The queued node of minimum current cost from a to b, and the cost."""
     best, least = NO_INDEX, np.inf
-    for q in range(arcs.lengths[a, b]):
+    for q in range(arcs.queue_lengths[a, b]):
         i = arcs.nodes[a, b, q]
         if clustering.labels[i] == a and may_leave(graph, clustering, i):
             cost = move_cost(graph, clustering, i, b)
@@ -390,11 +394,11 @@ def exchange_pass(graph, clustering, members):
 def _exchange(graph, clustering, arcs, a, b):
     """Make the best exchange between the queues of two clusters, if one lowers the cut."""
     best_i, best_j, least = NO_INDEX, NO_INDEX, -EPSILON
-    for p in range(arcs.lengths[a, b]):
+    for p in range(arcs.queue_lengths[a, b]):
         i = arcs.nodes[a, b, p]
         if clustering.labels[i] != a or not may_leave(graph, clustering, i):
             continue
-        for q in range(arcs.lengths[b, a]):
+        for q in range(arcs.queue_lengths[b, a]):
             if arcs.queued_costs[a, b, p] + arcs.queued_costs[b, a, q] >= 0.0:
                 break
             j = arcs.nodes[b, a, q]

@@ -14,9 +14,9 @@ from skfair._kernels import (
     SQUARED_HINGE,
     STEP,
     deferred_helper,
+    fastmath_helper,
     inline_helper,
     jit,
-    summing_helper,
 )
 
 # Losses and rates of a few scores, in loops that use vector registers.
@@ -29,13 +29,13 @@ _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 _LOG2_E = 1.4426950408889634
 
-_SMALLEST = -708.0
+_MIN_EXPONENT = -708.0
 """Exponent below which an exponential is no normal number."""
 
-_EXP = np.array([1.0 / factorial(k) for k in range(13, -1, -1)])
+_EXP_COEFFICIENTS = np.array([1.0 / factorial(k) for k in range(13, -1, -1)])
 """Coefficients of exp for |r| <= log(2) / 2."""
 
-_ATANH = np.array([2.0 / (2 * k + 1) for k in range(16, -1, -1)])
+_ATANH_COEFFICIENTS = np.array([2.0 / (2 * k + 1) for k in range(16, -1, -1)])
 """Coefficients of 2 atanh(s) / s in s**2 for s <= 1/3."""
 
 
@@ -72,13 +72,13 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
         for i in range(n):
             value[i], slope[i], curvature[i] = scores[i], 1.0, 0.0
     elif code == SQUARED or code == ABSOLUTE:
-        _real_losses(code, width, scores, target, n, value, slope, curvature)
+        _regression_losses(code, width, scores, target, n, value, slope, curvature)
     else:
         _hinge_losses(code, width, scores, target, n, value, slope, curvature)
 
 
 @deferred_helper
-def _real_losses(code, width, scores, target, n, value, slope, curvature):
+def _regression_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared loss is a parabola everywhere, the absolute one within its width.
     is_parabola = code == SQUARED
     width, end = (1.0, np.inf) if is_parabola else (width, width)
@@ -110,11 +110,11 @@ def _negative_exponentials(sizes, n, powers, result):
     bits = powers.view(np.int64)
     for i in range(n):
         # exp(x) = 2**k exp(r), where |r| is at most log(2) / 2; nan stays nan.
-        x = _SMALLEST if sizes[i] > -_SMALLEST else -sizes[i]
+        x = _MIN_EXPONENT if sizes[i] > -_MIN_EXPONENT else -sizes[i]
         k = np.floor(x * _LOG2_E + 0.5)
         r = x - k * _LN2_HIGH - k * _LN2_LOW
         total = 0.0
-        for coefficient in _EXP:
+        for coefficient in _EXP_COEFFICIENTS:
             total = total * r + coefficient
         result[i] = total
         bits[i] = np.int64(np.int32(k) + np.int32(1023)) << np.int64(52)
@@ -127,7 +127,7 @@ def _log1p(x):
     """log(1 + x) for x in [0, 1]: 2 atanh(s) with s = x / (2 + x)."""
     s = x / (2.0 + x)
     squared, total = s * s, 0.0
-    for coefficient in _ATANH:
+    for coefficient in _ATANH_COEFFICIENTS:
         total = total * squared + coefficient
     return total * s
 
@@ -214,7 +214,7 @@ def evaluate_block(columns, parameters, losses, events, weights):
     return total[0], gradient, means, jacobian[:, :n_parameters], gram
 
 
-def evaluate_shares(columns, parameters, losses, events, buckets, weights):
+def evaluate_bucket_moments(columns, parameters, losses, events, buckets, weights):
     """Sums over a block: loss, gradient, moments of scores by cell, their derivatives, and Gram.
 
     A cell is an event and a bucket of scores between ``bounds``. ``events`` are code and share of
@@ -230,26 +230,26 @@ def evaluate_shares(columns, parameters, losses, events, buckets, weights):
     gram = np.zeros((n_parameters, n_parameters))
     weights = np.append(weights.ravel(), np.zeros(n_buckets))
     sums = total, gradient, moments, *jacobian, gram
-    _evaluate_shares(*columns, parameters, *losses, *events, *buckets, weights, *sums)
+    _evaluate_bucket_moments(*columns, parameters, *losses, *events, *buckets, weights, *sums)
     moments = moments[:, :-n_buckets].reshape(3, n_events, n_buckets)
     jacobian = jacobian[:, :-n_buckets, :n_parameters].reshape(-1, n_parameters)
     return total[0], gradient, moments, jacobian, gram
 
 
-def score_rows(X, coef, intercept):
+def score_samples(X, coef, intercept):
     """Score of each row of a block, (n_samples,)."""
     scores = np.empty(len(X))
-    _score_rows(X, coef, intercept, scores)
+    _score_samples(X, coef, intercept, scores)
     return scores
 
 
 @jit
-def _score_rows(X, coef, intercept, scores):
+def _score_samples(X, coef, intercept, scores):
     for i in range(len(X)):
         scores[i] = intercept + _score(X, i, coef)
 
 
-def count_block(X, coefficients, losses, events):
+def sum_block_metrics(X, coefficients, losses, events):
     """Sums over a block that judge a model: loss, errors, positive decisions, and moments.
 
     ``coefficients`` are those of the columns of X, and the intercept; ``losses`` and ``events`` are
@@ -257,14 +257,14 @@ def count_block(X, coefficients, losses, events):
     squared shares.
     """
     totals, moments = np.zeros(3), np.zeros((3, events[2][-1]))
-    _count_block(X, *coefficients, *losses, *events, totals, moments)
+    _sum_block_metrics(X, *coefficients, *losses, *events, totals, moments)
     return totals, moments
 
 
 def sum_line_bins(X, coefficients, directions, lengths, n_bins, losses, events):
     """Errors and sums of decisions in bins along lines, as enforcement's `count_along_lines`.
 
-    ``coefficients`` are as in `count_block`, and ``directions``, (n_lines, n_columns) and
+    ``coefficients`` are as in `sum_block_metrics`, and ``directions``, (n_lines, n_columns) and
     (n_lines,), change them. ``lengths`` are the slope that counts as 0, and the typical lengths of
     `bin_flips`, (n_lines,). Rates are those of decisions. Returns errors, (n_lines, n_bins + 1),
     sums, (n_lines, n_cells, n_bins + 1), and the sums of negative decisions, (n_cells,).
@@ -318,7 +318,7 @@ def _evaluate_block(
     buffers, curvatures = np.empty((3, _CHUNK)), np.empty(_CHUNK)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
-        _standardize(X, start, n, center, scale, parameters, rows, scores)
+        _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
         for i in range(n):
             of_class[i] = target[start + i]
         # Loss and its gradient.
@@ -350,7 +350,7 @@ def _evaluate_block(
 
 
 @jit
-def _evaluate_shares(
+def _evaluate_bucket_moments(
     X,
     center,
     scale,
@@ -377,7 +377,7 @@ def _evaluate_shares(
     buckets = np.empty(_CHUNK, dtype=np.intp)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
-        _standardize(X, start, n, center, scale, parameters, rows, scores)
+        _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
         for i in range(n):
             of_class[i] = target[start + i]
         value, slope, curvature = buffers[0], buffers[1], buffers[2]
@@ -412,7 +412,7 @@ def _evaluate_shares(
 
 
 @jit
-def _count_block(
+def _sum_block_metrics(
     X,
     coef,
     intercept,
@@ -500,7 +500,7 @@ def _sum_line_bins(
 
 
 @inline_helper
-def _standardize(X, start, n, center, scale, parameters, rows, scores):
+def _standardize_and_score(X, start, n, center, scale, parameters, rows, scores):
     """Write standardised columns of n rows, the intercept's last, and their scores."""
     n_columns = X.shape[1]
     for i in range(n):
@@ -553,7 +553,7 @@ def _standardize_sums(sums, center, scale):
             sums[row, j] = (sums[row, j] - sums[row, n_columns] * center[j]) / scale[j]
 
 
-@summing_helper
+@fastmath_helper
 def _score(X, i, coef):
     total = 0.0
     for j in range(len(coef)):
@@ -561,7 +561,7 @@ def _score(X, i, coef):
     return total
 
 
-@summing_helper
+@fastmath_helper
 def _dot(vector, rows, k, n):
     """Product of a vector with row k, over n entries."""
     total = 0.0
@@ -570,7 +570,7 @@ def _dot(vector, rows, k, n):
     return total
 
 
-@summing_helper
+@fastmath_helper
 def _four_dots(vector, rows, k, n):
     """Products with four rows at a time, for which the vector is loaded once."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -626,19 +626,19 @@ def _add_weighted_gram(data, indices, indptr, weights, gram):
     _mirror(gram)
 
 
-def outer_sum(left, right, n_left, n_right):
+def sum_outer_products(left, right, n_left, n_right):
     """Sum over rows i of ``outer(left_i, right_i)``, for two matrices (data, indices, indptr).
 
     One pass over both, in the order of their rows. Returns an array of shape (n_left, n_right),
     the numbers of columns.
     """
     total = np.zeros((n_left, n_right))
-    _add_outer_sum(left, right, total)
+    _add_outer_products(left, right, total)
     return total
 
 
 @jit
-def _add_outer_sum(left, right, total):
+def _add_outer_products(left, right, total):
     left_data, left_indices, left_indptr = left
     right_data, right_indices, right_indptr = right
     for i in range(len(left_indptr) - 1):
@@ -682,7 +682,7 @@ def compressed_rows(X):
     indptr = np.zeros(len(X) + 1, dtype=np.int64)
     _cumulate_stored(X, indptr)
     data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
-    _store(X, indptr, data, indices)
+    _fill_nonzeros(X, indptr, data, indices)
     return data, indices, indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
 
 
@@ -697,7 +697,7 @@ def _cumulate_stored(X, indptr):
 
 
 @jit
-def _store(X, indptr, data, indices):
+def _fill_nonzeros(X, indptr, data, indices):
     for i in range(X.shape[0]):
         a = indptr[i]
         for j in range(X.shape[1]):
@@ -728,11 +728,11 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
 def bin_members(scores, samples, bounds):
     """Interval between bounds of each member, as in `sort_members`, for thousands of bounds."""
     bins = np.empty(len(samples), dtype=np.intp)
-    _bin_members(scores, samples, bounds, np.zeros(_N_STEPS + 1, dtype=np.intp), bins)
+    _bin_members(scores, samples, bounds, np.zeros(_LOOKUP_TABLE_SIZE + 1, dtype=np.intp), bins)
     return bins
 
 
-_N_STEPS = 1 << 14
+_LOOKUP_TABLE_SIZE = 1 << 14
 """Steps of equal length of a lookup table; most contain few bounds."""
 
 

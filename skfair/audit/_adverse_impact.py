@@ -18,7 +18,7 @@ def has_impact_ratio(measure):
     return measure.split(" of class ")[0] in IMPACT_RATES
 
 
-_ROUNDING = 1e-7
+_TIE_TOLERANCE = 1e-7
 """Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
 
 
@@ -56,7 +56,7 @@ def _impact_ratio(n, selected, n_best, selected_best):
     return selected * n_best / (n * selected_best) if selected_best else np.nan
 
 
-def _standard_deviations(n, selected, n_best, selected_best):
+def _z_statistic(n, selected, n_best, selected_best):
     """Difference of the two rates in standard errors of the pooled rate."""
     pooled = (selected + selected_best) / (n + n_best)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / n_best))
@@ -72,7 +72,7 @@ def _fisher_p_value(n, selected, n_best, selected_best):
     logs = -special.gammaln(counts + 1.0).sum(axis=0)
     # Sum those that are as rare as the observed one, or rarer, with a margin for rounding.
     probabilities = np.exp(logs - logs.max())
-    is_rare = logs <= logs[selected - possible[0]] + _ROUNDING
+    is_rare = logs <= logs[selected - possible[0]] + _TIE_TOLERANCE
     return probabilities[is_rare].sum() / probabilities.sum()
 
 
@@ -83,7 +83,7 @@ def _shortfall(n, selected, n_best, selected_best):
 
 _COMPARISONS = {
     "impact_ratio": _impact_ratio,
-    "standard_deviations": _standard_deviations,
+    "standard_deviations": _z_statistic,
     "p_value": _fisher_p_value,
     "shortfall": _shortfall,
 }

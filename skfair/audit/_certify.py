@@ -14,37 +14,37 @@ from sklearn.base import is_regressor
 
 from skfair.audit._formats import certificate_to_json
 from skfair.audit._predictions import (
-    PROBABILITY,
-    RATE,
-    RATIO,
-    HiddenConstraint,
-    KnownGroups,
+    PROBABILITY_UNIT,
+    RATE_UNIT,
+    RATIO_UNIT,
+    GroupInformation,
+    HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
     bind_constraint,
     check_applies,
     check_fitted_model,
+    check_needs_no_outcomes,
     final_estimator,
     infer_task,
     metric_kind,
     predict_for_metric,
-    refuse_missing_outcomes,
     resolve_constraint,
-    resolve_units,
+    resolve_loss_and_units,
     warn_of_dependent_samples,
 )
 from skfair.groups import check_alignment
 from skfair.inference import (
-    BoundedRates,
+    ComplementEstimates,
     LogRates,
     Rates,
-    Shortfalls,
+    RatesAgainstBound,
     check_level,
     clopper_pearson_limits,
-    exact_pair_test,
-    lower_limit,
+    exact_difference_test,
+    gap_lower_limit,
+    gap_upper_limit,
     required_sample_size,
-    upper_limit,
 )
 from skfair.metrics import Metric
 from skfair.utils._api import Label, MatrixLike
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 # Certificates: held-out data show that a model meets a tolerance in the population.
 
 
-_NO_MARGIN = 1e-9
+_NEGLIGIBLE_MARGIN = 1e-9
 """Rest of a tolerance that is a rounding error, for which no sample size suffices."""
 
 
@@ -102,7 +102,7 @@ class Certificate(NamedTuple):
     n_more : int or None
         Where `required_sample_size` is known: by how many samples it exceeds the smallest group
         here.
-    lower_limit : float
+    gap_lower_limit : float
         Lower limit of the population's gap at that confidence. Above the tolerance, the data show
         that the tolerance is exceeded.
     assumption : str
@@ -125,7 +125,7 @@ limit 0.04; exact).
     confidence_level: float
     is_exact: bool
     required_sample_size: int | None
-    unit: str = RATE
+    unit: str = RATE_UNIT
     fit_unit: float | None = None
     certified_tolerance: float | None = None
     n_more: int | None = None
@@ -203,16 +203,18 @@ limit 0.04; exact).
         """
         resolved, level = resolve_constraint(constraint), check_level(confidence_level)
         kind = infer_task(resolved, y_true, kind)
-        known = KnownGroups(sensitive_features, missing, odds_ratio, group_probabilities, assume)
+        known = GroupInformation(
+            sensitive_features, missing, odds_ratio, group_probabilities, assume
+        )
         known.check()
         columns = {"y_pred": y_pred, "sensitive_features": sensitive_features, "X": X}
         columns |= {"group_probabilities": group_probabilities}
         check_alignment(**{"y_true": y_true} | columns)
         if y_true is None:
-            refuse_missing_outcomes(resolved, y_pred, X)
+            check_needs_no_outcomes(resolved, y_pred, X)
         per_class = arrange_for_metric(resolved, y_true, y_pred, kind, pos_label)
         is_score = resolved.unit == "score"
-        resolved, unit, _ = resolve_units(
+        resolved, unit, _ = resolve_loss_and_units(
             resolved,
             loss,
             is_real=kind == "regression",
@@ -254,7 +256,7 @@ limit 0.04; exact).
     def _describe(self):
         """The result in one or two sentences, without what it assumes or leaves out."""
         name, relation, gap, limit = "gap", "at most", self.gap, self.limit
-        if self.unit == RATIO:
+        if self.unit == RATIO_UNIT:
             name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
         observed = f"{gap:.3g} here, limit {limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
@@ -275,7 +277,7 @@ limit 0.04; exact).
         """Clause on the sample size that suffices, if any does."""
         if self.exceeded:
             low = self.lower_limit
-            shown = f"below {1.0 - low:.3g}" if self.unit == RATIO else f"above {low:.3g}"
+            shown = f"below {1.0 - low:.3g}" if self.unit == RATIO_UNIT else f"above {low:.3g}"
             return f"no sample size suffices, since they show a {name} {shown}"
         if self.required_sample_size is not None:
             more = f", {self.n_more} more than the smallest has here" if self.n_more else ""
@@ -287,9 +289,9 @@ limit 0.04; exact).
 
     def _tolerance_text(self, tolerance):
         """A tolerance in all known units, or the ratio."""
-        if self.unit == RATIO:
+        if self.unit == RATIO_UNIT:
             return f"{1.0 - tolerance:g}"
-        if self.unit.startswith(RATE):
+        if self.unit.startswith(RATE_UNIT):
             return f"{tolerance:g} ({100 * tolerance:g} {self.unit})"
         if self.fit_unit is None:
             return f"{tolerance:g} {self.unit}"
@@ -424,11 +426,11 @@ def certify(
     True
     """
     check_fitted_model(estimator)
-    known = KnownGroups(sensitive_features, missing, odds_ratio, group_probabilities, assume)
+    known = GroupInformation(sensitive_features, missing, odds_ratio, group_probabilities, assume)
     known.check()
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     check_applies(constraint, estimator)
-    constraint, unit, fit_unit = resolve_units(
+    constraint, unit, fit_unit = resolve_loss_and_units(
         constraint,
         loss,
         final_estimator(estimator),
@@ -460,7 +462,7 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
     excess_level = 1.0 - (1.0 - level) / len(per_class)
     certificates = [
         _certify_gap(bound, scores, tolerance, level, largest)._replace(
-            lower_limit=lower_limit(*_find_least_estimates(bound, scores), excess_level)
+            lower_limit=gap_lower_limit(*_smallest_gap_estimates(bound, scores), excess_level)
         )
         for bound, scores in bound_constraints
     ]
@@ -477,14 +479,16 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
 
 def _uncompared_groups(bound):
     """Names of the groups that are too small to be compared, without repetitions."""
-    others = (bound.bound if isinstance(bound, HiddenConstraint) else bound).uncompared
+    others = (
+        bound.bound_constraint if isinstance(bound, HiddenGroupConstraint) else bound
+    ).uncompared
     return () if others is None else tuple(dict.fromkeys(group for _, group in others.labels))
 
 
-def _find_least_estimates(bound, scores):
+def _smallest_gap_estimates(bound, scores):
     """Estimates and linear forms of the smallest gap that the samples allow."""
-    if isinstance(bound, HiddenConstraint):
-        return bound.find_least_estimates(scores)
+    if isinstance(bound, HiddenGroupConstraint):
+        return bound.smallest_gap_estimates(scores)
     return bound.estimates(scores)
 
 
@@ -508,7 +512,7 @@ def _resolve_tolerance(constraint, tolerance, largest):
 
 def _largest_gap(constraint, unit=None):
     """The largest possible gap, also of predicted probabilities; infinite without a bound."""
-    return 1.0 if unit == PROBABILITY else constraint.largest_gap
+    return 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
 
 
 def _certify_gap(bound, scores, tolerance, level, largest):
@@ -521,13 +525,13 @@ def _certify_gap(bound, scores, tolerance, level, largest):
             "have one at most that is large enough. Pass sensitive_features with two groups or "
             "more, or a smaller min_group_size to the constraint."
         )
-    limit = upper_limit(estimates, contrasts, level)
-    is_exact = _is_exact(estimates, contrasts)
+    limit = gap_upper_limit(estimates, contrasts, level)
+    is_exact = _allows_exact_tests(estimates, contrasts)
     certified = limit <= tolerance
     if is_exact:
         # Differences of binomial rates: exact tests decide.
         _warn_of_small_groups(bound, estimates, tolerance, level)
-        certified = tolerance >= 1.0 or _is_shown_exactly(estimates, contrasts, tolerance, level)
+        certified = tolerance >= 1.0 or _passes_exact_tests(estimates, contrasts, tolerance, level)
         limit = min(limit, tolerance) if certified else limit
     else:
         _warn_of_skewed_values(bound, estimates)
@@ -603,7 +607,7 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     False
     """
     constraint = resolve_constraint(constraint)
-    function = partial(_limit, constraint=constraint, level=check_level(confidence_level))
+    function = partial(_gap_upper_limit, constraint=constraint, level=check_level(confidence_level))
     return Metric(
         function,
         metric_kind(constraint),
@@ -613,15 +617,17 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     )
 
 
-def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):
+def _gap_upper_limit(
+    *predictions, sensitive_features, constraint, level, sample_weight=None, **params
+):
     """Upper limit of the gap of predictions, as a metric computes it."""
     bound, scores = bind_constraint(
         constraint, predictions, sensitive_features, sample_weight, **params
     )
-    return upper_limit(*bound.estimates(scores), level)
+    return gap_upper_limit(*bound.estimates(scores), level)
 
 
-def _is_exact(estimates, contrasts):
+def _allows_exact_tests(estimates, contrasts):
     """Whether all contrasts are differences of two independent binomial rates."""
     if not isinstance(estimates, Rates) or estimates.is_weighted:
         return False
@@ -629,12 +635,12 @@ def _is_exact(estimates, contrasts):
     return estimates.correlation is None and bool(pairs.all())
 
 
-def _is_shown_exactly(estimates, contrasts, tolerance, level):
+def _passes_exact_tests(estimates, contrasts, tolerance, level):
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
     first, second = _contrast_events(contrasts)
     # Clopper-Pearson limits: pairs that they decide need no test.
-    undecided = np.flatnonzero(_exact_limits(estimates, contrasts, level) > tolerance)
+    undecided = np.flatnonzero(_exact_upper_limits(estimates, contrasts, level) > tolerance)
     by_limits = estimates.upper(contrasts, level)
     # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
@@ -649,7 +655,7 @@ def _contrast_events(contrasts):
     return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
 
 
-def _exact_limits(estimates, contrasts, level):
+def _exact_upper_limits(estimates, contrasts, level):
     """Upper limit of each difference by Clopper and Pearson's limits of both rates."""
     low, high = clopper_pearson_limits(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
     first, second = _contrast_events(contrasts)
@@ -669,10 +675,10 @@ def _certified_tolerance(estimates, contrasts, certificate):
     low, level = max(certificate.limit, certificate.tolerance), certificate.confidence_level
     if not certificate.is_exact:
         return _round_up(low) if np.isfinite(low) else None
-    high = max(low, _exact_limits(estimates, contrasts, level).max())
+    high = max(low, _exact_upper_limits(estimates, contrasts, level).max())
     candidates = sorted({*map(_round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
     shown = (one for one in candidates if one < 1.0)
-    return next((t for t in shown if _is_shown_exactly(estimates, contrasts, t, level)), None)
+    return next((t for t in shown if _passes_exact_tests(estimates, contrasts, t, level)), None)
 
 
 def _round_up(tolerance):
@@ -684,7 +690,7 @@ def _round_up(tolerance):
 
 def _p_value(hits, n, first, second, tolerance):
     """p-value of the hypothesis that the difference of two rates exceeds the tolerance."""
-    return exact_pair_test((hits[first], hits[second]), (n[first], n[second]), tolerance)
+    return exact_difference_test((hits[first], hits[second]), (n[first], n[second]), tolerance)
 
 
 def _warn_of_small_groups(bound, estimates, tolerance, level):
@@ -704,7 +710,7 @@ def _warn_of_small_groups(bound, estimates, tolerance, level):
 
 def _warn_of_skewed_values(bound, estimates):
     """Warn of groups whose mean is hardly known, because values are skewed."""
-    uncertain = np.flatnonzero(estimates.is_uncertain)
+    uncertain = np.flatnonzero(estimates.has_unreliable_limits)
     if len(uncertain):
         warn(
             f"Values of these groups are too skewed for so few samples, or all equal: "
@@ -725,8 +731,11 @@ def _required_size(bound, estimates, certificate):
     """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
     margin = certificate.tolerance - certificate.gap
     # A floor is a ceiling of 1 minus the rate.
-    estimates = estimates.estimates if isinstance(estimates, Shortfalls) else estimates
-    if not isinstance(estimates, Rates | LogRates | BoundedRates) or margin <= _NO_MARGIN:
+    estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
+    if (
+        not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
+        or margin <= _NEGLIGIBLE_MARGIN
+    ):
         return None
     n_groups = len({group for _, group in bound.labels})
     level = certificate.confidence_level
@@ -740,7 +749,7 @@ def _required_size(bound, estimates, certificate):
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
-    if isinstance(estimates, BoundedRates):
+    if isinstance(estimates, RatesAgainstBound):
         # The largest gap is that of a single group.
         rate = max(certificate.gap, float(half.min()))
         return required_sample_size(

@@ -12,22 +12,22 @@ from scipy import sparse
 
 from skfair.audit._estimators import (
     describe_measure,
-    estimators_by_name,
     find_positive_label,
     infer_kind,
+    measure_estimators,
 )
 from skfair.audit._formats import changes_to_json, render_fragment, render_markdown, render_page
 from skfair.audit._report_input import check_group_size
 from skfair.audit._sections import (
-    describe_size,
     difference_text,
     interval_text,
     is_percent,
     primary_measures,
+    unsigned_gap_text,
     value_text,
 )
-from skfair.audit._tables import differences, group_text, groupings, ordered_pairs
-from skfair.groups import Groups, check_columns, fill_missing
+from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
+from skfair.groups import Groups, check_metric_input, fill_missing
 from skfair.inference import change_upper_limit, check_level
 from skfair.utils._api import MatrixLike
 from skfair.utils._fit import write_text
@@ -144,7 +144,7 @@ class ChangeReport:
         shared = {"y_true": y_true, "sensitive_features": sensitive_features}
         shared |= {"sample_weight": sample_weight}
         models = [shared | {"y_pred": y_pred} for y_pred in (before, after)]
-        return cls._from_both(models, names, is_paired=True, **settings)
+        return cls._from_column_dicts(models, names, is_paired=True, **settings)
 
     @classmethod
     def from_periods(
@@ -171,10 +171,10 @@ class ChangeReport:
         -------
         report : ChangeReport
         """
-        return cls._from_both([before, after], names, is_paired=False, **settings)
+        return cls._from_column_dicts([before, after], names, is_paired=False, **settings)
 
     @classmethod
-    def _from_both(
+    def _from_column_dicts(
         cls,
         both,
         names,
@@ -193,7 +193,7 @@ class ChangeReport:
         period, units = columns.pop("period"), columns.pop("unit")
         kind = infer_kind(kind, columns)
         positive = find_positive_label(kind, columns, pos_label)
-        estimators = estimators_by_name(kind, columns, positive)
+        estimators = measure_estimators(kind, columns, positive)
         by = groupings(samples.groups)
         units = units if is_paired else None
         frame, gaps = tabulate_changes(
@@ -201,7 +201,7 @@ class ChangeReport:
         )
         moves = None
         if is_paired and positive is not None:
-            moves = count_moves(by, columns["y_pred"] == positive, period)
+            moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
         return cls(
             frame,
             gaps,
@@ -286,7 +286,7 @@ def _stack_periods(both):
         )
         # Missing groups and other lengths are errors of one period.
         outcomes = {} if columns["y_true"] is None else {"y_true": columns["y_true"]}
-        check_columns(groups, weights, y_pred=y_pred, **outcomes)
+        check_metric_input(groups, weights, y_pred=y_pred, **outcomes)
         n = len(y_pred)
         weights = np.ones(n) if weights is None else np.asarray(weights)
         arrays = {"y_pred": y_pred, "weights": weights, "period": np.full(n, number)}
@@ -295,7 +295,7 @@ def _stack_periods(both):
             stacked.setdefault(name, []).append(array)
     groups = stack_groups(stacked.pop("groups"))
     joined = {name: np.concatenate(list(map(np.asarray, one))) for name, one in stacked.items()}
-    samples, arrays = check_columns(groups, joined.pop("weights"), **joined)
+    samples, arrays = check_metric_input(groups, joined.pop("weights"), **joined)
     return samples, dict(zip(joined, arrays, strict=True))
 
 
@@ -343,7 +343,7 @@ def stack_groups(tables):
     return pd.concat([first, second[list(first)]], ignore_index=True)
 
 
-def count_moves(groupings, is_positive, period):
+def count_changed_decisions(groupings, is_positive, period):
     """DataFrame of the numbers of samples of each group whose decisions changed."""
     before, after = is_positive[period == 0], is_positive[period == 1]
     rows = []
@@ -371,7 +371,7 @@ def _change_columns(estimates, places, level):
     change = sparse.csr_array((factors, (rows, places.ravel())), shape=shape)
     names = ("change", "change_low", "change_high")
     return pd.DataFrame(
-        columns | dict(zip(names, differences(estimates, change, end), strict=True))
+        columns | dict(zip(names, differences_with_limits(estimates, change, end), strict=True))
     )
 
 
@@ -380,7 +380,7 @@ def _gap_change(estimates, compared, level):
     names = ("before", "after", "change", "change_low", "change_high")
     if compared.shape[1] < 2:
         return dict.fromkeys(names, np.nan)
-    before, after = (ordered_pairs(estimates, at) for at in compared)
+    before, after = (compared_contrasts(estimates, at) for at in compared)
     gaps = [float((pairs @ estimates.values).max()) for pairs in (before, after)]
     end = (1.0 + level) / 2.0
     low = -change_upper_limit(estimates, after, before, end)
@@ -418,7 +418,7 @@ def _describe_change(gap):
         verdict = "it is smaller in the population"
     else:
         verdict = "the change may be chance"
-    sizes = [describe_size(gap[end], name) for end in ("before", "after")]
+    sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
     unit = " percentage points" if is_percent(name) else ""
     title = describe_measure(name)[0].lower()
     return (
@@ -430,7 +430,7 @@ def _describe_change(gap):
 def change_sections(report):
     """Yield the sections of a report of changes, as `report_sections` does."""
     yield "Findings", report.findings
-    yield "Changes of gaps", [_gap_changes(report)]
+    yield "Changes of gaps", [_gap_change_table(report)]
     if report.moves is not None:
         titles = ("Group", "Attribute", "Samples", "Became positive", "Became negative")
         rows = [
@@ -458,13 +458,13 @@ def change_sections(report):
     )
 
 
-def _gap_changes(report):
+def _gap_change_table(report):
     """Table of the gaps of all measures and attributes, before and after."""
     titles = ("Measure", "Attribute", *report.names, "Change")
     rows = []
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
         name = gap["measure"]
-        sizes = [describe_size(gap[end], name) for end in ("before", "after")]
+        sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
         reach = interval_text(gap["change_low"], gap["change_high"], name)
         change = difference_text(gap["change"], name), reach
         is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0

@@ -17,7 +17,7 @@ import pandas as pd
 
 from skfair.audit._certify import Certificate
 from skfair.audit._formats import (
-    FACTS,
+    FACT_TITLES,
     check_complete_column,
     check_missing_marks,
     check_same_notation,
@@ -169,7 +169,7 @@ def _translate_message(message, phrases=MappingProxyType({})):
 
 
 @contextmanager
-def explain_options(phrases=MappingProxyType({})):
+def translate_messages(phrases=MappingProxyType({})):
     """Turn errors and warnings about parameters of the library into some about options.
 
     `phrases` of the library and those of a command extend the names of the parameters.
@@ -249,7 +249,7 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
         check_output(Path(options.json), file, (".json",), "--json")
 
 
-def print_results(options, sentences, text):
+def output_results(options, sentences, text):
     """Print sentences, and write JSON if it was requested; on standard output it is alone.
 
     JSON on standard output is ASCII, so that no encoding of a console changes it.
@@ -450,7 +450,7 @@ def _run_report(parser, options):
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
-    print_results(options, [*report.findings, *page, *missing], report.to_json())
+    output_results(options, [*report.findings, *page, *missing], report.to_json())
     return FINDING_STATUS if report.has_finding else 0
 
 
@@ -458,7 +458,7 @@ def _write_report(report, options):
     """Write the report in the format of the file, and return what a summary lacks."""
     missing = []
     if options.summary is not None:
-        with explain_options():
+        with translate_messages():
             missing = report.missing_fields(options.summary)
     if options.out is None:
         return missing
@@ -473,12 +473,12 @@ def _write_report(report, options):
 
 def _check_options(options):
     """Raise for options of a report that contradict each other, before anything is read."""
-    if options.summary is not None and _is_json(options):
+    if options.summary is not None and _writes_only_json(options):
         raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
     check_column_options(options)
 
 
-def _is_json(options):
+def _writes_only_json(options):
     """Whether the report is written as JSON alone."""
     if options.out is None:
         return options.json is not None
@@ -488,7 +488,7 @@ def _is_json(options):
 def _build_report(options):
     """The report that the options ask for."""
     columns, threshold = read_predictions(options)
-    with explain_options():
+    with translate_messages():
         return FairnessReport.from_predictions(
             kind=options.kind,
             unknown=options.unknown,
@@ -498,7 +498,7 @@ def _build_report(options):
             title=options.title,
             min_published=options.min_published,
             measures=[_import_measure(name) for name in options.measure],
-            provenance=_provenance(options, _count_rows(columns), threshold),
+            provenance=_provenance(options, _count_samples(columns), threshold),
             subgroups=options.subgroups,
             **columns,
         )
@@ -511,7 +511,7 @@ def _choose_missing(options):
     return "group" if options.summary is None else "exclude"
 
 
-def _count_rows(columns):
+def _count_samples(columns):
     """Number of samples of the file."""
     groups = columns["sensitive_features"]
     return len(columns["group_probabilities"] if groups is None else groups)
@@ -573,7 +573,7 @@ def _provenance(options, n_rows, threshold):
         if not sign or not name.strip():
             raise ValueError(
                 f"--provenance must be NAME=TEXT, such as source='applications of 2025'; got "
-                f"{text!r}. Known names are {join_names(FACTS, len(FACTS))}."
+                f"{text!r}. Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
             )
         facts[name.strip()] = value.strip()
     return facts
@@ -600,7 +600,7 @@ def add_certify_command(commands):
         metavar="NAME",
         help=f"one of {join_names(sorted(CONSTRAINTS), 20)} (default demographic_parity)",
     )
-    bound = _add_bound(certify)
+    bound = _add_tolerance_options(certify)
     bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add("--measure", default="selection_rate", help="rate of --minimum or --maximum, as recall")
@@ -621,7 +621,7 @@ def add_certify_command(commands):
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
 
 
-def _add_bound(command):
+def _add_tolerance_options(command):
     """Add --tolerance and --ratio, of which one is required; return their group of options."""
     bound = command.add_mutually_exclusive_group(required=True)
     bound.add_argument("--tolerance", type=float, help="largest gap allowed, such as 0.05")
@@ -653,7 +653,7 @@ def _run_certify(parser, options):
             f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
             "others."
         )
-    print_results(options, sentences, certificate.to_json())
+    output_results(options, sentences, certificate.to_json())
     if certificate.certified:
         return 0
     return FINDING_STATUS if certificate.exceeded else UNCERTIFIED_STATUS
@@ -661,7 +661,7 @@ def _run_certify(parser, options):
 
 def _build_certificate(options):
     """The certificate that the options ask for, and the number of samples that are left out."""
-    constraint = _find_constraint(options)
+    constraint = _make_constraint(options)
     columns, _ = read_predictions(options)
     # Constraints on scores take these and not the decisions made of them.
     scores = [columns.pop(name) for name in ("y_proba", "y_score") if name in columns]
@@ -674,8 +674,8 @@ def _build_certificate(options):
             "recorded; leave it out."
         )
     if options.sensitive:
-        columns, n_left_out = _leave_out_unknown(columns, options)
-    with explain_options(_CERTIFY_OPTIONS):
+        columns, n_left_out = _handle_unknown_groups(columns, options)
+    with translate_messages(_CERTIFY_OPTIONS):
         certificate = Certificate.from_predictions(
             constraint=constraint,
             missing="at_random" if is_modelled else "error",
@@ -693,7 +693,7 @@ _CERTIFY_OPTIONS = MappingProxyType({"odds_ratio": "--odds-ratio"})
 """Parameters of certificates -> options of the command."""
 
 
-def _find_constraint(options):
+def _make_constraint(options):
     """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
     for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
         if bound is not None:
@@ -715,7 +715,7 @@ def _find_constraint(options):
     return constraint.set_params(ratio=options.ratio)
 
 
-def _leave_out_unknown(columns, options):
+def _handle_unknown_groups(columns, options):
     """Columns of the samples that are certified, and the number of those of unknown group."""
     groups = fill_missing(columns["sensitive_features"], options.unknown)
     suspect = [
@@ -756,7 +756,7 @@ def add_plan_command(commands):
         description="Number of samples of each group with which a model is certified, as by "
         "`certify`. The exit status is 0, and 2 after an error.",
     )
-    bound = _add_bound(plan)
+    bound = _add_tolerance_options(plan)
     bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add = plan.add_argument
@@ -793,7 +793,7 @@ def _run_plan(parser, options):
         results = _plan(options)
     except (OSError, ValueError, TypeError) as error:
         parser.error(str(error))
-    print_results(options, [results["text"], results["assumption"]], json.dumps(results))
+    output_results(options, [results["text"], results["assumption"]], json.dumps(results))
     return 0
 
 
@@ -815,7 +815,7 @@ def _plan(options):
     plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
     plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
     plan |= {"confidence_level": options.confidence, "kind": options.kind}
-    with explain_options(_PLAN_OPTIONS):
+    with translate_messages(_PLAN_OPTIONS):
         n = required_sample_size(**plan)
     return (
         plan
@@ -844,10 +844,10 @@ def _describe_plan(plan, n, n_samples):
     }
 
 
-_OF_GAPS = "There is then no gap in the population. "
+_NO_GAP_SENTENCE = "There is then no gap in the population. "
 _ADVICE = {
-    "tolerance": _OF_GAPS + "Subtract an expected gap from the tolerance.",
-    "ratio": _OF_GAPS + "Divide the ratio by the expected one.",
+    "tolerance": _NO_GAP_SENTENCE + "Subtract an expected gap from the tolerance.",
+    "ratio": _NO_GAP_SENTENCE + "Divide the ratio by the expected one.",
     "minimum": "Pass the smallest rate that is expected of a group.",
     "maximum": "Pass the largest rate that is expected of a group.",
 }

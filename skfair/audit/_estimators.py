@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._tables import group_text
 from skfair.inference import (
-    ProbableGroups,
+    ProbabilisticGroups,
     RecordedGroups,
     estimate_means,
     stack_features,
@@ -20,11 +20,11 @@ from skfair.metrics import (
     Rate,
     bin_frequencies,
     check_columns_of,
+    decide_top_k,
     encode_columns,
-    find_class_vs_rest,
     find_measures,
+    find_positive_multiclass,
     make_bin_edges,
-    select_decisions,
     to_numbers,
 )
 from skfair.utils._checks import join_names
@@ -35,7 +35,7 @@ from skfair.utils._checks import join_names
 # (None: all of them).
 
 
-SHARES = (
+REPORTED_RATES = (
     "base_rate",
     "selection_rate",
     "true_positive_rate",
@@ -45,7 +45,7 @@ SHARES = (
 )
 """Rates of `RATES` that a report shows."""
 
-TITLES = {
+MEASURE_DESCRIPTIONS = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
@@ -86,11 +86,11 @@ _MAX_LABELS = 30
 
 def describe_measure(name):
     """Title of a measure, and what it is the mean of."""
-    if name in TITLES:
-        return TITLES[name]
+    if name in MEASURE_DESCRIPTIONS:
+        return MEASURE_DESCRIPTIONS[name]
     rate, _, label = name.partition(" of class ")
-    if label and rate in TITLES:
-        title, meaning = TITLES[rate]
+    if label and rate in MEASURE_DESCRIPTIONS:
+        title, meaning = MEASURE_DESCRIPTIONS[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all samples of the group"
@@ -99,7 +99,9 @@ def describe_measure(name):
 
 def is_known_measure(name):
     """Whether a name is that of a measure of this package, and not of one that was passed."""
-    return name.partition(" of class ")[0] in TITLES or name.startswith("share of cluster ")
+    return name.partition(" of class ")[0] in MEASURE_DESCRIPTIONS or name.startswith(
+        "share of cluster "
+    )
 
 
 def binary_measures(is_true, is_selected, y_proba):
@@ -107,9 +109,9 @@ def binary_measures(is_true, is_selected, y_proba):
 
     `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
     """
-    measures = _selection_rate(is_selected)
+    measures = _selection_rate_measure(is_selected)
     if is_true is not None:
-        measures = _rate_measures(is_true, is_selected, SHARES)
+        measures = _rate_measures(is_true, is_selected, REPORTED_RATES)
     if y_proba is not None:
         measures["mean_probability"] = y_proba, None
     if y_proba is not None and is_true is not None:
@@ -117,7 +119,7 @@ def binary_measures(is_true, is_selected, y_proba):
     return measures
 
 
-def _selection_rate(is_selected, ending=""):
+def _selection_rate_measure(is_selected, ending=""):
     """The measure that needs no target."""
     return {f"selection_rate{ending}": (is_selected, None)}
 
@@ -134,7 +136,9 @@ def multiclass_measures(y_true, y_pred):
     """
     classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
     if y_true is None:
-        rates = (_selection_rate(y_pred == label, f" of class {label}") for label in classes)
+        rates = (
+            _selection_rate_measure(y_pred == label, f" of class {label}") for label in classes
+        )
         return {name: measure for rate in rates for name, measure in rate.items()}
     measures = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
@@ -191,8 +195,8 @@ def _check_number_of_labels(labels, what):
 
 def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
-    if kind not in (None, *_ESTIMATORS):
-        raise ValueError(f"kind must be one of {list(_ESTIMATORS)} or None; got {kind!r}.")
+    if kind not in (None, *_MEASURE_ESTIMATORS):
+        raise ValueError(f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}.")
     if "y_pred" not in columns:
         if kind not in (None, "classification"):
             raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
@@ -238,7 +242,7 @@ def find_positive_label(kind, columns, pos_label):
     if "y_pred" not in columns:  # decisions are made of scores
         if "y_true" not in columns:
             return True
-        return find_class_vs_rest(columns["y_true"], pos_label=pos_label)
+        return find_positive_multiclass(columns["y_true"], pos_label=pos_label)
     if "y_true" not in columns and _is_continuous(columns["y_pred"]):
         if pos_label is not None:
             raise ValueError(
@@ -251,21 +255,21 @@ def find_positive_label(kind, columns, pos_label):
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
     if n_labels > 2 and pos_label is None:
         return None
-    return find_class_vs_rest(*labels, pos_label=pos_label)
+    return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def estimators_by_name(kind, columns, positive, measures=()):
+def measure_estimators(kind, columns, positive, measures=()):
     """Estimators of all measures by name: functions of groups and weights.
 
     `measures` are further ones, as :func:`skfair.metrics.group_report` takes them.
     """
-    estimators = _ESTIMATORS[kind](columns, positive)
+    estimators = _MEASURE_ESTIMATORS[kind](columns, positive)
     if not len(measures):
         return estimators
     encoded, further = encode_columns(columns, positive), find_measures(measures)
     check_columns_of(further, encoded)
     for name, measure in further.items():
-        is_known = measure in KNOWN
+        is_known = measure in BUILTIN_MEASURES
         if is_known and measure.name in estimators:
             continue  # every report has it
         if not is_known and (name in estimators or is_known_measure(name)):
@@ -315,17 +319,18 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
 def top_k_estimators(columns, positive, measures, weights, k):
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
-    standard = [*SHARES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
+    standard = [*REPORTED_RATES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
     further = find_measures(measures) if len(measures) else {}
     by_name = find_measures(standard) | {
-        measure.name if measure in KNOWN else name: measure for name, measure in further.items()
+        measure.name if measure in BUILTIN_MEASURES else name: measure
+        for name, measure in further.items()
     }
-    encoded, by_name, ties = select_decisions(encoded, by_name, weights, k)
+    encoded, by_name, ties = decide_top_k(encoded, by_name, weights, k)
     check_columns_of(by_name, encoded)
     return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
 
 
-KNOWN = (*RATES.values(), *MEASURES.values())
+BUILTIN_MEASURES = (*RATES.values(), *MEASURES.values())
 """Measures of the package, which have the same name in every report."""
 
 
@@ -338,10 +343,11 @@ def _estimators_of_classes(name, rate, columns):
     return by_class
 
 
-def hidden_estimators(columns, positive, hide):
+def hidden_group_estimators(columns, positive, hide):
     """Estimators of rates by name, for groups that are not all known.
 
-    `hide` makes `HiddenGroups` of groups: `model_missing` or `weigh_groups`.
+    `hide` makes `HiddenGroups` of groups: `recorded_groups_factory` or
+    `probabilistic_groups_factory`.
     """
     encoded = encode_columns(columns, positive)
     measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
@@ -361,7 +367,7 @@ def _estimate_hidden_rates(measure, hide, groups, weights):
     return hidden.rates(values.astype(np.float64), within, present), present
 
 
-def model_missing(columns, positive, X, probabilities):
+def recorded_groups_factory(columns, positive, X, probabilities):
     """Function that models groups which are missing at random for some samples.
 
     Probabilities of groups are further features of the models, or None.
@@ -372,10 +378,10 @@ def model_missing(columns, positive, X, probabilities):
     known = [encoded[name].astype(np.float64) for name in names if encoded.get(name) is not None]
     if encoded.get("y_true") is not None:
         known.append(known[0] * known[1])
-    return cache(partial(_record_groups, stack_features(X, known, probabilities)))
+    return cache(partial(_make_recorded_groups, stack_features(X, known, probabilities)))
 
 
-def _record_groups(features, groups):
+def _make_recorded_groups(features, groups):
     """`RecordedGroups` of groups that some samples are in none of."""
     samples, codes_of_members = groups.memberships
     codes = np.full(len(features), -1)
@@ -383,18 +389,18 @@ def _record_groups(features, groups):
     return RecordedGroups(groups.names, codes, features)
 
 
-def weigh_groups(assume):
-    """Function that takes groups which are probabilities for `ProbableGroups`."""
+def probabilistic_groups_factory(assume):
+    """Function that takes groups which are probabilities for `ProbabilisticGroups`."""
     return cache(partial(_make_probable_groups, assume))
 
 
 def _make_probable_groups(assume, groups):
-    """`ProbableGroups` of groups whose memberships are probabilities."""
+    """`ProbabilisticGroups` of groups whose memberships are probabilities."""
     table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
-    return ProbableGroups(table, assume)
+    return ProbabilisticGroups(table, assume)
 
 
-def _classification_estimators(columns, positive):
+def _classification_measure_estimators(columns, positive):
     """Estimators of the measures of a classifier, by name; without a target also of scores."""
     truth, predicted = columns.get("y_true"), columns["y_pred"]
     if truth is None and _is_continuous(predicted):
@@ -413,13 +419,13 @@ def _classification_estimators(columns, positive):
     return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
 
 
-def _regression_estimators(columns, positive):
+def _regression_measure_estimators(columns, positive):
     """Estimators of the measures of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
     return _mean_estimators(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
 
 
-def _clustering_estimators(columns, positive):
+def _clustering_measure_estimators(columns, positive):
     """Estimators of the measures of a clustering, by name."""
     return _mean_estimators(clustering_measures(columns["y_pred"]))
 
@@ -429,9 +435,9 @@ def _mean_estimators(measures):
     return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
 
 
-_ESTIMATORS = {
-    "classification": _classification_estimators,
-    "regression": _regression_estimators,
-    "clustering": _clustering_estimators,
+_MEASURE_ESTIMATORS = {
+    "classification": _classification_measure_estimators,
+    "regression": _regression_measure_estimators,
+    "clustering": _clustering_measure_estimators,
 }
 """Task -> function that returns estimators of its measures by name."""

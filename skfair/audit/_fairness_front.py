@@ -15,9 +15,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import bind_constraint, predict_for_metric, resolve_constraint
-from skfair.constraints import constraints_on
+from skfair.constraints import applicable_constraint_names
 from skfair.groups import Events, check_alignment
-from skfair.inference import check_level, contrast_interval, make_estimates
+from skfair.inference import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -122,7 +122,7 @@ def fairness_front(
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     values = _default_tolerances(estimator, parameter) if tolerances is None else list(tolerances)
     # One fit for each tolerance and fold.
-    decide = delayed(_decide)
+    decide = delayed(_fit_and_predict)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
     decisions = Parallel(n_jobs=n_jobs)(
         decide(clone(model), constraint, data, per_sample, fold, pos_label)
@@ -136,20 +136,20 @@ def fairness_front(
         # Pool the folds, for each class that is compared against the rest.
         of_folds = decisions[number * len(folds) : (number + 1) * len(folds)]
         per_class = [_pool_folds(one) for one in zip(*of_folds, strict=True)]
-        gap = _largest_gap(per_class, constraint, tested, level)
+        gap = _largest_gap_with_limits(per_class, constraint, tested, level)
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
         accuracy = _share_with_limits(is_right, tested["sample_weight"], level)
         rows.append((np.nan if value is None else value, *accuracy, *gap))
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _largest_gap(per_class, constraint, tested, level):
+def _largest_gap_with_limits(per_class, constraint, tested, level):
     """The largest gap of all classes and its limits, with the error divided among the classes."""
     class_level = 1.0 - (1.0 - level) / len(per_class)
     gaps = []
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
-        interval = contrast_interval(*bound.estimates(scores), class_level)
+        interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
         gaps.append(interval._replace(estimate=bound.gap(scores)))
     return np.max(gaps, axis=0)
 
@@ -165,7 +165,7 @@ def _check_decisions(constraint, estimator):
         raise ValueError(
             f"A front pools decisions of a classifier, but {type(estimator).__name__} predicts "
             "numbers or clusters. For a regressor pass fits at several tolerances "
-            f"to skfair.audit.certify, with one of {constraints_on('numbers')}."
+            f"to skfair.audit.certify, with one of {applicable_constraint_names('numbers')}."
         )
 
 
@@ -214,7 +214,7 @@ def _clone_with(estimator, parameter, value):
     return clone(estimator).set_params(**{parameter: value})
 
 
-def _decide(model, constraint, data, per_sample, fold, pos_label):
+def _fit_and_predict(model, constraint, data, per_sample, fold, pos_label):
     """Truth and decisions of a test fold, by a fit on its training rows."""
     X, y = data
     train, test = fold

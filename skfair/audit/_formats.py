@@ -138,10 +138,10 @@ def _cell(cell):
     """A cell: text, perhaps with a smaller remark and a picture."""
     text, remark, *picture = (cell, "") if isinstance(cell, str) else cell
     html = escape(text) + (f" <small>{escape(remark)}</small>" if remark else "")
-    return f"<div><span>{html}</span>{draw_strip(*picture[0])}</div>" if picture else html
+    return f"<div><span>{html}</span>{draw_interval(*picture[0])}</div>" if picture else html
 
 
-def draw_strip(low, value, high, reference, scale):
+def draw_interval(low, value, high, reference, scale):
     """Picture of the interval, the value and, dashed, the value of the reference group."""
 
     def position(value):
@@ -166,15 +166,15 @@ def draw_strip(low, value, high, reference, scale):
 # Sections of a report as Markdown, with tables of GitHub's dialect.
 
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
+_MARKDOWN_SPECIAL_CHARACTERS = re.compile(r"([\\`*_\[\]<>|#~&])")
 """Characters that are escaped, so that names are shown as they are written."""
 
 
 def render_markdown(title, sections, level=1):
     """The whole text; its title is a heading of this level."""
-    blocks = [f"{'#' * level} {_escape(title)}"]
+    blocks = [f"{'#' * level} {_escape_markdown(title)}"]
     for heading, elements in sections:
-        blocks.append(f"{'#' * (level + 1)} {_escape(heading)}")
+        blocks.append(f"{'#' * (level + 1)} {_escape_markdown(heading)}")
         blocks += [block for element in elements for block in _render_markdown_element(element)]
     return "\n\n".join(blocks) + "\n"
 
@@ -182,14 +182,14 @@ def render_markdown(title, sections, level=1):
 def _render_markdown_element(element):
     """Yield the blocks of a paragraph, a list or a table."""
     if isinstance(element, str):
-        yield _escape(element)
+        yield _escape_markdown(element)
     elif isinstance(element, list):
-        yield "\n".join(f"- {_escape(text)}" for text in element)
+        yield "\n".join(f"- {_escape_markdown(text)}" for text in element)
     else:
         caption, note, titles, rows = element
-        yield f"**{_escape(caption)}**" + (f" {_escape(note)}" if note else "")
+        yield f"**{_escape_markdown(caption)}**" + (f" {_escape_markdown(note)}" if note else "")
         lines = [
-            map(_escape, titles),
+            map(_escape_markdown, titles),
             ["---"] * len(titles),
             *(map(_markdown_cell, cells) for cells, _ in rows),
         ]
@@ -200,43 +200,43 @@ def _render_markdown_element(element):
 def _markdown_cell(cell):
     """A cell: text, perhaps with a remark in parentheses; pictures are left out."""
     text, remark, *_ = (cell, "") if isinstance(cell, str) else cell
-    return _escape(text) + (f" ({_escape(remark)})" if remark else "")
+    return _escape_markdown(text) + (f" ({_escape_markdown(remark)})" if remark else "")
 
 
-def _escape(text):
+def _escape_markdown(text):
     """Text in one line that Markdown shows as it is written."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _MARKDOWN_SPECIAL_CHARACTERS.sub(r"\\\1", " ".join(text.split()))
 
 
 # Reports as JSON and back; the guide publishes the schema.
 
 
-FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
+REPORT_FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
 CHANGE_FORMAT = "skfair.ChangeReport"
 SUBGROUPS_FORMAT = "skfair.SubgroupReport"
-VERSION = 1
+SCHEMA_VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
-FIELDS = (
+REPORT_FIELDS = (
     *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
     *("n_missing", "counts_samples", "balance", "subgroups", "reliability", "assumption"),
     "provenance",
 )
 """Arguments of the constructor, besides the two tables."""
 
-_TEXT = ("attribute", "group", "measure", "interval", "lowest", "highest", "subgroup")
-_FLAGS = ("is_small", "is_reference", "is_significant", "is_listed")
+_TEXT_COLUMNS = ("attribute", "group", "measure", "interval", "lowest", "highest", "subgroup")
+_FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 
 def report_to_json(report):
     """The text of a report."""
-    fields = {name: getattr(report, name) for name in FIELDS}
+    fields = {name: getattr(report, name) for name in REPORT_FIELDS}
     if report.subgroups is not None:
         fields["subgroups"] = encode_subgroups(report.subgroups)
     if report.reliability is not None:
         fields["reliability"] = _encode_table(report.reliability)
     tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
-    content = {"format": FORMAT, "version": VERSION} | fields | tables
+    content = {"format": REPORT_FORMAT, "version": SCHEMA_VERSION} | fields | tables
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
 
 
@@ -263,7 +263,7 @@ def _table_to_python(caption, note, titles, rows):
 
 def changes_to_json(report):
     """The text of a report of changes: its tables, findings and settings."""
-    content = {"format": CHANGE_FORMAT, "version": VERSION, "title": report.title}
+    content = {"format": CHANGE_FORMAT, "version": SCHEMA_VERSION, "title": report.title}
     for name in ("names", "is_paired", "confidence_level", "min_group_size", "findings"):
         content[name] = getattr(report, name)
     for name in ("frame", "gaps", "moves"):
@@ -276,14 +276,14 @@ def certificate_to_json(certificate):
     """The text of a certificate: its attributes, whether it is exceeded, and its sentence."""
     fields = {name: _encode(value) for name, value in certificate._asdict().items()}
     fields["exceeded"] = certificate.exceeded
-    content = {"format": CERTIFICATE_FORMAT, "version": VERSION} | fields
+    content = {"format": CERTIFICATE_FORMAT, "version": SCHEMA_VERSION} | fields
     content["text"] = str(certificate)
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
 
 
 def subgroups_to_json(subgroups):
     """The text of a report on subgroups: its attributes and its findings."""
-    content = {"format": SUBGROUPS_FORMAT, "version": VERSION} | encode_subgroups(subgroups)
+    content = {"format": SUBGROUPS_FORMAT, "version": SCHEMA_VERSION} | encode_subgroups(subgroups)
     return json.dumps(
         content | {"findings": subgroups.findings}, allow_nan=False, ensure_ascii=False, indent=1
     )
@@ -313,7 +313,7 @@ def _encode(value):
     return None if isnan(value) else str(value)
 
 
-def report_fields(source):
+def decode_report(source):
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
@@ -324,17 +324,19 @@ def report_fields(source):
             f"text must be the JSON that FairnessReport.to_json returned, or the path of a file "
             f"that exists, but it is neither ({error})."
         ) from error
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+    if not isinstance(content, dict) or content.pop("format", None) != REPORT_FORMAT:
         raise ValueError(
-            f'text must be JSON with "format": "{FORMAT}", as FairnessReport.to_json returns it; '
+            f'text must be JSON with "format": "{REPORT_FORMAT}", as FairnessReport.to_json '
+            "returns it; "
             "this is other JSON."
         )
-    if (version := content.pop("version", None)) != VERSION:
+    if (version := content.pop("version", None)) != SCHEMA_VERSION:
         raise ValueError(
-            f"This version of skfair reads version {VERSION} of the format, but the text has "
+            f"This version of skfair reads version {SCHEMA_VERSION} of the format, but the text "
+            "has "
             f"version {version!r}; read it with the version of skfair that it names."
         )
-    if absent := {*FIELDS, "frame", "gaps"} - set(content):
+    if absent := {*REPORT_FIELDS, "frame", "gaps"} - set(content):
         raise ValueError(f"The text of a report must have the fields {join_names(sorted(absent))}.")
     if content["balance"] is not None:
         content["balance"] = Interval(*content["balance"])
@@ -353,9 +355,9 @@ def _decode_table(columns):
 
 def _decode_column(name, values):
     """A column of a table: text, flags, integers or real numbers."""
-    if name in _TEXT:
+    if name in _TEXT_COLUMNS:
         return np.array(values, dtype=object)
-    if name in _FLAGS:
+    if name in _FLAG_COLUMNS:
         return np.array(values, dtype=bool)
     if values and all(isinstance(value, int) for value in values):
         return np.array(values)
@@ -369,8 +371,8 @@ _SEPARATORS = ",;\t|"
 _N_SNIFFED_LINES = 100
 """Lines that the separator is detected from."""
 
-_GZIP = b"\x1f\x8b"
-_BINARY = {
+_GZIP_SIGNATURE = b"\x1f\x8b"
+_BINARY_SIGNATURES = {
     b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
     b"\xff\xfe": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
     b"\xfe\xff": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
@@ -398,7 +400,7 @@ def read_columns(path, names):
         _check_columns(table.columns, names, path)
         return load_rows(table[names])
     with _explain_text_errors(path):
-        return _read_text(path, names)
+        return _read_csv_columns(path, names)
 
 
 def file_digest(path):
@@ -416,13 +418,13 @@ def _first_bytes(path, count):
         return file.read(count)
 
 
-def _open_content(path):
+def _open_bytes(path):
     """A file opened as bytes, without the compression by gzip."""
-    return gzip.open(path) if _first_bytes(path, 2) == _GZIP else open(path, "rb")
+    return gzip.open(path) if _first_bytes(path, 2) == _GZIP_SIGNATURE else open(path, "rb")
 
 
 def _open_text(path):
-    if _first_bytes(path, 2) == _GZIP:
+    if _first_bytes(path, 2) == _GZIP_SIGNATURE:
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
 
@@ -434,7 +436,8 @@ def _explain_text_errors(path):
         yield
     except UnicodeDecodeError:
         raise ValueError(
-            f"{path} must be text in UTF-8, but line {_first_undecoded(path)} is not. Save it as "
+            f"{path} must be text in UTF-8, but line {_first_undecodable_line(path)} is not. Save "
+            "it as "
             'UTF-8, in a spreadsheet as "CSV UTF-8"; iconv -f latin1 -t utf-8 converts Latin-1.'
         ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -446,9 +449,9 @@ def _explain_text_errors(path):
         ) from None
 
 
-def _first_undecoded(path):
+def _first_undecodable_line(path):
     """Number of the first line that is not UTF-8, of a file that has one."""
-    with _open_content(path) as lines:
+    with _open_bytes(path) as lines:
         return next(number for number, line in enumerate(lines, start=1) if not _is_utf8(line))
 
 
@@ -460,14 +463,14 @@ def _is_utf8(line):
     return True
 
 
-def _read_text(path, names):
+def _read_csv_columns(path, names):
     """Columns of a CSV file, as text."""
     _refuse_binary(path)
     # Detect the separator, check every line, then parse the columns.
     with _open_text(path) as lines:
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with _open_text(path) as lines:
-        header = _check_rows(csv.reader(lines, delimiter=separator), separator, path)
+        header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
     _check_columns(header, names, path)
     places = [header.index(name) for name in names]
     with _open_text(path) as lines:
@@ -487,9 +490,9 @@ def _read_text(path, names):
 
 def _refuse_binary(path):
     """Raise for spreadsheets, archives and other files that are not text."""
-    with _open_content(path) as file:
+    with _open_bytes(path) as file:
         content = file.read(1 << 16)
-    for first, what in _BINARY.items():
+    for first, what in _BINARY_SIGNATURES.items():
         if content.startswith(first):
             raise ValueError(f"{path} must be CSV or Parquet, but it is {what}.")
     if b"\0" in content:
@@ -510,7 +513,7 @@ def _detect_separator(lines):
     return max(_SEPARATORS, key=agreement)
 
 
-def _check_rows(rows, separator, path):
+def _read_checked_header(rows, separator, path):
     """The header of a file, after checking that all lines have as many fields."""
     header = next(filter(None, rows), None)
     if header is None:
@@ -565,7 +568,7 @@ def _is_number(name):
     return True
 
 
-_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
+_MISSING_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
 """Entries that mark missing numbers, in lower case."""
 
 _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
@@ -611,7 +614,7 @@ def parse_column(column):
 
 def is_missing_mark(text):
     """Whether text is a usual mark of a missing value."""
-    return text.strip().casefold() in _MARKS
+    return text.strip().casefold() in _MISSING_MARKS
 
 
 def _replace_decimal_commas(texts):
@@ -700,7 +703,7 @@ def find_label(label, column):
 # What was audited: facts that a report states on its page.
 
 
-FACTS = {
+FACT_TITLES = {
     "file": "File",
     "sha256": "SHA-256 digest of the file",
     "columns": "Columns",
@@ -743,7 +746,7 @@ def _check_provenance(provenance):
     ):
         raise TypeError(
             "provenance must be a dict of text by name, such as {'source': 'applications of 2025'};"
-            f" got {provenance!r}. Known names are {join_names(FACTS)}."
+            f" got {provenance!r}. Known names are {join_names(FACT_TITLES)}."
         )
     return provenance
 
@@ -759,6 +762,6 @@ def describe_suppression(n_suppressed, min_published):
 
 def titled_facts(facts):
     """Pairs of the title and the text of each fact, the known ones first."""
-    names = [name for name in FACTS if name in facts]
-    names += [name for name in facts if name not in FACTS]
-    return [(FACTS.get(name, name), facts[name]) for name in names]
+    names = [name for name in FACT_TITLES if name in facts]
+    names += [name for name in facts if name not in FACT_TITLES]
+    return [(FACT_TITLES.get(name, name), facts[name]) for name in names]

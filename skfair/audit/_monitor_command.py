@@ -20,9 +20,9 @@ from skfair.audit._command_line import (
     add_file_options,
     add_output_options,
     check_output,
-    explain_options,
-    print_results,
+    output_results,
     resolve_output,
+    translate_messages,
 )
 from skfair.audit._formats import (
     STYLE,
@@ -34,7 +34,7 @@ from skfair.audit._formats import (
     read_columns,
     render_table,
 )
-from skfair.constraints import constraints_on
+from skfair.constraints import applicable_constraint_names
 from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
 from skfair.inference import check_level
 from skfair.monitoring import GapMonitor
@@ -46,10 +46,10 @@ from skfair.utils._fit import write_text
 PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 """Lengths of batches, and their pandas aliases."""
 
-_SLACK = {"month": 3, "quarter": 2, "year": 1}
+_PERIOD_LENGTH_DIFFERENCES = {"month": 3, "quarter": 2, "year": 1}
 """Days by which the longest period is longer than the shortest."""
 
-_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+_TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
 """Offset of a time zone at the end of a time of day."""
 
 
@@ -64,7 +64,7 @@ class DecisionLog(NamedTuple):
         Protected attributes, as text.
     periods : Series
         First day of the period of each decision.
-    known_in : Series
+    outcome_periods : Series
         First day of the period in which each outcome was known; that of the decision without dates.
     ids : Series
         Names of the samples, if outcomes may come later.
@@ -75,7 +75,7 @@ class DecisionLog(NamedTuple):
     weights: pd.Series | None
     groups: pd.DataFrame
     periods: pd.Series
-    known_in: pd.Series
+    outcome_periods: pd.Series
     ids: pd.Series | None
 
 
@@ -186,7 +186,9 @@ def _find_periods(column, by, option):
     """The first day of the period of each time, by the clock of its own time zone."""
     times = column
     if not pd.api.types.is_datetime64_any_dtype(column):
-        text = column.map(lambda one: _OFFSET.sub("", str(one)) if ":" in str(one) else one)
+        text = column.map(
+            lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one
+        )
         times = pd.to_datetime(text, errors="coerce", format="ISO8601")
         if times.isna().all():  # dates with points begin with the day
             times = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y")
@@ -212,7 +214,7 @@ def parse_delay(text, by):
         raise ValueError(
             f"--delay must be a time span in days, hours or weeks, such as '90 days'; got {text!r}."
         )
-    return delay + pd.Timedelta(_SLACK.get(by, 0), "D")
+    return delay + pd.Timedelta(_PERIOD_LENGTH_DIFFERENCES.get(by, 0), "D")
 
 
 def feed(monitor, log):
@@ -220,7 +222,7 @@ def feed(monitor, log):
 
     Returns the number of decisions that are left out, because their period was read before.
     """
-    is_new, known_in = pd.Series(True, index=log.periods.index), log.known_in
+    is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
     if hasattr(monitor, "status_"):
         last = monitor.summary()["time"].iloc[-1]
         is_new = log.periods > last
@@ -261,7 +263,7 @@ def _feed_decisions(monitor, log, rows, time):
 
 _WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
 
-_N_DATES = 5
+_MAX_DATE_LABELS = 5
 """Number of dates below the picture of a monitor, at most."""
 
 
@@ -303,10 +305,10 @@ def monitor_results(monitor, options):
         "status": monitor.status_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
-    } | {name: json.loads(_to_records(table)) for name, table in tables.items()}
+    } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
 
 
-def _to_records(table):
+def _records_to_json(table):
     """Rows of a table as JSON, with dates of ISO 8601 and null for missing numbers."""
     return table.to_json(orient="records", date_format="iso", double_precision=15)
 
@@ -334,14 +336,17 @@ def _describe_gap(monitor, summary):
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start = "since the last alarm" if has_restarted else "so far"
     yield (
-        f"The largest gap is {_points(estimate)} {start}, between {_points(low)} and "
-        f"{_points(high)} with {100 * monitor.confidence_level:g} % confidence at this and all "
-        f"other looks, if rates do not change; the tolerance is {_points(monitor.tolerance)}."
+        f"The largest gap is {_percentage_points_text(estimate)} {start}, between "
+        f"{_percentage_points_text(low)} and "
+        f"{_percentage_points_text(high)} with {100 * monitor.confidence_level:g} % confidence at "
+        "this and all "
+        "other looks, if rates do not change; the tolerance is "
+        f"{_percentage_points_text(monitor.tolerance)}."
     )
-    yield _verdict(monitor, summary)
+    yield _describe_status(monitor, summary)
 
 
-def _verdict(monitor, summary):
+def _describe_status(monitor, summary):
     """Sentence on alarm, certificate or neither."""
     alarms = monitor.alarms_
     if monitor.status_ == "certified":
@@ -381,7 +386,7 @@ def _batch_time_text(summary, batch):
     return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
-def _points(gap):
+def _percentage_points_text(gap):
     return f"{100 * gap:.1f} percentage points"
 
 
@@ -449,7 +454,7 @@ def _axis_labels(tolerance, top, y):
 def _date_labels(summary, x):
     """Yield some times of batches with their ticks, the first and the last among them."""
     n = len(summary)
-    for i in np.unique(np.linspace(0, n - 1, min(n, _N_DATES)).round().astype(int)):
+    for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_DATE_LABELS)).round().astype(int)):
         at, bottom = x(i), _HEIGHT - _MARGIN
         time = escape(_time_text(summary, summary["time"].iloc[i]))
         yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
@@ -647,7 +652,7 @@ def _run(parser, options):
         )
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
-    print_results(options, sentences, json.dumps(monitor_results(monitor, options)))
+    output_results(options, sentences, json.dumps(monitor_results(monitor, options)))
     if monitor.status_ == "certified":
         return 0
     # An alarm stands until a certificate, as the findings state.
@@ -665,13 +670,13 @@ def _feed_file(options):
         for option, path in {"--out": options.out, "--json": options.json}.items():
             if path is not None and options.state.resolve() == Path(path).resolve():
                 raise ValueError(f"--state and {option} must be two files, but both are {path}.")
-    if options.constraint not in (None, *constraints_on("decisions")):
+    if options.constraint not in (None, *applicable_constraint_names("decisions")):
         raise ValueError(
-            f"--constraint must be one of {constraints_on('decisions')}; got "
+            f"--constraint must be one of {applicable_constraint_names('decisions')}; got "
             f"{options.constraint!r}."
         )
     log = read_log(options)
-    with explain_options(_PHRASES):
+    with translate_messages(_PHRASES):
         monitor = _resume_or_start(options, log)
         return monitor, feed(monitor, log)
 

@@ -15,30 +15,30 @@ from skfair.constraints import (
     Constraint,
     MaximumRate,
     MinimumRate,
-    constraints_on,
-    refuse_inapplicable,
+    applicable_constraint_names,
+    check_applies_to_numbers,
 )
 from skfair.groups import (
     MISSING,
     Groups,
     Samples,
     check_alignment,
-    check_columns,
     check_group_probabilities,
+    check_metric_input,
     fill_missing,
     make_probable_groups,
 )
 from skfair.inference import (
     MIN_RECORDED,
     HiddenGroups,
-    ProbableGroups,
+    ProbabilisticGroups,
     RecordedGroups,
-    bound_contrasts,
+    check_group_arguments,
     check_odds_ratio,
-    check_what_is_known,
-    describe_assumption,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    extreme_contrasts,
     stack_features,
-    state_assumption,
 )
 from skfair.losses import (
     LOSSES,
@@ -51,7 +51,7 @@ from skfair.losses import (
     is_pairwise,
     step_function,
 )
-from skfair.metrics import METRICS, PREDICTIONS, find_positive, to_numbers
+from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, METRICS, find_positive, to_numbers
 from skfair.monitoring import outcome_use
 from skfair.utils._checks import (
     resolve_name,
@@ -67,19 +67,19 @@ if TYPE_CHECKING:
 # Units of a gap, and its size in units of the fit.
 
 
-RATE = "percentage points"
+RATE_UNIT = "percentage points"
 """Unit of rates; certificates show them as fractions too."""
 
-RATIO = "ratio"
+RATIO_UNIT = "ratio"
 """Unit of 1 minus a ratio; certificates show the ratio."""
 
-PROBABILITY = "units of the predicted probability"
+PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
 
-_NUMBER_LOSSES = ("squared", "absolute")
+_REGRESSION_LOSSES = ("squared", "absolute")
 
 
-def resolve_units(constraint, loss, model=None, *, is_real=False, has_probabilities=False):
+def resolve_loss_and_units(constraint, loss, model=None, *, is_real=False, has_probabilities=False):
     """The constraint with the loss to compare, the unit of its gap, and one fit unit in it.
 
     `loss` is the one that was passed; None takes that of the constraint or of the fitted `model`.
@@ -105,7 +105,11 @@ def resolve_units(constraint, loss, model=None, *, is_real=False, has_probabilit
         return constraint, _rate_unit(constraint), None
     if is_real:
         return constraint, "units of the target", scale
-    return constraint, PROBABILITY if has_probabilities else "units of the decision function", None
+    return (
+        constraint,
+        PROBABILITY_UNIT if has_probabilities else "units of the decision function",
+        None,
+    )
 
 
 def _rate_unit(constraint):
@@ -113,9 +117,9 @@ def _rate_unit(constraint):
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
     if constraint.ratio is not None:
-        return RATIO
+        return RATIO_UNIT
     inside = getattr(constraint, "scale", None) == "normalized"
-    return f"{RATE} of those ranked in the interval" if inside else RATE
+    return f"{RATE_UNIT} of those ranked in the interval" if inside else RATE_UNIT
 
 
 def final_estimator(estimator):
@@ -163,13 +167,14 @@ def _prediction_loss(model, loss, scale):
             "loss='squared' (half the squared error), loss='absolute', or a callable (predictions, "
             "target) -> skfair.losses.Pointwise."
         )
-    if isinstance(loss, str) and loss not in _NUMBER_LOSSES:
+    if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
         raise ValueError(
-            f"For predicted numbers loss must be one of {list(_NUMBER_LOSSES)} or a callable; got "
+            f"For predicted numbers loss must be one of {list(_REGRESSION_LOSSES)} or a callable; "
+            "got "
             f"{loss!r}, which is a loss of classes or no loss at all."
         )
     if scale is None:
-        chosen = {"squared": SquaredLoss(), "absolute": _absolute_error}.get(loss, loss)
+        chosen = {"squared": SquaredLoss(), "absolute": _absolute_loss}.get(loss, loss)
         return chosen, _loss_unit(loss, "units of the loss"), None
     fitted = resolve_name(LOSSES, loss, "loss")
     # The fit divides target and predictions by the target's standard deviation.
@@ -191,7 +196,7 @@ def _loss_unit(name, otherwise):
     }.get(name if isinstance(name, str) else None, otherwise)
 
 
-def _absolute_error(scores, target):
+def _absolute_loss(scores, target):
     """The absolute loss, not smoothed at 0 as that of a fit is."""
     residual = scores - target
     return Pointwise(np.abs(residual), np.sign(residual), np.zeros_like(residual))
@@ -254,7 +259,7 @@ def check_applies(constraint, estimator):
     """
     name = type(estimator).__name__
     if is_regressor(estimator):
-        refuse_inapplicable(constraint, name)
+        check_applies_to_numbers(constraint, name)
         return
     if not hasattr(estimator, "classes_"):
         raise TypeError(
@@ -266,7 +271,7 @@ def check_applies(constraint, estimator):
     if constraint.counts_decisions:
         return
     # Constraints on scores need a classifier of two classes with scores.
-    instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
+    instead = f"Pass a constraint on decisions: one of {applicable_constraint_names('decisions')}."
     if len(estimator.classes_) > 2:
         raise ValueError(
             f"{constraint} compares scores of two classes, but {name} knows "
@@ -289,8 +294,8 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     kind = metric_kind(constraint)
     classes = getattr(estimator, "classes_", ())
     if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
-        return [PREDICTIONS[kind](estimator, X, y, sensitive_features, pos_label)]
-    (predicted,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
+        return [ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, pos_label)]
+    (predicted,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
     if is_regressor(estimator):
         return [((y, predicted), {"is_real": True})]
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
@@ -327,7 +332,8 @@ def _arrange_decisions(constraint, y_true, y_pred, pos_label):
     if type_of_target(y_pred) == "continuous":
         raise ValueError(
             f"{constraint} compares decisions, but y_pred holds numbers with decimals. Pass the "
-            f"predicted classes, as in y_proba > 0.5, or one of {constraints_on('scores')}."
+            "predicted classes, as in y_proba > 0.5, or one of "
+            f"{applicable_constraint_names('scores')}."
         )
     truth = np.asarray(y_pred if y_true is None else y_true)
     labels = np.unique(np.concatenate((np.unique(truth), np.unique(np.asarray(y_pred)))))
@@ -350,11 +356,11 @@ def infer_task(constraint, y_true, kind):
         is_real = y_true is not None and type_of_target(y_true) == "continuous"
         kind = "regression" if is_real else "classification"
     if kind == "regression":
-        refuse_inapplicable(constraint, "a model of real targets")
+        check_applies_to_numbers(constraint, "a model of real targets")
     return kind
 
 
-def refuse_missing_outcomes(constraint, y_pred, X):
+def check_needs_no_outcomes(constraint, y_pred, X):
     """Raise if a constraint depends on outcomes, for predictions without any."""
     samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)), X)
     is_needed = metric_kind(constraint).startswith("labelled")
@@ -395,7 +401,7 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
     rows = np.arange(len(predictions[0]))
     # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
     columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-    samples, (*columns, rows) = check_columns(
+    samples, (*columns, rows) = check_metric_input(
         sensitive_features, sample_weight, **columns, rows=rows
     )
     target, scores = target_and_scores(metric_kind(constraint), columns, **params)
@@ -410,7 +416,7 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
 # The same for samples whose groups are not all known.
 
 
-class KnownGroups(NamedTuple):
+class GroupInformation(NamedTuple):
     """What is known of the groups of samples, and what is assumed of the rest.
 
     ``sensitive_features`` are labels, some of which may be missing, or None. ``missing`` and
@@ -428,7 +434,9 @@ class KnownGroups(NamedTuple):
         """Raise for arguments that contradict each other."""
         if self.missing not in ("error", "at_random"):
             raise ValueError(f"missing must be one of 'error', 'at_random'; got {self.missing!r}.")
-        check_what_is_known(self.sensitive_features, self.probabilities, self.assume, self.missing)
+        check_group_arguments(
+            self.sensitive_features, self.probabilities, self.assume, self.missing
+        )
         if check_odds_ratio(self.odds_ratio) != 1.0 and self.missing == "error":
             raise ValueError(
                 f"odds_ratio={self.odds_ratio!r} is about samples whose group is missing, but "
@@ -446,8 +454,8 @@ class KnownGroups(NamedTuple):
         if self.is_complete:
             return ""
         if self.sensitive_features is None:
-            return state_assumption(self.assume)
-        return describe_assumption(self.odds_ratio, "X, decision and outcome")
+            return describe_probability_assumption(self.assume)
+        return describe_missing_assumption(self.odds_ratio, "X, decision and outcome")
 
     def check_applies(self, constraint, sample_weight):
         """Raise for what cannot be certified of groups that are not all known."""
@@ -479,17 +487,17 @@ class KnownGroups(NamedTuple):
         labels = np.zeros(len(predictions[0]), dtype=int)
         if is_recorded:
             labels = fill_missing(self.sensitive_features)
-        samples, columns = check_columns(labels, None, **columns)
+        samples, columns = check_metric_input(labels, None, **columns)
         target, scores = target_and_scores(metric_kind(constraint), columns, **params)
         samples = samples._replace(target=target, X=X)
-        hide = self._model_missing if is_recorded else self._weigh
+        hide = self._model_recorded_groups if is_recorded else self._model_probabilistic_groups
         groups, hidden = hide(samples.groups, [scores, target, scores * target], X)
         samples = samples._replace(groups=groups)
         bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
         positions = {name: position for position, name in enumerate(groups.names)}
-        return HiddenConstraint(bound, constraint.cells(samples), positions, hidden), scores
+        return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores
 
-    def _model_missing(self, groups, columns, X):
+    def _model_recorded_groups(self, groups, columns, X):
         """The groups that are known, and `RecordedGroups` by X and columns of the samples."""
         known = groups.select(np.flatnonzero(~(groups.labels == MISSING).any(axis=1)))
         codes = np.full(len(columns[0]), -1)
@@ -498,10 +506,10 @@ class KnownGroups(NamedTuple):
         features = stack_features(X, columns, self._check_probabilities(columns[0]))
         return known, RecordedGroups(known.names, codes, features, float(self.odds_ratio))
 
-    def _weigh(self, groups, columns, X):
-        """Groups whose memberships are probabilities, and `ProbableGroups` of them."""
+    def _model_probabilistic_groups(self, groups, columns, X):
+        """Groups whose memberships are probabilities, and `ProbabilisticGroups` of them."""
         probabilities = self._check_probabilities(columns[0])
-        return make_probable_groups(probabilities), ProbableGroups(probabilities, self.assume)
+        return make_probable_groups(probabilities), ProbabilisticGroups(probabilities, self.assume)
 
     def _check_probabilities(self, column):
         """The probabilities as a DataFrame with a row for each value of the column, or None."""
@@ -510,47 +518,47 @@ class KnownGroups(NamedTuple):
         return check_group_probabilities(self.probabilities, column)
 
 
-class HiddenConstraint(NamedTuple):
+class HiddenGroupConstraint(NamedTuple):
     """A constraint bound to samples whose groups are not all known.
 
-    ``cells`` are masks of samples by name, and ``positions`` those of groups by name.
+    ``cells`` are masks of samples by name, and ``group_positions`` those of groups by name.
     """
 
-    bound: Any
+    bound_constraint: Any
     cells: dict
-    positions: dict
+    group_positions: dict
     hidden: HiddenGroups
 
     @property
     def name(self):
         """Name of the constraint."""
-        return self.bound.name
+        return self.bound_constraint.name
 
     @property
     def labels(self):
         """Cell and group of each event."""
-        return self.bound.labels
+        return self.bound_constraint.labels
 
     def gap(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
-        estimates, forms = self._replace(hidden=self.hidden.assume_missing_at_random()).estimates(
+        estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
         )
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
     def estimates(self, scores):
         """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
-        ends, (widest, _) = self._find_possible_rates(scores)
+        ends, (widest, _) = self._possible_gap_estimates(scores)
         return ends, widest
 
-    def find_least_estimates(self, scores):
+    def smallest_gap_estimates(self, scores):
         """Ends of the rates, and the linear forms whose largest is the smallest possible gap."""
-        ends, (_, narrowest) = self._find_possible_rates(scores)
+        ends, (_, narrowest) = self._possible_gap_estimates(scores)
         return ends, narrowest
 
-    def _find_possible_rates(self, scores):
+    def _possible_gap_estimates(self, scores):
         """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
-        events = [(self.cells[cell], [self.positions[group]]) for cell, group in self.labels]
+        events = [(self.cells[cell], [self.group_positions[group]]) for cell, group in self.labels]
         counts = [self.hidden.count(mask)[group].item() for mask, group in events]
         if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
             raise ValueError(
@@ -559,7 +567,7 @@ class HiddenConstraint(NamedTuple):
                 f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
                 "pass a larger min_group_size to the constraint."
             )
-        values = self.bound.exact[0](scores, self.bound.target).value
-        ends = self.hidden.ends(values, events)
-        forms = bound_contrasts(self.bound.aggregate.linear_forms(len(events)))
-        return self.bound.aggregate.estimates(ends), forms
+        values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
+        ends = self.hidden.extreme_rates(values, events)
+        forms = extreme_contrasts(self.bound_constraint.rate_gap.linear_forms(len(events)))
+        return self.bound_constraint.rate_gap.estimates(ends), forms

@@ -14,22 +14,22 @@ from sklearn.base import is_classifier, is_regressor
 
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import (
-    estimators_by_name,
     find_positive_label,
-    hidden_estimators,
+    hidden_group_estimators,
     infer_kind,
-    model_missing,
+    measure_estimators,
+    probabilistic_groups_factory,
+    recorded_groups_factory,
     tabulate_reliability,
     top_k_estimators,
-    weigh_groups,
 )
 from skfair.audit._formats import (
-    FIELDS,
+    REPORT_FIELDS,
     collect_facts,
+    decode_report,
     render_fragment,
     render_markdown,
     render_page,
-    report_fields,
     report_to_json,
     sections_to_json,
 )
@@ -38,13 +38,13 @@ from skfair.audit._predictions import (
     warn_of_dependent_samples,
 )
 from skfair.audit._report_input import (
-    AT_RANDOM,
+    AT_RANDOM_ASSUMPTION,
     BOUNDS_REMEDY,
     attribute_table,
+    check_can_model_groups,
     check_group_size,
     check_input,
     check_min_published,
-    check_modelled,
     check_searchable,
     check_share,
     check_stratifiable,
@@ -70,12 +70,12 @@ from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
 from skfair.groups import check_group_probabilities, make_probable_groups
 from skfair.inference import (
+    check_group_arguments,
     check_level,
-    check_what_is_known,
+    describe_probability_assumption,
     require_assumption,
-    state_assumption,
 )
-from skfair.metrics import PREDICTIONS, Measures, check_strata, check_top_k
+from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, Measures, check_strata, check_top_k
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from skfair.inference import Interval
 
 
-_FIELDS = {*FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
+_REQUIRED_FIELDS = {*REPORT_FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
 """Arguments that the constructor of a report requires, besides the two tables."""
 
 
@@ -174,7 +174,7 @@ class FairnessReport:
     """
 
     def __new__(cls, *tables: Any, **fields: Any) -> Self:
-        if tables and not _FIELDS <= set(fields):
+        if tables and not _REQUIRED_FIELDS <= set(fields):
             raise TypeError(
                 "FairnessReport() takes the tables of a report. Of predictions make one by "
                 "FairnessReport.from_predictions(y_true, y_pred, sensitive_features=...), of a "
@@ -258,7 +258,7 @@ class FairnessReport:
         check_fitted_model(estimator)
         if is_classifier(estimator) or is_regressor(estimator):
             warn_of_dependent_samples(X)
-        (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
+        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
         settings |= {"sensitive_features": sensitive_features}
         if settings.get("missing") == "at_random":
             settings = {"X": X} | settings
@@ -268,13 +268,15 @@ class FairnessReport:
             return cls.from_predictions(None, y_pred, kind="clustering", **settings)
         if len(estimator.classes_) == 2:
             # Decisions of the positive class, and scores if there are any.
-            (_, y_pred), params = PREDICTIONS["classification"](
+            (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
                 estimator, X, y, sensitive_features, pos_label
             )
             pos_label = params["pos_label"]
             name = "y_proba" if hasattr(estimator, "predict_proba") else "y_score"
             if name == "y_proba" or hasattr(estimator, "decision_function"):
-                (scores,), _ = PREDICTIONS["score"](estimator, X, y, sensitive_features, pos_label)
+                (scores,), _ = ARGUMENTS_BY_METRIC_KIND["score"](
+                    estimator, X, y, sensitive_features, pos_label
+                )
                 settings |= {name: scores}
         if settings.get("k") is not None:
             y_pred = None  # decisions are made of scores
@@ -437,7 +439,7 @@ class FairnessReport:
             strata = check_strata(control_features, sensitive_features)
             columns["stratum"] = strata.codes
         unknown = check_unknown(unknown)
-        check_what_is_known(sensitive_features, group_probabilities, assume, missing)
+        check_group_arguments(sensitive_features, group_probabilities, assume, missing)
         require_assumption(sensitive_features, assume, BOUNDS_REMEDY)
         if group_probabilities is not None:
             group_probabilities = check_group_probabilities(group_probabilities, y_pred)
@@ -459,17 +461,19 @@ class FairnessReport:
         elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published
-            check_modelled(setting, positive, samples, y_pred, measures, *limits)
+            check_can_model_groups(setting, positive, samples, y_pred, measures, *limits)
         if missing == "at_random":
-            hide = model_missing(columns, positive, X, group_probabilities)
-            estimators = hidden_estimators(columns, positive, hide)
-            assumption = AT_RANDOM
+            hide = recorded_groups_factory(columns, positive, X, group_probabilities)
+            estimators = hidden_group_estimators(columns, positive, hide)
+            assumption = AT_RANDOM_ASSUMPTION
         elif assume:
-            estimators = hidden_estimators(columns, positive, weigh_groups(assume))
-            assumption = state_assumption(assume)
+            estimators = hidden_group_estimators(
+                columns, positive, probabilistic_groups_factory(assume)
+            )
+            assumption = describe_probability_assumption(assume)
             samples = samples._replace(groups=make_probable_groups(group_probabilities))
         elif k is None:
-            estimators = estimators_by_name(kind, columns, positive, measures)
+            estimators = measure_estimators(kind, columns, positive, measures)
         by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)
         reliability = None
         if min_published is None and not assumption:
@@ -719,7 +723,7 @@ class FairnessReport:
         FileNotFoundError
             If a path-like names no file.
         """
-        fields = report_fields(text)
+        fields = decode_report(text)
         if fields["subgroups"] is not None:
             fields["subgroups"] = SubgroupReport(**fields["subgroups"])
         return cls(**fields)

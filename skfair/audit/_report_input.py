@@ -15,10 +15,10 @@ from skfair.audit._tables import (
     groupings,
     has_missing,
     name_as_text,
-    publish_groups,
+    suppress_small_groups,
     tabulate,
 )
-from skfair.groups import Groups, check_columns, fill_missing
+from skfair.groups import Groups, check_metric_input, fill_missing
 from skfair.inference import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
 
@@ -66,11 +66,11 @@ def check_input(columns, sensitive_features, sample_weight, missing, unknown):
         raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
     if missing == "error" and unknown:
         passed = {name: column for name, column in columns.items() if column is not None}
-        check_columns(sensitive_features, sample_weight, **passed)
+        check_metric_input(sensitive_features, sample_weight, **passed)
     if missing != "error" or unknown:
         sensitive_features = fill_missing(sensitive_features, unknown)
     columns = {name: column for name, column in columns.items() if column is not None}
-    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
     return samples, dict(zip(columns, arrays, strict=True))
 
 
@@ -84,7 +84,7 @@ def make_groupings(samples, missing, estimators, min_published):
     if missing != "error" and n_missing:
         n_missing = count_missing(by)
     if min_published is not None:
-        by, n_suppressed = publish_groups(estimators, by, samples.weights, min_published)
+        by, n_suppressed = suppress_small_groups(estimators, by, samples.weights, min_published)
         # A number of missing values is a count too.
         n_missing = {
             name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
@@ -112,13 +112,15 @@ def check_min_published(min_published, kind):
         )
 
 
-AT_RANDOM = "if groups are missing at random given X, predictions and outcomes"
+AT_RANDOM_ASSUMPTION = "if groups are missing at random given X, predictions and outcomes"
 
 
 BOUNDS_REMEDY = "skfair.inference.hidden_gap_interval has bounds without an assumption."
 
 
-def check_modelled(setting, positive, samples, y_pred, measures, min_group_size, min_published):
+def check_can_model_groups(
+    setting, positive, samples, y_pred, measures, min_group_size, min_published
+):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
     if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:

@@ -7,11 +7,11 @@ import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import FACTS, titled_facts
+from skfair.audit._formats import FACT_TITLES, titled_facts
 from skfair.audit._tables import (
-    OUTCOMES,
+    OUTCOME_MEASURES,
     OVERALL,
-    WITHIN,
+    STRATUM_SEPARATOR,
     groups_like_unknown,
     single_attributes,
 )
@@ -26,7 +26,7 @@ FOUR_FIFTHS = 0.8
 Selection Procedures of the United States see evidence of adverse impact."""
 
 
-_ERRORS = (
+_ERROR_MEASURES = (
     "true_positive_rate",
     "false_positive_rate",
     "positive_predictive_value",
@@ -37,7 +37,7 @@ _ERRORS = (
 )
 """Measures of errors; those of one task have the same unit."""
 
-_UNITS = (
+_NON_SHARE_MEASURES = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
     *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
 )
@@ -46,14 +46,14 @@ _UNITS = (
 
 def is_percent(measure):
     """Whether a measure is shown in percent, as a share of samples is."""
-    return measure.split(" of class ")[0] not in _UNITS and is_known_measure(measure)
+    return measure.split(" of class ")[0] not in _NON_SHARE_MEASURES and is_known_measure(measure)
 
 
 def value_text(value, measure):
     """A value of a measure as text."""
     if value is None or np.isnan(value):
         return "–"
-    return f"{100 * value:.1f} %" if is_percent(measure) else _plain(value, measure)
+    return f"{100 * value:.1f} %" if is_percent(measure) else _non_share_text(value, measure)
 
 
 def interval_text(low, high, measure):
@@ -61,16 +61,16 @@ def interval_text(low, high, measure):
     if np.isnan(low) or np.isnan(high):
         return "no interval"
     if is_percent(measure):
-        return f"{_percentage(low)} to {_percentage(high)}"
-    return f"{_plain(low, measure)} to {_plain(high, measure)}"
+        return f"{_percent_number_text(low)} to {_percent_number_text(high)}"
+    return f"{_non_share_text(low, measure)} to {_non_share_text(high, measure)}"
 
 
-def _percentage(share):
+def _percent_number_text(share):
     """A share in percent as text, in which no zero has a sign."""
     return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
-def _plain(value, measure):
+def _non_share_text(value, measure):
     """A value that is not a share as text."""
     return f"{value:.3f}" if measure == "roc_auc" else f"{value:.3g}"
 
@@ -81,13 +81,14 @@ def difference_text(difference, measure):
         return "–"
     if is_percent(measure):
         return f"{100 * difference:+.1f}"
-    return f"{'' if difference < 0 else '+'}{_plain(difference, measure)}"
+    return f"{'' if difference < 0 else '+'}{_non_share_text(difference, measure)}"
 
 
 def gap_text(gap, measure, unit=" percentage points"):
     """A gap with its interval, as text."""
-    interval = interval_text(gap["gap_low"], gap["gap_high"], measure)
-    return f"{describe_size(gap['gap'], measure)}{unit if is_percent(measure) else ''} ({interval})"
+    size, interval = gap["gap"], interval_text(gap["gap_low"], gap["gap_high"], measure)
+    in_unit = unit if is_percent(measure) else ""
+    return f"{unsigned_gap_text(size, measure)}{in_unit} ({interval})"
 
 
 def findings(report):
@@ -108,7 +109,7 @@ def findings(report):
     outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
     sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
-    errors = gaps[_is_error_measure(gaps)]
+    errors = gaps[_error_measure_mask(gaps)]
     if len(errors):
         sentences.append(_describe_gap(report, _select_headline_gap(errors, "gap_low")))
     if report.kind == "clustering":
@@ -125,13 +126,13 @@ def has_finding(report):
     """Whether a gap in outcomes or errors is significant."""
     gaps = report.gaps[report.gaps["is_significant"]]
     return bool(
-        gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_is_error_measure(gaps))
+        gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_error_measure_mask(gaps))
     )
 
 
-def _is_error_measure(frame):
+def _error_measure_mask(frame):
     """Mask of the rows on measures of errors, which need a target."""
-    return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
+    return [name.split(" of class ")[0] in _ERROR_MEASURES for name in frame["measure"]]
 
 
 def _select_headline_gap(gaps, column):
@@ -144,7 +145,7 @@ def _select_headline_gap(gaps, column):
 def primary_measures(gaps):
     """Names of the measures of outcomes that gaps are claimed of."""
     names = gaps["measure"].unique().tolist()
-    for outcome in OUTCOMES:
+    for outcome in OUTCOME_MEASURES:
         if outcome in names:
             return [outcome]
     return [name for name in names if name.startswith(("share of", "selection_rate of"))]
@@ -153,7 +154,7 @@ def primary_measures(gaps):
 def _describe_sample(report):
     """Sentence on the number of people and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
-    plain = [name for name in report.attributes if WITHIN not in name]
+    plain = [name for name in report.attributes if STRATUM_SEPARATOR not in name]
     last, single = plain[-1], single_attributes(plain)
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     noun = "group" if n_groups == 1 else "groups"
@@ -206,7 +207,7 @@ def _chance_clause(report, gap):
 def _is_zero_gap(gap):
     """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
     return pd.isna(gap["highest"]) or (
-        not gap["is_significant"] and describe_size(gap["gap"], gap["measure"]) in _ZEROS
+        not gap["is_significant"] and unsigned_gap_text(gap["gap"], gap["measure"]) in _ZEROS
     )
 
 
@@ -214,7 +215,7 @@ _ZEROS = ("0.0", "0.000", "0")
 """Gaps of 0 as text."""
 
 
-def describe_size(gap, measure):
+def unsigned_gap_text(gap, measure):
     """A gap as text, without unit and sign."""
     return difference_text(gap, measure).removeprefix("+")
 
@@ -237,7 +238,7 @@ def _possible_gap_clause(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     name = gap["measure"]
     unit = " percentage points" if is_percent(name) else ""
-    return f"a gap of up to {describe_size(gap['gap_high'], name)}{unit} is possible"
+    return f"a gap of up to {unsigned_gap_text(gap['gap_high'], name)}{unit} is possible"
 
 
 def _four_fifths_clause(gap):
@@ -280,7 +281,7 @@ def open_questions(report):
                 f"{gap['ratio']:.2f} has an interval of "
                 f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
             )
-    if any(_is_error_measure(report.frame)):
+    if any(_error_measure_mask(report.frame)):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
@@ -317,10 +318,10 @@ def _describe_small_groups(report):
 # A section is a heading and a list of elements. An element is a paragraph (a str), a list of bullet
 # points, or a table: a tuple of its caption, a note, the titles of the columns, and the rows. A row
 # is a pair of its cells and of whether it is marked. A cell is a str, or a tuple of its text, a
-# smaller remark and perhaps a picture, which is the arguments of `draw_strip`.
+# smaller remark and perhaps a picture, which is the arguments of `draw_interval`.
 
 
-_MAX_ROWS = 40
+_MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
@@ -342,7 +343,7 @@ def report_sections(report):
         yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
-    yield "How to read this", [_method(report)]
+    yield "How to read this", [_reading_notes(report)]
 
 
 def facts_table(facts):
@@ -417,17 +418,17 @@ def _impact_cells(row, is_counted):
         f"{row['n']:,.0f}",
         f"{row['n'] * row['value']:,.0f}" if is_counted else "–",
         value_text(row["value"], row["measure"]),
-        (_number(row["impact_ratio"], ".2f"), reach),
-        _verdict(row),
+        (_format_number(row["impact_ratio"], ".2f"), reach),
+        _four_fifths_verdict(row),
     )
 
 
-def _number(value, form):
+def _format_number(value, form):
     """A number in a format, or a dash where it is unknown."""
     return format(value, form) if isfinite(value) else "–"
 
 
-def _verdict(row):
+def _four_fifths_verdict(row):
     """Whether the interval of an impact ratio is above, below or around four fifths."""
     if row["is_small"]:
         return "small group"
@@ -466,11 +467,11 @@ def _adverse_impact_cells(row):
         row["group"],
         f"{row['n']:,}",
         f"{row['n_selected']:,}",
-        "left out" if row["is_excluded"] else _number(ratio, ".3f"),
+        "left out" if row["is_excluded"] else _format_number(ratio, ".3f"),
         verdict,
-        _number(row["standard_deviations"], "+.2f"),
-        _number(row["p_value"], ".3g"),
-        _number(row["shortfall"], ",.0f"),
+        _format_number(row["standard_deviations"], "+.2f"),
+        _format_number(row["p_value"], ".3g"),
+        _format_number(row["shortfall"], ",.0f"),
     )
 
 
@@ -483,7 +484,7 @@ def _reliability_tables(reliability):
     )
     titles = ("Group", "Probability", "Samples", "Mean probability", "Truly positive")
     for attribute, rows in reliability.groupby("attribute", sort=False):
-        largest = rows.groupby("group")["n"].sum().nlargest(_MAX_ROWS // 4).index
+        largest = rows.groupby("group")["n"].sum().nlargest(_MAX_SHOWN_GROUPS // 4).index
         cells = [
             (_reliability_cells(row), False)
             for _, row in rows[rows["group"].isin(largest)].iterrows()
@@ -494,7 +495,7 @@ def _reliability_tables(reliability):
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
     predicted, observed, low, high = row[["mean_probability", "observed", "low", "high"]]
-    interval = f"{_percentage(low)} to {_percentage(high)}"
+    interval = f"{_percent_number_text(low)} to {_percent_number_text(high)}"
     return (
         row["group"],
         f"{row['bin_low']:g} to {row['bin_high']:g}",
@@ -535,9 +536,9 @@ def _subgroup_cells(row, scale):
 
 def _largest_groups(rows):
     """Rows of the largest groups, as many as the page shows, in their order."""
-    if len(rows) <= _MAX_ROWS:
+    if len(rows) <= _MAX_SHOWN_GROUPS:
         return rows
-    return rows.loc[rows["n"].nlargest(_MAX_ROWS).index].sort_index()
+    return rows.loc[rows["n"].nlargest(_MAX_SHOWN_GROUPS).index].sort_index()
 
 
 def _measure_tables(report, attribute):
@@ -561,13 +562,13 @@ def _measure_table(rows, attribute, name, n_groups):
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
-        (_cells(row, name, scale, reference, has_ratio), row["is_reference"])
+        (_measure_cells(row, name, scale, reference, has_ratio), row["is_reference"])
         for _, row in rows.iterrows()
     ]
     return f"{title} by {attribute}", note, titles, cells
 
 
-def _cells(row, name, scale, reference, has_ratio):
+def _measure_cells(row, name, scale, reference, has_ratio):
     """Cells of a group: number, value with its picture, difference and ratio."""
     picture = row["low"], row["value"], row["high"], reference, scale
     cells = [
@@ -582,7 +583,7 @@ def _cells(row, name, scale, reference, has_ratio):
     if has_ratio:
         is_known = isfinite(row["ratio"])
         reach = f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}" if is_known else ""
-        cells.append((_number(row["ratio"], ".2f"), reach))
+        cells.append((_format_number(row["ratio"], ".2f"), reach))
     return cells
 
 
@@ -593,7 +594,7 @@ def _axis_limits(rows):
     return (low, high) if high > low else (low, low + 1.0)
 
 
-def _method(report):
+def _reading_notes(report):
     """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
     modelled = (
@@ -654,8 +655,8 @@ def model_card_sections(report):
         rows = report.frame[report.frame["attribute"] == attribute]
         listed.append(f"{attribute}: {join_names(rows['group'].unique(), 20)}")
     unknown = [f"{n:,} samples of unknown {name}" for name, n in report.n_missing.items() if n]
-    unknown += [f"{FACTS[name]}: {facts[name]}." for name in ("suppressed",) if name in facts]
-    yield "Factors", [[*listed, *unknown, f"{FACTS['groups']}: {recorded}."]]
+    unknown += [f"{FACT_TITLES[name]}: {facts[name]}." for name in ("suppressed",) if name in facts]
+    yield "Factors", [[*listed, *unknown, f"{FACT_TITLES['groups']}: {recorded}."]]
     rule = facts.get("threshold", "as predicted by the model")
     names = report.frame["measure"].unique()
     measures = [": ".join(describe_measure(name)) for name in names]
@@ -663,7 +664,7 @@ def model_card_sections(report):
     level = f"{100 * report.confidence_level:g} %"
     yield "Metrics", [[*measures, *decision, f"Intervals have a confidence level of {level}."]]
     known = ("source", "explanation", "file", "sha256", "date")
-    data = [f"{FACTS[name]}: {facts[name]}." for name in known if name in facts]
+    data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
     tables = [_model_card_table(report, attribute, names) for attribute in report.attributes]
     yield "Quantitative analyses", [report.findings, *tables]
@@ -699,7 +700,7 @@ def _model_card_table(report, attribute, names):
 # tool.
 
 
-_REQUIRED = ("date", "distribution_date", "source", "explanation")
+_REQUIRED_FACTS = ("date", "distribution_date", "source", "explanation")
 """Facts that only the auditor can state."""
 
 
@@ -719,8 +720,8 @@ def summary_sections(report):
 def missing_fields(report):
     """Sentences on what the rules require and the report does not have."""
     missing = [
-        f"{FACTS[name]}: state it in provenance, under the name {name!r}."
-        for name in _REQUIRED
+        f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r}."
+        for name in _REQUIRED_FACTS
         if not report.provenance.get(name, "").strip()
     ]
     for attribute, label, n in groups_like_unknown(report.frame):
@@ -733,7 +734,8 @@ def missing_fields(report):
         "justification"
     ):
         missing.append(
-            f"{FACTS['justification']}: state it in provenance, under the name 'justification'."
+            f"{FACT_TITLES['justification']}: state it in provenance, under the name "
+            "'justification'."
         )
     if len(report.attributes) != 3:
         missing.append(
@@ -762,28 +764,31 @@ def _compare_categories(report):
 
 def _summary_facts(report, table):
     """Facts of the summary, as pairs of a title and a text."""
-    facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
+    facts = [
+        (FACT_TITLES[name], report.provenance.get(name) or "not stated") for name in _REQUIRED_FACTS
+    ]
     facts.append(("Number of applicants", f"{report.n_samples:,}"))
     suspect = groups_like_unknown(report.frame)
     for attribute in report.attributes:
-        text = _count_missing(report, attribute)
+        text = _missing_count_text(report, attribute)
         for _, label, n in (one for one in suspect if one[0] == attribute):
             text += f", and {n:,} more if {label!r} means unknown"
         facts.append((f"Applicants of unknown category by {attribute}", text))
     excluded = [
-        f"{row['group']} ({row['n']:,} applicants, {_percent(row['n_selected'], row['n'])})"
+        f"{row['group']} ({row['n']:,} applicants, "
+        f"{_exact_percent_text(row['n_selected'], row['n'])})"
         for _, row in table[table["is_excluded"]].iterrows()
     ]
     if excluded:
         title = f"Categories of less than {100 * report.min_share:g} %, without impact ratio"
         facts.append((title, "; ".join(excluded)))
         facts.append(
-            (FACTS["justification"], report.provenance.get("justification") or "not stated")
+            (FACT_TITLES["justification"], report.provenance.get("justification") or "not stated")
         )
     return facts
 
 
-def _count_missing(report, attribute):
+def _missing_count_text(report, attribute):
     """Number of samples of unknown group as text, which may be too small to be published."""
     n = report.n_missing.get(attribute)
     return "too few to be published:" if n is None else f"{n:,}"
@@ -794,7 +799,7 @@ def _summary_table(report, measure, attribute, rows):
     title, meaning = describe_measure(measure)
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
-    missing = _count_missing(report, attribute)
+    missing = _missing_count_text(report, attribute)
     note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."
     titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
@@ -808,16 +813,16 @@ def _summary_cells(row, best):
     ratio = "left out" if row["is_excluded"] else "–"
     if row["impact_ratio"] >= 0.0:
         most = best.iloc[0]
-        ratio = _round_half_up(selected * most["n"], n * most["n_selected"], 3)
-    return row["group"], f"{n:,}", f"{selected:,}", _percent(selected, n), ratio
+        ratio = _fraction_text_half_up(selected * most["n"], n * most["n_selected"], 3)
+    return row["group"], f"{n:,}", f"{selected:,}", _exact_percent_text(selected, n), ratio
 
 
-def _percent(numerator, denominator):
+def _exact_percent_text(numerator, denominator):
     """A share as text in percent."""
-    return f"{_round_half_up(100 * numerator, denominator, 1)} %"
+    return f"{_fraction_text_half_up(100 * numerator, denominator, 1)} %"
 
 
-def _round_half_up(numerator, denominator, digits):
+def _fraction_text_half_up(numerator, denominator, digits):
     """A fraction of integers as a decimal, as by hand: halves are rounded up."""
     numerator, denominator = int(numerator), int(denominator)
     scaled = (2 * numerator * 10**digits + denominator) // (2 * denominator)

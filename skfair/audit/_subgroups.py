@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.audit._estimators import SHARES, TITLES, binary_measures
+from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
 from skfair.audit._formats import subgroups_to_json
 from skfair.audit._sections import value_text
 from skfair.audit._tables import name_as_text
@@ -34,7 +34,7 @@ _MAX_LEVELS = 50
 """Labels of a column up to which each of them is a condition."""
 
 
-class _Column(NamedTuple):
+class _EncodedColumn(NamedTuple):
     """A column as levels: labels, or bins of a number.
 
     ``codes`` has the level of each sample, ``conditions`` whether a condition holds at a level,
@@ -78,7 +78,7 @@ def _encode_column(name, column, n_bins, missing):
     if missing == "group" and is_missing.any():
         last = np.arange(conditions.shape[1]) == conditions.shape[1] - 1
         conditions, texts = np.vstack([conditions, last]), [*texts, f"{name} is missing"]
-    return _Column(codes, conditions, texts)
+    return _EncodedColumn(codes, conditions, texts)
 
 
 def _encode_labels(name, column, n_bins):
@@ -134,22 +134,23 @@ _MAX_CONDITIONS, _MAX_SUBGROUPS, _MAX_VISITS = 3, 5_000_000, 5_000_000_000
 """Limits of a search: conditions of a subgroup, subgroups, and samples times sets of columns."""
 
 
-class _Family(NamedTuple):
+class _SearchedSubgroups(NamedTuple):
     """All subgroups that are large enough, and of which the rest is.
 
-    ``subsets`` are the sets of columns. A subgroup has the number of its set, ``subset``, and its
-    ``place`` in the table of all conjunctions of that set. ``depth``, ``n`` and ``hits`` have its
-    number of conditions, of samples, and of those whose value is true. ``min_size`` is the smallest
-    ``n``, and ``values`` are those of all samples.
+    ``column_sets`` are the sets of columns. A subgroup has the number of its set,
+    ``column_set_numbers``, and its ``table_indices`` in the table of all conjunctions of that set.
+    ``n_conditions``, ``n`` and ``hits`` have its number of conditions, of samples, and of those
+    whose value is true. ``min_size`` is the smallest ``n``, and ``values`` are those of all
+    samples.
     """
 
     columns: list
     values: np.ndarray
     min_size: float
-    subsets: list
-    subset: np.ndarray
-    place: np.ndarray
-    depth: np.ndarray
+    column_sets: list
+    column_set_numbers: np.ndarray
+    table_indices: np.ndarray
+    n_conditions: np.ndarray
     n: np.ndarray
     hits: np.ndarray
 
@@ -160,9 +161,9 @@ class _Family(NamedTuple):
 
     def conditions(self, subgroup):
         """Pairs of a column and the number of its condition that a subgroup meets."""
-        subset = self.subsets[self.subset[subgroup]]
+        subset = self.column_sets[self.column_set_numbers[subgroup]]
         shape = [len(self.columns[j].texts) for j in subset]
-        numbers = np.unravel_index(self.place[subgroup], shape)
+        numbers = np.unravel_index(self.table_indices[subgroup], shape)
         return [(self.columns[j], number) for j, number in zip(subset, numbers, strict=True)]
 
     def mask(self, subgroup):
@@ -175,13 +176,13 @@ class _Family(NamedTuple):
         return " and ".join(column.texts[i] for column, i in self.conditions(subgroup))
 
 
-def _count_family(columns, values, max_conditions, min_size):
+def _count_subgroups(columns, values, max_conditions, min_size):
     """Count all conjunctions of up to so many conditions; keep those that are large enough."""
     depths = range(1, max_conditions + 1)
     subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
     n, subset, place, size, hits = len(values), [], [], [], []
     for number, chosen in enumerate(subsets):
-        counts = _count_subset([columns[j] for j in chosen], values)
+        counts = _count_conjunctions([columns[j] for j in chosen], values)
         sizes = counts.sum(axis=1)
         at = np.flatnonzero((sizes >= min_size) & (n - sizes >= min_size))
         subset.append(np.full(len(at), number))
@@ -190,10 +191,10 @@ def _count_family(columns, values, max_conditions, min_size):
         hits.append(counts[at, 1])
     subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
     depth = np.array([len(one) for one in subsets])[subset]
-    return _Family(columns, values, min_size, subsets, subset, place, depth, size, hits)
+    return _SearchedSubgroups(columns, values, min_size, subsets, subset, place, depth, size, hits)
 
 
-def _count_subset(columns, values):
+def _count_conjunctions(columns, values):
     """Samples of value 0 and 1 in each conjunction of one condition of each column."""
     # One pass over the samples counts the joint levels; conditions sum over levels.
     joint = np.zeros(len(values), dtype=np.intp)
@@ -211,7 +212,7 @@ def _count_subset(columns, values):
 # Departures of subgroups from the rest, and their limits.
 
 
-def _compute_rates(n, hits, total):
+def _subgroup_and_rest_rates(n, hits, total):
     """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
     rest, rest_hits = total[0] - n, total[1] - hits
     return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
@@ -232,7 +233,7 @@ def departure_limits(n, hits, total, error):
     R. G. Newcombe, "Interval estimation for the difference between independent proportions",
     Statistics in Medicine 17, 1998.
     """
-    (p, n, hits), (q, rest, rest_hits) = _compute_rates(n, hits, total)
+    (p, n, hits), (q, rest, rest_hits) = _subgroup_and_rest_rates(n, hits, total)
     low_p, high_p = clopper_pearson_limits(hits, n, 1.0 - error)
     low_q, high_q = clopper_pearson_limits(rest_hits, rest, 1.0 - error)
     departure = p - q
@@ -240,30 +241,30 @@ def departure_limits(n, hits, total, error):
     return departure, low, departure + np.hypot(high_p - p, q - low_q)
 
 
-def _nearer_limit(n, hits, total, error):
+def _limit_nearest_zero(n, hits, total, error):
     """The limit nearer to 0 of each departure; 0 where the limits enclose 0."""
     departure, low, high = departure_limits(n, hits, total, error)
     return np.where(departure > 0, np.maximum(low, 0.0), np.minimum(high, 0.0))
 
 
-_SCREEN = 0.6
+_SCREENING_SHARE = 0.6
 """Share of the normal quantile below which a score statistic never goes with limits beyond 0."""
 
 
-def _flag(family, error, sides):
+def _flag_subgroups(family, error, sides):
     """Subgroups whose limits exclude 0, and the limit nearer to 0 of each.
 
     `error` is that of one limit of a subgroup by its number of conditions, and `sides` the signs of
     departures that count.
     """
-    errors, (total, all_hits) = error[family.depth], family.total
+    errors, (total, all_hits) = error[family.n_conditions], family.total
     rate = all_hits / total
     variance = rate * (1.0 - rate) * family.n * (total - family.n) / total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = (family.hits - family.n * rate) / np.sqrt(variance)
-    is_far = np.abs(score) > -_SCREEN * special.ndtri(error)[family.depth]
+    is_far = np.abs(score) > -_SCREENING_SHARE * special.ndtri(error)[family.n_conditions]
     at = np.flatnonzero(is_far & np.isin(np.sign(score), sides))
-    limits = _nearer_limit(family.n[at], family.hits[at], family.total, errors[at])
+    limits = _limit_nearest_zero(family.n[at], family.hits[at], family.total, errors[at])
     return at[limits != 0.0], limits[limits != 0.0]
 
 
@@ -280,7 +281,7 @@ def _p_values(n, hits, total, n_limits):
     low, high = np.full((2, len(n)), np.log([[_SMALLEST_ERROR], [0.5]]))
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2.0
-        excludes = _nearer_limit(n, hits, total, np.exp(middle)) != 0.0
+        excludes = _limit_nearest_zero(n, hits, total, np.exp(middle)) != 0.0
         low, high = np.where(excludes, low, middle), np.where(excludes, middle, high)
     return np.minimum(1.0, n_limits * np.exp(high))
 
@@ -288,14 +289,14 @@ def _p_values(n, hits, total, n_limits):
 _CHUNK = 2000
 
 
-def _bound(family, error, sides):
+def _largest_possible_departure(family, error, sides):
     """Largest departure that any subgroup may have, from limits of this error each.
 
     It needs no correction for the number of subgroups: only the limit of the one that departs most
     has to hold (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
     # Hoeffding's margins are wider: after them, most subgroups cannot have the largest limit.
-    (p, n, hits), (q, rest, _) = _compute_rates(family.n, family.hits, family.total)
+    (p, n, hits), (q, rest, _) = _subgroup_and_rest_rates(family.n, family.hits, family.total)
     reach = np.hypot(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
     widest = np.max([side * (p - q) for side in sides], axis=0) + reach
     order, largest = np.argsort(-widest), 0.0
@@ -316,7 +317,7 @@ _MAX_CANDIDATES = 500
 """Flagged subgroups that are considered for the list, those of the largest limits."""
 
 
-def _list(family, candidates, limits, errors, max_listed):
+def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
     """Numbers of the candidates to list, chosen greedily."""
     listed, is_free = [], np.ones(len(family.values), dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
@@ -324,15 +325,17 @@ def _list(family, candidates, limits, errors, max_listed):
             break
         mask = family.mask(subgroup)
         part = mask & is_free
-        error = errors[family.depth[subgroup]]
-        if listed and not _departs_outside(family, mask, part, is_free, np.sign(limit), error):
+        error = errors[family.n_conditions[subgroup]]
+        if listed and not _departs_outside_listed(
+            family, mask, part, is_free, np.sign(limit), error
+        ):
             continue
         listed.append(number)
         is_free &= ~mask
     return listed
 
 
-def _departs_outside(family, mask, part, is_free, sign, error):
+def _departs_outside_listed(family, mask, part, is_free, sign, error):
     """Whether most of a subgroup is outside those listed, and departs there from the rest."""
     n = np.count_nonzero(part)
     total = np.count_nonzero(is_free)
@@ -341,7 +344,7 @@ def _departs_outside(family, mask, part, is_free, sign, error):
     hits = np.count_nonzero(family.values[part])
     counts = np.array([n]), np.array([hits])
     all_hits = np.count_nonzero(family.values[is_free])
-    return _nearer_limit(*counts, (total, all_hits), error)[0] * sign > 0.0
+    return _limit_nearest_zero(*counts, (total, all_hits), error)[0] * sign > 0.0
 
 
 # The search of one measure, and the report.
@@ -354,17 +357,21 @@ _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 def _search(name, family, level, direction, max_listed, n_measures):
     """Table of the flagged subgroups of one measure, and a dict about the search."""
     # The limits of all measures, depths that occur, sides and subgroups share the error.
-    sides, n_searched = _SIDES[direction], np.bincount(family.depth, minlength=_MAX_CONDITIONS + 1)
+    sides, n_searched = (
+        _SIDES[direction],
+        np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1),
+    )
     n_depths = np.count_nonzero(n_searched)
     n_limits = n_measures * n_depths * len(sides) * np.maximum(n_searched, 1)
     errors = (1.0 - level) / n_limits
-    at, limits = _flag(family, errors, sides)
+    at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
-    order = np.lexsort((at, family.depth[at], -np.abs(limits)))[:_MAX_CANDIDATES]
+    order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:_MAX_CANDIDATES]
     flagged, limits = at[order], limits[order]
     table = _tabulate(name, family, flagged, errors, n_limits)
     table["is_listed"] = np.isin(
-        np.arange(len(flagged)), _list(family, flagged, limits, errors, max_listed)
+        np.arange(len(flagged)),
+        _select_listed_subgroups(family, flagged, limits, errors, max_listed),
     )
     return table, {
         "measure": name,
@@ -372,15 +379,15 @@ def _search(name, family, level, direction, max_listed, n_measures):
         "rate": family.total[1] / family.total[0],
         "n_searched": len(family.n),
         "n_flagged": len(at),
-        "largest_possible": _bound(family, 1.0 - level, sides),
+        "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
     }
 
 
 def _tabulate(name, family, flagged, errors, n_limits):
     """Table of flagged subgroups: one row each."""
-    n, hits, depth = family.n[flagged], family.hits[flagged], family.depth[flagged]
+    n, hits, depth = family.n[flagged], family.hits[flagged], family.n_conditions[flagged]
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
-    (rate, *_), (rest_rate, *_) = _compute_rates(n, hits, family.total)
+    (rate, *_), (rest_rate, *_) = _subgroup_and_rest_rates(n, hits, family.total)
     columns = {
         "measure": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
@@ -453,7 +460,7 @@ class SubgroupReport:
     def _describe(self, search):
         """Yield the sentences on one measure."""
         name, level = search["measure"], f"{100 * self.confidence_level:g} %"
-        title = TITLES[name][0].lower()
+        title = MEASURE_DESCRIPTIONS[name][0].lower()
         searched = f"{search['n_searched']:,} subgroups searched"
         if search["n_flagged"]:
             yield (
@@ -516,7 +523,8 @@ def _describe_subgroup(row):
     points = floor(1000.0 * limit) / 10.0
     side = "higher" if row["departure"] > 0 else "lower"
     return (
-        f"{row['subgroup']}: {TITLES[name][0].lower()} {value_text(row['rate'], name)} of "
+        f"{row['subgroup']}: {MEASURE_DESCRIPTIONS[name][0].lower()} "
+        f"{value_text(row['rate'], name)} of "
         f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
         f"{points:.1f} percentage points {side}."
     )
@@ -629,7 +637,7 @@ def find_subgroups(
     """
     level = check_level(confidence_level)
     _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed)
-    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING))
+    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING_OPTIONS))
     names = _check_measures(measure, y_true)
     outcomes, columns = _check_data(y_true, y_pred, sensitive_features)
     positive = find_positive(*outcomes.values(), pos_label=pos_label)
@@ -643,8 +651,8 @@ def find_subgroups(
         samples = np.arange(len(values)) if counts is None else np.flatnonzero(counts)
         restricted = [column._replace(codes=column.codes[samples]) for column in encoded]
         min_size = max(min_group_size, min_share * len(samples))
-        family = _count_family(restricted, values[samples], max_conditions, min_size)
-        _check_family(family, name)
+        family = _count_subgroups(restricted, values[samples], max_conditions, min_size)
+        _check_any_subgroup(family, name)
         searches.append(_search(name, family, level, direction, max_listed, len(names)))
     tables, rows = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
@@ -654,7 +662,7 @@ def find_subgroups(
 # Checks of the arguments of a search.
 
 
-_MISSING = ("error", "group", "exclude")
+_MISSING_OPTIONS = ("error", "group", "exclude")
 
 
 def _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed):
@@ -685,15 +693,19 @@ def _check_measures(measure, y_true):
     """Names of the measures, without repetition."""
     names = [measure] if isinstance(measure, str) else list(dict.fromkeys(measure))
     for name in names:
-        if name not in SHARES:
-            raise ValueError(f"measure must be one of {list(SHARES)}, or several; got {name!r}.")
+        if name not in REPORTED_RATES:
+            raise ValueError(
+                f"measure must be one of {list(REPORTED_RATES)}, or several; got {name!r}."
+            )
         if y_true is None and name != "selection_rate":
             raise ValueError(
                 f"measure={name!r} compares with true classes, but y_true is None; pass y_true, or "
                 "leave measure out to compare selection rates."
             )
     if not names:
-        raise ValueError(f"measure must name at least one of {list(SHARES)}; got {measure!r}.")
+        raise ValueError(
+            f"measure must name at least one of {list(REPORTED_RATES)}; got {measure!r}."
+        )
     return names
 
 
@@ -744,7 +756,7 @@ def _check_effort(columns, max_conditions, n_samples):
         )
 
 
-def _check_family(family, measure):
+def _check_any_subgroup(family, measure):
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(

@@ -7,11 +7,11 @@ from skfair.audit._command_line import (
     FINDING_STATUS,
     add_file_options,
     add_output_options,
-    explain_options,
-    print_results,
+    output_results,
     resolve_output,
+    translate_messages,
 )
-from skfair.audit._estimators import SHARES
+from skfair.audit._estimators import REPORTED_RATES
 from skfair.audit._formats import (
     check_complete_column,
     check_missing_marks,
@@ -58,7 +58,13 @@ def add_subgroups_command(commands):
         metavar="COLUMN",
         help="columns whose conditions are searched; numbers are divided into bins",
     )
-    add("--measure", nargs="+", choices=SHARES, default=["selection_rate"], help="rates to compare")
+    add(
+        "--measure",
+        nargs="+",
+        choices=REPORTED_RATES,
+        default=["selection_rate"],
+        help="rates to compare",
+    )
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--min-size", type=int, default=30, help="samples of the smallest subgroup (30)")
@@ -83,7 +89,7 @@ def _run_subgroups(parser, options):
         report = _search_file(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
-    print_results(options, [str(report)], report.to_json())
+    output_results(options, [str(report)], report.to_json())
     return FINDING_STATUS if len(report.subgroups) else 0
 
 
@@ -101,7 +107,7 @@ def _search_file(options):
     y_true, y_pred = (check_complete_column(table, name) for name in roles)
     check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
-    with explain_options(_SUBGROUP_OPTIONS):
+    with translate_messages(_SUBGROUP_OPTIONS):
         return find_subgroups(
             y_true,
             y_pred,

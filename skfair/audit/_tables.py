@@ -8,7 +8,7 @@ from skfair.groups import MISSING, Groups, is_like_unknown
 from skfair.inference import (
     Interval,
     LogRates,
-    contrast_interval,
+    interval_of_largest_contrast,
     pairwise_contrasts,
 )
 
@@ -18,7 +18,7 @@ from skfair.inference import (
 OVERALL = "overall"
 """Name of the grouping of all samples."""
 
-OUTCOMES = ("selection_rate", "mean_prediction", "scoring_rate")
+OUTCOME_MEASURES = ("selection_rate", "mean_prediction", "scoring_rate")
 """Measures of outcomes; the first that a report has is its main measure."""
 
 MAX_GROUPS = 1000
@@ -57,7 +57,7 @@ def groupings(groups):
 # Groups that are not published: those of small counts, and others that protect them.
 
 
-def publish_groups(estimators, by_name, weights, min_published):
+def suppress_small_groups(estimators, by_name, weights, min_published):
     """The groupings without groups that may not be published, and the numbers of these by name.
 
     A count from 1 to ``min_published - 1`` of samples, of samples that a measure is over, or of
@@ -77,7 +77,9 @@ def publish_groups(estimators, by_name, weights, min_published):
     is_suppressed = np.concatenate(list(is_small.values()))
     if next(iter(by_name.values())).is_disjoint:
         sizes = np.concatenate([groups.counts for groups in by_name.values()])
-        is_suppressed = _suppress_secondary(_margins(by_name), sizes, is_suppressed, min_published)
+        is_suppressed = _suppress_secondary(
+            _margin_equations(by_name), sizes, is_suppressed, min_published
+        )
     ends = np.cumsum([len(mask) for mask in is_small.values()])[:-1]
     masks = dict(zip(by_name, np.split(is_suppressed, ends), strict=True))
     published = {
@@ -111,7 +113,7 @@ def _has_small_counts(estimators, groups, weights, min_published):
     return mask
 
 
-def _margins(by_name):
+def _margin_equations(by_name):
     """Equations between the counts of all groups, one per row; all samples together are known.
 
     The groups of an attribute add up to all samples, and the combinations with a value of an
@@ -185,7 +187,7 @@ def has_missing(groups):
 
 def is_missing_group(name):
     """Whether a group, as text, has a missing value of an attribute."""
-    return MISSING in name.split(_SIGN)
+    return MISSING in name.split(_INTERSECTION_SEPARATOR)
 
 
 def count_missing(by_name):
@@ -205,7 +207,7 @@ def groups_like_unknown(frame):
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 
 
-WITHIN = " | "
+STRATUM_SEPARATOR = " | "
 """Between the name of an attribute and that of a stratum."""
 
 
@@ -214,9 +216,10 @@ def stratify(by_name, codes, strata):
 
     `codes` are the strata of the samples, `strata` the groups with their labels.
     """
-    if wrong := [name for name in by_name if WITHIN in name]:
+    if wrong := [name for name in by_name if STRATUM_SEPARATOR in name]:
         raise ValueError(
-            f"With control_features no attribute may have {WITHIN!r} in its name; rename "
+            f"With control_features no attribute may have {STRATUM_SEPARATOR!r} in its name; "
+            "rename "
             f"{wrong[0]!r}."
         )
     within = {}
@@ -227,7 +230,9 @@ def stratify(by_name, codes, strata):
             matrix = sparse.csr_array(inside @ groups.matrix)
             matrix.eliminate_zeros()
             members = Groups.overlapping(matrix.astype(bool), groups.labels, groups.ranks)
-            within[f"{name}{WITHIN}{text}"] = members.select(np.flatnonzero(members.counts))
+            within[f"{name}{STRATUM_SEPARATOR}{text}"] = members.select(
+                np.flatnonzero(members.counts)
+            )
     return within
 
 
@@ -243,7 +248,7 @@ def _stratum_text(strata, code):
 
 def single_attributes(attributes):
     """Names of groupings by one attribute, without that of the combinations of all, and strata."""
-    attributes = [name for name in attributes if WITHIN not in name]
+    attributes = [name for name in attributes if STRATUM_SEPARATOR not in name]
     *single, last = attributes
     is_combined = len(single) > 1 and last == group_text(tuple(single))
     return single if is_combined else attributes
@@ -264,15 +269,19 @@ def group_text(group):
 
     Of several labels, those with the sign × or an initial quotation mark are in quotes.
     """
-    return _SIGN.join(map(_quote_label, group)) if isinstance(group, tuple) else str(group)
+    return (
+        _INTERSECTION_SEPARATOR.join(map(_quote_label, group))
+        if isinstance(group, tuple)
+        else str(group)
+    )
 
 
-_SIGN = " × "
+_INTERSECTION_SEPARATOR = " × "
 
 
 def _quote_label(label):
     text = str(label)
-    return repr(text) if _SIGN.strip() in text or text[:1] in ("'", '"') else text
+    return repr(text) if _INTERSECTION_SEPARATOR.strip() in text or text[:1] in ("'", '"') else text
 
 
 def bonferroni_level(level, n_groups, n_tables):
@@ -296,17 +305,17 @@ def comparison_columns(estimates, level, reference, comparison_level):
     if reference is None or n < 2:
         return columns
     # Differences and ratios of the other groups to the reference.
-    others, against = _difference_rows(n, reference)
-    comparisons = differences(estimates, against, end)
+    others, against = _reference_contrasts(n, reference)
+    comparisons = differences_with_limits(estimates, against, end)
     if estimates.are_rates:
-        comparisons += _ratios(estimates, against, end, others, reference)
+        comparisons += _ratios_with_limits(estimates, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
     return columns
 
 
-def _difference_rows(n, reference):
+def _reference_contrasts(n, reference):
     """All groups but the reference, and contrasts of +1 and -1 of each to it."""
     others = np.delete(np.arange(n), reference)
     rows = np.repeat(np.arange(n - 1), 2)
@@ -330,14 +339,14 @@ def impact_ratios(estimates, level, is_left_out):
     largest = eligible.argmax()
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
     if n > 1 and estimates.values[largest] > 0:
-        others, against = _difference_rows(n, largest)
-        ratios = _ratios(estimates, against, (1.0 + level) / 2.0, others, largest)
+        others, against = _reference_contrasts(n, largest)
+        ratios = _ratios_with_limits(estimates, against, (1.0 + level) / 2.0, others, largest)
         for name, values in zip(names, ratios, strict=True):
             columns[name][others] = values
     return columns
 
 
-def differences(estimates, against, end):
+def differences_with_limits(estimates, against, end):
     """Differences to the reference and their limits."""
     return (
         against @ estimates.values,
@@ -346,12 +355,12 @@ def differences(estimates, against, end):
     )
 
 
-def _ratios(rates, against, end, others, reference):
+def _ratios_with_limits(rates, against, end, others, reference):
     """Ratios to the reference and their limits; nan where its rate is 0."""
     base = rates.values[reference]
     ratios = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
     # Limits of a ratio are those of the difference of log rates.
-    _, low, high = differences(LogRates(rates), against, end)
+    _, low, high = differences_with_limits(LogRates(rates), against, end)
     return ratios, np.exp(low), np.exp(high)
 
 
@@ -363,28 +372,29 @@ def gap_row(estimates, level, compared, names):
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
     if len(compared) > 1:
-        pairs = ordered_pairs(estimates, compared)
-        gap = contrast_interval(estimates, pairs, level)
+        pairs = compared_contrasts(estimates, compared)
+        gap = interval_of_largest_contrast(estimates, pairs, level)
         values = estimates.values[compared]
         if not values.min() == values.max():
             lowest, highest = names[compared[[values.argmin(), values.argmax()]]]
             row = {"lowest": lowest, "highest": highest}
         if estimates.are_rates:
-            shortfall = contrast_interval(LogRates(estimates), pairs, level)  # 1 minus the ratio
+            # 1 minus the ratio
+            shortfall = interval_of_largest_contrast(LogRates(estimates), pairs, level)
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
     row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 
 
-def ordered_pairs(estimates, compared):
+def compared_contrasts(estimates, compared):
     """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
     pairs = pairwise_contrasts(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
     return sparse.csr_array(entries, shape=(pairs.shape[0], len(estimates.values)))
 
 
-def significant_gaps(compared, level):
+def significance_mask(compared, level):
     """Mask of the gaps that are above 0, by Holm's step-down procedure.
 
     Each gap is a pair of estimates and of the groups that are large enough. With the level as
@@ -394,7 +404,7 @@ def significant_gaps(compared, level):
     Statistics 6, 1979.
     """
     remaining = {
-        number: (estimates, ordered_pairs(estimates, groups))
+        number: (estimates, compared_contrasts(estimates, groups))
         for number, (estimates, groups) in enumerate(compared)
         if len(groups) > 1
     }
@@ -402,7 +412,9 @@ def significant_gaps(compared, level):
     while remaining:
         # The error is divided among the gaps that are not yet shown to be above 0.
         each = 1.0 - (1.0 - level) / len(remaining)
-        above = [n for n, one in remaining.items() if contrast_interval(*one, each).low > 0.0]
+        above = [
+            n for n, one in remaining.items() if interval_of_largest_contrast(*one, each).low > 0.0
+        ]
         if not above:
             break
         is_significant[above] = True
@@ -456,7 +468,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
     columns = ["attribute", "measure", "lowest", "highest", "gap", "gap_low", "gap_high"]
     columns += ["ratio", "ratio_low", "ratio_high"]
     gaps = pd.DataFrame(gaps, columns=columns)
-    gaps["is_significant"] = significant_gaps(compared, level)
+    gaps["is_significant"] = significance_mask(compared, level)
     # Concatenate columns, not frames, which would take longer than all estimates.
     frame = {column: np.concatenate([row[column] for row in rows]) for column in rows[0]}
     return pd.DataFrame(frame), gaps
@@ -473,7 +485,7 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
             )
         return at[0]
     # The group with the best outcome, if the report has one.
-    for measure in OUTCOMES:
+    for measure in OUTCOME_MEASURES:
         if measure in measures:
             estimates, present = measures[measure]
             # A group that is known and not small, if there is one.

@@ -10,30 +10,30 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
-from skfair.constraints import Constraint, sum_moments
+from skfair.constraints import Constraint, rate_moments
 from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     ConstrainedCV,
     FoldModel,
     JointProbabilities,
-    calibrate,
     calibrated_log_odds,
-    check_several_classes,
+    check_multiclass_support,
+    fit_platt_scaling,
     make_predicted_class_likeliest,
-    match_decisions,
-    suits_joint,
+    match_probabilities_to_decisions,
+    suits_joint_probabilities,
 )
 from skfair.training import (
-    MISSING_GROUPS,
-    GroupScoreMixin,
+    VALID_MISSING,
+    GroupAwareScoreMixin,
     assumption_attributes,
-    document,
-    label_positive,
+    check_missing_group_settings,
+    estimator_docs,
     loss_weights,
-    refuse_missing_groups,
     resolve_constraints,
     status_of,
+    to_class_labels,
     warn_of_cost,
     warn_of_outcome,
     warn_of_rare_decisions,
@@ -44,8 +44,8 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import HasMethods, StrOptions, validate_params, with_callbacks
 
 
-@document
-class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
+@estimator_docs
+class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, ConstrainedCV):
     r"""Any classifier, with decisions that satisfy fairness constraints out of sample.
 
     It wraps the boosting model, forest or pipeline that you have. The model is fitted as it is, and
@@ -242,7 +242,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             HasMethods(["fit", "decision_function"]),
             None,
         ],
-        "missing": [StrOptions(MISSING_GROUPS)],
+        "missing": [StrOptions(VALID_MISSING)],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "pos_label": [Real, str, "boolean", None],
     }
@@ -337,29 +337,30 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
                 'samples and missing="at_random", or fit a ConstrainedERMClassifier with assume.'
             )
         uses_groups = self.group_estimator == "sensitive_features"
-        refuse_missing_groups(self, resolve_constraints(self.constraint), uses_groups)
+        check_missing_group_settings(self, resolve_constraints(self.constraint), uses_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata |= {"group_probabilities": group_probabilities}
         return self._fit(X, y, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):
         problems = training.one_vs_rest()
-        check_several_classes(problems, constraints, self.confidence_level)
+        check_multiclass_support(problems, constraints, self.confidence_level)
         return problems
 
-    def _suits_joint(self, problems, events, constraints):
+    def _suits_joint_probabilities(self, problems, events, constraints):
         settings = self.group_estimator, self.confidence_level, self.class_weight
         is_default = all(one is None for one in settings) and self.missing == "error"
-        return is_default and suits_joint(problems, events, constraints)
+        return is_default and suits_joint_probabilities(problems, events, constraints)
 
-    def _objective(self, training):
+    def _loss_and_weights(self, training):
         # Weights of classes count in the loss; rates of groups keep the sample weights.
         return LogisticLoss(), loss_weights(self.class_weight, training)
 
-    def _fit_columns(self, scores, problems):
+    def _fit_score_columns(self, scores, problems):
         # Platt scaling of the out-of-fold scores, class by class.
         calibration = [
-            calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
+            fit_platt_scaling(column, problem)
+            for column, problem in zip(scores.T, problems, strict=True)
         ]
         attributes = {
             "calibration_": np.squeeze(calibration),
@@ -368,7 +369,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         }
         return attributes, calibrated_log_odds(scores, calibration)
 
-    def _columns(self, scores):
+    def _score_columns(self, scores):
         return calibrated_log_odds(scores, self.calibration_)
 
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
@@ -379,7 +380,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         if len(problems) > 1:
             scores = problem.model.class_scores(candidate.parameters)
             labels = [one.pos_label for one in problems for _ in constraints]
-            sizes = [len(sum_moments(one, candidate.scores)[-1]) for one in problem.constraint]
+            sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
             report.insert(0, "class", np.repeat(labels, sizes))
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
@@ -393,7 +394,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
             fitted |= assumption_attributes(problems[0])
         return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
 
-    def _warn(self, problem, guarantee, training):
+    def _warn_after_fit(self, problem, guarantee, training):
         # A slope of 0 or less: higher scores do not mean more of the class.
         if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
             label = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
@@ -408,14 +409,14 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         if len(problem.constraint):
             parameters = guarantee.candidate.parameters
             plain = self._event_features.unconstrained_parameters(
-                problem.model, self._plain_intercepts(training)
+                problem.model, self._unconstrained_intercepts(training)
             )
             warn_of_cost(problem, parameters, plain)
             if self.confidence_level is not None:
                 scores = map(problem.predict_scores, (parameters, plain))
                 warn_of_rare_decisions(training.samples.weights, *scores)
 
-    def _plain_intercepts(self, training):
+    def _unconstrained_intercepts(self, training):
         """Intercepts of the log-odds at which errors cost least, without constraint.
 
         With weights w of the classes, two classes are equal where w eta = w' (1 - eta).
@@ -448,7 +449,7 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         -------
         scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
-        scores = self._scores(X, sensitive_features)[1]
+        scores = self._columns_and_scores(X, sensitive_features)[1]
         return scores if scores.shape[1] > 1 else self._unit.from_unit(scores[:, 0])
 
     @row_by_row(lambda self: self.classes_[:0])
@@ -467,10 +468,10 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        scores = self._scores(X, sensitive_features)[1]
+        scores = self._columns_and_scores(X, sensitive_features)[1]
         if len(self.classes_) > 2:
             return self.classes_[scores.argmax(axis=1)]
-        return label_positive(scores[:, 0] > 0, self.classes_, self.pos_label_)
+        return to_class_labels(scores[:, 0] > 0, self.classes_, self.pos_label_)
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(
@@ -495,13 +496,13 @@ class ConstrainedClassifierCV(GroupScoreMixin, ClassifierMixin, ConstrainedCV):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        odds, scores = self._scores(X, sensitive_features)
+        odds, scores = self._columns_and_scores(X, sensitive_features)
         if len(self.classes_) > 2:
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         odds, scores = odds[:, 0], scores[:, 0]
         thresholds = self._event_features.thresholds(odds, scores, self.coef_)
-        success = match_decisions(expit(odds), thresholds, scores)
+        success = match_probabilities_to_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 

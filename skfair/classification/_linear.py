@@ -19,21 +19,21 @@ from skfair.partitions import is_partitioned, row_by_row
 from skfair.solvers import IDCA
 from skfair.surrogates import SURROGATES
 from skfair.training import (
-    CONFIDENCE_LEVELS,
-    MISSING_GROUPS,
-    PROBABLE_GROUPS,
-    ConstrainedLinearModel,
-    GroupScoreMixin,
-    PartialParityModel,
-    check_training,
-    document,
+    VALID_ASSUME,
+    VALID_CONFIDENCE_LEVEL,
+    VALID_MISSING,
+    ConstrainedLinearEstimator,
+    GroupAwareScoreMixin,
+    PartialParityMixin,
+    check_classification_data,
+    check_missing_group_settings,
     estimate_missing_groups,
+    estimator_docs,
     fit_partitioned,
-    label_positive,
     loss_weights,
     make_criterion,
-    refuse_missing_groups,
     resolve_constraints,
+    to_class_labels,
 )
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # The base of linear classifiers: training, decisions and probabilities.
 
 
-def has_probabilities(estimator):
+def check_logistic_loss(estimator):
     """Whether scores are log-odds, for `available_if`, which shows the error otherwise."""
     if estimator.loss == "logistic":
         return True
@@ -56,17 +56,17 @@ def has_probabilities(estimator):
     )
 
 
-class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel):
+class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearEstimator):
     """Base of the linear classifiers that are trained under constraints."""
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
-    _has_rows = True
+    _has_2d_coef = True
 
     _parameter_constraints = {
-        **ConstrainedLinearModel._parameter_constraints,
+        **ConstrainedLinearEstimator._parameter_constraints,
         "pos_label": [Real, str, "boolean", None],
     }
 
@@ -108,9 +108,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         # Scores are of the second class: a score of exactly 0 is no positive decision, whichever
         # that is.
         positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
-        return label_positive(positive, self.classes_, self.pos_label_)
+        return to_class_labels(positive, self.classes_, self.pos_label_)
 
-    @available_if(has_probabilities)
+    @available_if(check_logistic_loss)
     @row_by_row(lambda self: np.empty((0, 2)))
     def predict_proba(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
@@ -139,13 +139,13 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         return np.column_stack((expit(-scores), expit(scores)))
 
     def _train(self, X, y, metadata, groups, constraints, request):
-        """Fit to data in memory or partitioned data; ``request`` is as in `check_training`."""
+        """Fit to data in memory or partitions; ``request`` as in `check_classification_data`."""
         # Partitioned data are fitted by sums over partitions, or collected if they are few.
         if is_partitioned(X, y, *metadata.values()):
             return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
-        refuse_missing_groups(self, constraints, self.group_interactions)
-        training = check_training(self, X, y, metadata | {"groups": groups}, request)
+        check_missing_group_settings(self, constraints, self.group_interactions)
+        training = check_classification_data(self, X, y, metadata | {"groups": groups}, request)
         training = estimate_missing_groups(training, self.assume)
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
@@ -203,7 +203,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
 # Linear classifiers trained under fairness constraints that their decisions keep.
 
 
-@document
+@estimator_docs
 class ConstrainedERMClassifier(LinearClassifier):
     r"""Linear classifier trained under fairness constraints.
 
@@ -285,9 +285,9 @@ class ConstrainedERMClassifier(LinearClassifier):
         **LinearClassifier._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": CONFIDENCE_LEVELS,
-        "missing": [StrOptions(MISSING_GROUPS)],
-        "assume": [StrOptions(PROBABLE_GROUPS), None],
+        "confidence_level": VALID_CONFIDENCE_LEVEL,
+        "missing": [StrOptions(VALID_MISSING)],
+        "assume": [StrOptions(VALID_ASSUME), None],
         "loss": [StrOptions(LOSSES), callable],
         "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -385,8 +385,8 @@ class ConstrainedERMClassifier(LinearClassifier):
 # Linear classifiers under fairness constraints on an interval of percentiles.
 
 
-@document
-class PartialParityClassifier(PartialParityModel, LinearClassifier):
+@estimator_docs
+class PartialParityClassifier(PartialParityMixin, LinearClassifier):
     r"""Linear classifier whose scores treat groups equally within an interval of percentiles.
 
     Fairness is required where decisions are contested, for instance among those ranked near the
@@ -496,9 +496,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
 
     _parameter_constraints = {
         **LinearClassifier._parameter_constraints,
-        **PartialParityModel._parameter_constraints,
+        **PartialParityMixin._parameter_constraints,
         "criterion": [StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()],
-        "confidence_level": CONFIDENCE_LEVELS,
+        "confidence_level": VALID_CONFIDENCE_LEVEL,
         "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
         "n_jobs": [Integral, None],
     }

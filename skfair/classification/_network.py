@@ -13,20 +13,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification._linear import has_probabilities
+from skfair.classification._linear import check_logistic_loss
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.models import MLPModel
 from skfair.partitions import row_by_row
 from skfair.surrogates import SURROGATES
 from skfair.training import (
-    CONFIDENCE_LEVELS,
+    VALID_CONFIDENCE_LEVEL,
     ConstrainedNetwork,
-    check_training,
-    document,
-    label_positive,
+    check_classification_data,
+    estimator_docs,
     loss_weights,
     resolve_constraints,
+    to_class_labels,
 )
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # The base of networks that classify: training, decisions and probabilities.
 
 
-@document
+@estimator_docs
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     """Base of networks for two classes that are trained under constraints."""
 
@@ -53,14 +53,14 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         **ConstrainedNetwork._parameter_constraints,
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": CONFIDENCE_LEVELS,
+        "confidence_level": VALID_CONFIDENCE_LEVEL,
         "loss": [StrOptions(LOSSES), callable],
         "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "pos_label": [Real, str, "boolean", None],
     }
 
-    _check_training = staticmethod(check_training)
+    _check_training = staticmethod(check_classification_data)
     """Check of the input of ``fit``, which subclasses may replace."""
 
     @restore_on_failure(one_blas_thread=False)
@@ -145,9 +145,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         # Scores are of the second class: a score of exactly 0 is no positive decision, whichever
         # that is.
         positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
-        return label_positive(positive, self.classes_, self.pos_label_)
+        return to_class_labels(positive, self.classes_, self.pos_label_)
 
-    @available_if(has_probabilities)
+    @available_if(check_logistic_loss)
     @row_by_row(lambda self: np.empty((0, 2)))
     def predict_proba(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
@@ -178,7 +178,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
 
 
-@document
+@estimator_docs
 class ConstrainedMLPClassifier(NetworkClassifier):
     r"""Multi-layer perceptron trained under fairness constraints.
 
@@ -323,7 +323,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
         return MLPModel.from_features(X, training.samples.weights, sizes, self.activation)
 
-    def _start(self, model, random_state):
+    def _initial_parameters(self, model, random_state):
         """Model parameters to start from."""
         # Random weights, unless an earlier fit has layers of the same shapes.
         if not (self.warm_start and hasattr(self, "coefs_")):

@@ -12,50 +12,50 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
+from skfair.constraints import PARTIAL_CRITERIA, VALID_MIN_GROUP_SIZE, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import (
-    HANDLE_UNKNOWN,
+    VALID_HANDLE_UNKNOWN,
     check_alignment,
-    check_columns,
-    encode_groups_to_predict,
+    check_metric_input,
+    encode_groups_for_prediction,
 )
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing import (
-    CV_CONSTRAINTS,
-    N_TRIES,
+    MAX_TRIES,
+    VALID_CV,
     RankedSamples,
     check_held_out,
-    check_sizes,
-    check_training_positions,
-    cross_fit_once,
+    check_interval_sizes,
+    check_training_without_features,
+    cross_fit_and_refit,
     feature_attributes,
     mean_scores,
     ranks_in_groups,
     route_metadata,
     search_rates,
     search_with_guarantee,
-    shift_ranks,
+    shifted_scores,
     snap_to_levels,
     stratify,
     unique_levels,
-    warn_of_memorized,
+    warn_if_training_data,
 )
 from skfair.training import (
-    CONFIDENCE_LEVELS,
-    REPORT,
-    GroupScoreMixin,
+    REPORT_ATTRIBUTE,
+    VALID_CONFIDENCE_LEVEL,
+    GroupAwareScoreMixin,
     PlainStateMixin,
     Subtask,
     columns_of,
     compares_nothing,
     describe_uncertainty,
-    document,
+    estimator_docs,
     guarantee_attributes,
-    label_positive,
     make_criterion,
     store_fit,
+    to_class_labels,
     unconstrained_attributes,
     warn_of_dependence,
     warn_of_one_group,
@@ -77,11 +77,11 @@ from skfair.utils._sklearn import (
 _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
 
-@document
+@estimator_docs
 class PartialParityPostprocessor(
     PlainStateMixin,
     CallbackSupportMixin,
-    GroupScoreMixin,
+    GroupAwareScoreMixin,
     ClassifierMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -236,10 +236,10 @@ class PartialParityPostprocessor(
         "criterion": [StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "confidence_level": CONFIDENCE_LEVELS,
-        "min_group_size": MIN_GROUP_SIZES,
-        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
-        "cv": CV_CONSTRAINTS,
+        "confidence_level": VALID_CONFIDENCE_LEVEL,
+        "min_group_size": VALID_MIN_GROUP_SIZE,
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
+        "cv": VALID_CV,
         "pos_label": [Real, str, "boolean", None],
     }
 
@@ -318,12 +318,12 @@ class PartialParityPostprocessor(
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
         y, groups = metadata.pop("y"), metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
-        training, rows = self._check(X, y, metadata | {"groups": groups})
+        training, rows = self._check_input(X, y, metadata | {"groups": groups})
         check_held_out(self._base, self.cv, X, X_fit, rows)
         criterion = self._criterion()
         # Groups that are not compared are in the report alone.
         reported = criterion.bind(training.samples, None, None, self.tolerance)
-        compared, positions = _compared_groups(training.samples)
+        compared, positions = _compared_samples_and_curves(training.samples)
         bound = criterion.bind(training.samples.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -332,12 +332,12 @@ class PartialParityPostprocessor(
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
             columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
-            warn_of_memorized(self._base, self.cv, *columns)
+            warn_if_training_data(self._base, self.cv, *columns)
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
         # Rank the samples of compared groups, within their groups.
         samples = RankedSamples.from_bound(y_score[compared], bound)
-        check_sizes(samples, criterion, self.criterion)
+        check_interval_sizes(samples, criterion, self.criterion)
         rule = {
             "estimator_": estimator,
             "classes_": training.classes,
@@ -357,14 +357,14 @@ class PartialParityPostprocessor(
         codes = training.samples.groups.ranks[training.samples.groups.codes]
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
-        shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
+        shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome_attributes(guarantee, bound.tolerance, reported.report(shifted))
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
-            none = {name: values[:0] for name, values in fitted[REPORT].items()}
-            fitted |= {**unconstrained_attributes(), REPORT: none}
+            none = {name: values[:0] for name, values in fitted[REPORT_ATTRIBUTE].items()}
+            fitted |= {**unconstrained_attributes(), REPORT_ATTRIBUTE: none}
         store_fit(self, fitted | feature_attributes(estimator))
-        self._warn(guarantee, bound)
+        self._warn_after_fit(guarantee, bound)
         if self.confidence_level is not None:
             fair_scores = guarantee.candidate.scores
             warn_of_rare_decisions(samples.weights, fair_scores, samples.y_score)
@@ -388,7 +388,7 @@ class PartialParityPostprocessor(
         # One group has no gap that the population could exceed.
         confidence = self.confidence_level if len(samples.groups.names) > 1 else None
         return search_with_guarantee(
-            samples, bound, confidence, search, bound.ranked.samples.clusters
+            samples, bound, confidence, search, bound.interval_events.samples.clusters
         )
 
     def _criterion(self):
@@ -407,10 +407,10 @@ class PartialParityPostprocessor(
             )
         return criterion
 
-    def _check(self, X, y, metadata):
+    def _check_input(self, X, y, metadata):
         """Training data of positive weight, without features; positions of the samples."""
         request = f"criterion={self.criterion!r} compares groups"
-        training, rows = check_training_positions(self, X, y, metadata, request)
+        training, rows = check_training_without_features(self, X, y, metadata, request)
         if not training.samples.groups.is_disjoint:
             raise ValueError(
                 "sensitive_features is a sparse matrix, which means groups that may overlap, but "
@@ -427,7 +427,7 @@ class PartialParityPostprocessor(
         y = column_or_1d(y)
         strata = stratify(training, rows, len(y))
         with Subtask(self, context, "classifiers", max_subtasks=None) as step:
-            return cross_fit_once(
+            return cross_fit_and_refit(
                 self._base, X, y, fit_params, self.cv, strata, groups, step.subtask
             )
 
@@ -435,13 +435,13 @@ class PartialParityPostprocessor(
         """Fitted attributes that describe how the fit ended."""
         best = guarantee.candidate
         # The search may exceed the tightened tolerance and keep the requested one.
-        excess = max(0.0, best.excess - (tolerance - guarantee.tolerances[0]))
+        excess = max(0.0, best.excess - (tolerance - guarantee.training_tolerances[0]))
         # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
-        status = {1: "optimal", N_TRIES: "feasible"}.get(best.n_tries, "max_iter")
-        outcome = {REPORT: columns_of(report), "constraint_violation_": excess}
+        status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
+        outcome = {REPORT_ATTRIBUTE: columns_of(report), "constraint_violation_": excess}
         return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
 
-    def _warn(self, guarantee, bound):
+    def _warn_after_fit(self, guarantee, bound):
         """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
         if self.status_ == "infeasible":
             warn(
@@ -463,7 +463,7 @@ class PartialParityPostprocessor(
         if self.status_ in ("infeasible", "max_iter"):
             return
         if len(self.rates_) > 1 and (np.all(self.rates_ == 0) or np.all(self.rates_ == 1)):
-            label = label_positive(self.rates_[:1] > 0, self.classes_, self.pos_label_)[0]
+            label = to_class_labels(self.rates_[:1] > 0, self.classes_, self.pos_label_)[0]
             warn(
                 f"Every training sample is given the class {label}: of all rates that keep the "
                 "tolerance, these make the fewest errors. Raise the tolerance."
@@ -513,7 +513,7 @@ class PartialParityPostprocessor(
         labels : ndarray of shape (n_samples,)
         """
         positive = self._fair_scores(X, sensitive_features) > 0
-        return label_positive(positive, self.classes_, self.pos_label_)
+        return to_class_labels(positive, self.classes_, self.pos_label_)
 
     def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, and to the classifier's ``fit``.
@@ -554,16 +554,16 @@ class PartialParityPostprocessor(
         reason = (
             "Scores are ranks within the sample's group, so predictions need sensitive_features."
         )
-        codes = encode_groups_to_predict(
+        codes = encode_groups_for_prediction(
             sensitive_features, len(y_score), self.groups_, reason, self.handle_unknown
         )
         # Unknown groups have the ranks of all samples together, and the mean of the rates.
         ranks = ranks_in_groups([*self._curves, self._pooled_curve], y_score, codes)
         zeros = np.append(self._zeros, self._group_shares @ self._zeros)
-        return shift_ranks(ranks, zeros[codes], self.center_)
+        return shifted_scores(ranks, zeros[codes], self.center_)
 
 
-def _compared_groups(samples):
+def _compared_samples_and_curves(samples):
     """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
     # Small groups take the curve and the rate of the group that they are merged into.
     _, positions = samples.merge_small_groups()
@@ -663,7 +663,7 @@ def suggest_interval(
     """
     if not (0 < step <= width <= 1):
         raise ValueError(f"0 < step <= width <= 1 must hold; got step={step!r}, width={width!r}.")
-    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
     if positive_rate is None:
         positive_rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())
     if not 0 <= positive_rate <= 1:

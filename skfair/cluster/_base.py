@@ -19,12 +19,12 @@ from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import (
     balance,
+    balances_and_data_balance,
     data_balance,
     group_names,
-    smallest_balances,
     smallest_share_ratios,
 )
-from skfair.metrics import hypervolume, non_dominated
+from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions import is_partitioned
 from skfair.utils._checks import join_names, spelling_hint, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-12  # of sums and ratios
-GROUP_SHARES = ("min_group_share", "max_group_share")
-BALANCES = ("min_balance", "min_share_ratio", *GROUP_SHARES)
+GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
+BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""
 
 
@@ -54,22 +54,26 @@ class ClusterRequirements(NamedTuple):
     share_ratio: float = 0.0
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
-    group_shares: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
-    attributes: tuple = (slice(None),)  # the groups that are compared with one another
+    group_share_bounds: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
+    attribute_slices: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
-    places: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
+    group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
 
-    def for_groups(self, groups, attributes, places, weights):
+    def bind_to_groups(self, groups, attributes, places, weights):
         """The requirements of groups, whose columns and weights in the problem are given.
 
         A ValueError names the group whose share of all samples is outside of its bounds: then no
         clusters keep them.
         """
-        self = self._replace(attributes=attributes, members=groups.counts, places=places)
+        self = self._replace(
+            attribute_slices=attributes, members=groups.counts, group_positions=places
+        )
         if len(places) == len(attributes):  # a single group is all of every cluster
-            return self._replace(group_shares=(0.0, 1.0))
+            return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
-        for sign, name, bound in zip((-1, 1), GROUP_SHARES, self.group_shares, strict=True):
+        for sign, name, bound in zip(
+            (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
+        ):
             fits = np.shape(bound) in ((), shares.shape)
             excess = sign * (shares - bound) if fits else shares
             if not (fits and excess.max() <= ROUNDING):
@@ -86,16 +90,18 @@ class ClusterRequirements(NamedTuple):
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
         group is one.
         """
-        if len(group_weights) == len(self.attributes):
+        if len(group_weights) == len(self.attribute_slices):
             # Each attribute has one group, which is balanced in any case.
             self = self._replace(balance=0.0, share_ratio=0.0)
         limits = balance_limits(len(group_weights))
-        scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
-        for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
+        scales, shares = np.zeros((2, len(self.attribute_slices), len(group_weights)))
+        for groups, counted, shared in zip(self.attribute_slices, scales, shares, strict=True):
             counted[groups] = 1.0
             shared[groups] = group_weights[groups].min() / group_weights[groups]
         # Of several attributes only balances relative to the data's own can be compared.
-        of_data = np.array([data_balance(group_weights[groups]) for groups in self.attributes])
+        of_data = np.array(
+            [data_balance(group_weights[groups]) for groups in self.attribute_slices]
+        )
         alone = len(of_data) == 1
         goal = self.balance * float(of_data[0] if alone else 1.0)
         factors = np.ones(1) if alone else 1 / of_data
@@ -114,9 +120,11 @@ class ClusterRequirements(NamedTuple):
         smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
-        for sign, shares in zip((-1, 1), self.group_shares, strict=True):
+        for sign, shares in zip((-1, 1), self.group_share_bounds, strict=True):
             rows, shares = np.eye(len(group_weights)), np.broadcast_to(shares, len(group_weights))
-            rows[:, self.places] = sign * (rows - shares[:, np.newaxis] / len(self.attributes))
+            rows[:, self.group_positions] = sign * (
+                rows - shares[:, np.newaxis] / len(self.attribute_slices)
+            )
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
             limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
         return limits
@@ -180,9 +188,9 @@ def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
 
 def balance_attributes(counts, requirements, largest_weight=1.0):
     """The fitted attributes that follow from a table of counts by cluster and group."""
-    tables = [counts[:, groups] for groups in requirements.attributes]
+    tables = [counts[:, groups] for groups in requirements.attribute_slices]
     sizes = tables[0].sum(axis=1)
-    balances, of_data = smallest_balances(tables)
+    balances, of_data = balances_and_data_balance(tables)
     share_ratios = smallest_share_ratios(tables)
     reached = float(balances.min())
     attributes = {
@@ -202,12 +210,13 @@ def balance_attributes(counts, requirements, largest_weight=1.0):
 def list_shortfalls(attributes, requirements, largest_weight):
     """Amounts and sentences of the requirements missed by more than one sample.
 
-    Amounts of sizes are shares of all; ``attributes`` are as `balance_attributes` returns them.
+    Amounts of sizes are shares of all; ``attribute_slices`` are as `balance_attributes` returns
+    them.
     """
     tables, shortfalls = [], []
     keeps_balances = keeps_share_ratios = True
     # Each attribute must keep both requirements among its own groups.
-    for groups in requirements.attributes:
+    for groups in requirements.attribute_slices:
         table = attributes["group_counts_"][:, groups]
         totals = table.sum(axis=0)
         members = None if requirements.members is None else requirements.members[groups]
@@ -232,7 +241,9 @@ def list_shortfalls(attributes, requirements, largest_weight):
         )
         shortfalls.append((requirements.share_ratio - share_ratio, sentence))
     sizes = attributes["cluster_sizes_"]
-    for sign, name, bound in zip((-1, 1), GROUP_SHARES, requirements.group_shares, strict=True):
+    for sign, name, bound in zip(
+        (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
+    ):
         excess = (sign * (attributes["group_counts_"] - sizes[:, np.newaxis] * bound)).max()
         if excess > largest_weight * (1 + 1e-9):
             sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
@@ -262,7 +273,7 @@ def _describe_size_violations(sizes, requirements, largest_weight):
         yield too_large / total, f"{sentence}{sizes.max():g}."
 
 
-def outcome(attributes, search, lacks_groups):
+def status_attributes(attributes, search, lacks_groups):
     """Status and violation of a fit, from its attributes and how the search ended.
 
     Where balanced clusters were required without groups, nothing is certified.
@@ -317,7 +328,7 @@ def missing_groups_message(estimator):
     bounds = (getattr(estimator, f"{name}_cluster_size", None) for name in ("min", "max"))
     default = signature(type(estimator)).parameters["min_balance"].default
     is_default = any(bound is not None for bound in bounds) and estimator.min_balance == default
-    request = _balance_request_text(estimator, BALANCES[is_default:])
+    request = _balance_request_text(estimator, BALANCE_PARAMETERS[is_default:])
     return request and (
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "plain clustering. Pass fit(X, sensitive_features=...) by name, as a second argument "
@@ -325,7 +336,7 @@ def missing_groups_message(estimator):
     )
 
 
-def warn_of_one_group(estimator, groups, attributes=(slice(None),)):
+def warn_if_one_group(estimator, groups, attributes=(slice(None),)):
     """Whether balance is required, but no attribute has two groups; warns if so."""
     request = _balance_request_text(estimator)
     if request is None or len(groups.labels) > len(attributes):
@@ -349,7 +360,7 @@ def warn_of_duplicates(n_distinct, n_clusters):
     )
 
 
-def _balance_request_text(estimator, names=BALANCES):
+def _balance_request_text(estimator, names=BALANCE_PARAMETERS):
     """The parameters that require balanced clusters, to begin a message with; None without any."""
     values = {name: getattr(estimator, name, None) for name in names}
     required = [f"{name}={value}" for name, value in values.items() if np.any(value)]
@@ -474,7 +485,7 @@ class ParetoFront:
         positions = np.array(
             [(r, m) for r, route in enumerate(routes) for m in range(len(route.costs))]
         )
-        rows = np.flatnonzero(non_dominated(cost, ratio))
+        rows = np.flatnonzero(non_dominated_mask(cost, ratio))
         rows = rows[np.argsort(cost[rows], kind="stable")]
         measured = [measure(routes[r].labels_after(m)) for r, m in positions[rows]]
         columns = dict(zip(CRITERIA, np.array(measured).T, strict=True))
@@ -672,15 +683,16 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _fit(self, X, data):
         """Cluster a checked input, show every round to the callbacks, store, and warn."""
         random_state = check_random_state(self.random_state)
-        rounds = Rounds(self, X, data.lacks_groups)
+        rounds = RoundReporter(self, X, data.lacks_groups)
         data = self._prepare(data, random_state)
         fitted = self._cluster(data, random_state, rounds)
         search = fitted["status_"]
         # Status and violation follow from the fitted counts.
-        fitted |= outcome(fitted, search, data.lacks_groups)
+        fitted |= status_attributes(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        validate_data(self, _empty_rows(X), skip_check_array=True)  # number and names of features
+        # number and names of features
+        validate_data(self, _validation_input(X), skip_check_array=True)
         vars(self).update(fitted)
         cut_short = self._explain_early_stop(data, rounds.is_stopped)
         warn_of_status(self, data, search, self._advice(data), cut_short)
@@ -688,7 +700,7 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return self
 
 
-class Rounds:
+class RoundReporter:
     """The rounds of a fit: each is a task of the callbacks, and a line if ``verbose``."""
 
     def __init__(self, estimator, X, lacks_groups):
@@ -699,7 +711,7 @@ class Rounds:
         self.n_rounds = 0
         self.is_stopped = False
 
-    def show(self, describe, label=dict):
+    def report_round(self, describe, label=dict):
         """Report a round; True if a callback stops the fit.
 
         ``describe()`` returns the fitted attributes as if the fit ended here, ``label()`` those
@@ -707,9 +719,9 @@ class Rounds:
         """
         self.n_rounds += 1
 
-        def as_if_ended():
+        def current_attributes():
             fitted = describe() | label()
-            ended = outcome(fitted, "max_iter", self.lacks_groups)
+            ended = status_attributes(fitted, "max_iter", self.lacks_groups)
             return fitted | ended | {"n_iter_": self.n_rounds}
 
         if self.estimator.verbose:
@@ -718,12 +730,12 @@ class Rounds:
         task = self.context.subcontext(task_name="round")
         task.call_on_fit_task_begin(estimator=self.estimator)
         self.is_stopped = task.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes=as_if_ended
+            estimator=self.estimator, reconstruction_attributes=current_attributes
         )
         return self.is_stopped
 
 
-def _empty_rows(X):
+def _validation_input(X):
     """No rows of a collection, but with the names of its columns; rows in memory as they are."""
     if not is_partitioned(X):
         return X
@@ -755,7 +767,7 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
         )
     random_state = check_random_state(estimator.random_state)
     data = estimator._check(X, **columns)
-    if len(data.groups.labels) == len(data.requirements.attributes):
+    if len(data.groups.labels) == len(data.requirements.attribute_slices):
         lacks = "=None" if columns["sensitive_features"] is None else " of one group"
         warn(
             f"The front of cost and balance got sensitive_features{lacks}: all samples are one "
@@ -768,7 +780,7 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
     data = estimator._prepare(data, random_state)
     return ParetoFront.from_routes(
         routes(estimator, data, n_levels, random_state, criterion),
-        partial(_measure, data, estimator.n_clusters),
+        partial(_measure_ratios, data, estimator.n_clusters),
         partial(_build_estimator, estimator, data, criterion),
         data_balance=data.data_balance,
         cost_name=estimator._cost_name,
@@ -776,11 +788,11 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
     )
 
 
-def _measure(data, n_clusters, labels):
+def _measure_ratios(data, n_clusters, labels):
     """Balance and ratio of shares of a clustering."""
     counts = data.counts(labels, n_clusters)
-    tables = [counts[:, groups] for groups in data.requirements.attributes]
-    return smallest_balances(tables)[0].min(), smallest_share_ratios(tables).min()
+    tables = [counts[:, groups] for groups in data.requirements.attribute_slices]
+    return balances_and_data_balance(tables)[0].min(), smallest_share_ratios(tables).min()
 
 
 def _build_estimator(estimator, data, criterion, labels):

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster._base import Route, compute_front, warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
-from skfair.cluster.kmeans._assignment import Runs, check_runs
+from skfair.cluster.kmeans._assignment import RunSettings, make_run_settings
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
@@ -165,7 +165,7 @@ def fair_kmeans_front(
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = check_runs(estimator, data.mean, N_STARTS), data.problem
+    runs, problem = make_run_settings(estimator, data.mean, N_STARTS), data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)
@@ -174,15 +174,15 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     routes = algorithm.front(problem, runs, n_levels, random_state)
-    return [_complete(route, data, runs.n_clusters) for route in routes]
+    return [_complete_route(route, data, runs.n_clusters) for route in routes]
 
 
-def _complete(route, data, n_clusters):
+def _complete_route(route, data, n_clusters):
     """The route with labels and row numbers of all rows."""
-    centers = data.problem.evaluate_labels(route.labels, n_clusters).centers
-    labels = data.complete(route.labels.astype(np.int32), centers)
+    centers = data.problem.clustering_from_labels(route.labels, n_clusters).centers
+    labels = data.complete_labels(route.labels.astype(np.int32), centers)
     labels = labels.astype(route.labels.dtype, copy=False)
-    return route._replace(labels=labels, samples=data.present[route.samples])
+    return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])
 
 
 # The Pareto front of normalised cut and balance.
@@ -274,7 +274,7 @@ def _spectral_routes(estimator, problem, n_levels, random_state, criterion):
     inaccuracy = problem.explain_early_stop(estimator)
     if inaccuracy is not None:
         warn(inaccuracy, ConvergenceWarning)
-    runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
+    runs = RunSettings(estimator.n_clusters, n_init=estimator.n_init)
     embedding = problem.embedding.embedding
     searches = ncut_path(problem, embedding, runs, random_state, n_levels)
     limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)

@@ -2,15 +2,15 @@
 
 from skfair.constraints._bound import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
-from skfair.constraints._bound import draw_rows as draw_rows
+from skfair.constraints._bound import draw_batch as draw_batch
 from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._bound import quotient_curvature as quotient_curvature
-from skfair.constraints._bound import sum_moments as sum_moments
-from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
+from skfair.constraints._bound import rate_moments as rate_moments
+from skfair.constraints._constraint import VALID_MIN_GROUP_SIZE as VALID_MIN_GROUP_SIZE
 from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import as_terms as as_terms
 from skfair.constraints._constraint import bind_all as bind_all
-from skfair.constraints._constraint import report_small_groups as report_small_groups
+from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     ConditionalDemographicParity,
@@ -41,7 +41,7 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.constraints._protocols import OPTIONAL_ROWS as OPTIONAL_ROWS
+from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS as OPTIONAL_ROWS_MEMBERS
 from skfair.constraints._protocols import MetricConstraint as MetricConstraint
 from skfair.constraints._protocols import RankConstraint as RankConstraint
 from skfair.constraints._protocols import RateConstraint as RateConstraint
@@ -79,12 +79,12 @@ CONSTRAINTS = Registry(
 """Constraints by name; entries may be added."""
 
 
-def constraints_on(prediction):
+def applicable_constraint_names(prediction):
     """Names of the constraints that apply to a kind of prediction, as `Constraint.applies_to`."""
     return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)
 
 
-def refuse_inapplicable(constraint, model):
+def check_applies_to_numbers(constraint, model):
     """Raise for a constraint on decisions or classes for a regressor, which is named by `model`.
 
     Raises
@@ -95,7 +95,8 @@ def refuse_inapplicable(constraint, model):
     if "numbers" not in constraint.applies_to:
         raise ValueError(
             f"{constraint} is about classes and decisions, but {model} predicts numbers, so it "
-            f"cannot be measured. Pass one of {constraints_on('numbers')} or BoundedGroupLoss, "
+            f"cannot be measured. Pass one of {applicable_constraint_names('numbers')} or "
+            "BoundedGroupLoss, "
             "with the loss 'squared', 'absolute' or a callable where it has one; or a classifier."
         )
 

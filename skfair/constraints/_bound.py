@@ -15,8 +15,8 @@ from skfair.constraints._gap import (
     block_diagonal,
     concatenate,
     differentiate_means,
+    empty_values,
     make_rows,
-    no_rows,
     split,
     spread_over_samples,
     stack_values,
@@ -43,7 +43,7 @@ REPORT_COLUMNS = (
 """Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
 
 
-def sum_moments(constraint, scores):
+def rate_moments(constraint, scores):
     """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
     Three arrays: means over events of the terms and of products of two terms, and sums of squared
@@ -53,11 +53,11 @@ def sum_moments(constraint, scores):
     terms = [one(scores, constraint.target).value for one in constraint.exact]
     products = [one * other for i, one in enumerate(terms) for other in terms[i:]]
     # The sum of squared weights is one over the effective number of samples.
-    weights = constraint.events.sum_squared_weights()
+    weights = constraint.events.sum_squared_mean_weights()
     moments = *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
     if constraint.uncompared is None:
         return moments
-    return tuple(map(np.append, moments, sum_moments(constraint.uncompared, scores)))
+    return tuple(map(np.append, moments, rate_moments(constraint.uncompared, scores)))
 
 
 def _rates_and_errors(constraint, moments):
@@ -75,29 +75,29 @@ def _rates_and_errors(constraint, moments):
     return rates, np.sqrt(np.maximum(0.0, variances) * weights)  # despite rounding
 
 
-def report_rates(constraint, moments):
+def rate_report_columns(constraint, moments):
     """Columns with one entry per rate of a `BoundConstraint`, by its moments.
 
     Those of small groups come last.
     """
-    labels, counts, order = constraint.labels, constraint.counts, constraint.order
+    labels, counts, order = constraint.labels, constraint.counts, constraint.report_order
     n_compared, n_events = len(labels), len(moments[2])
     # Of each moment, the sums over events that are compared, and over others.
     ends = [len(sums) * n_compared // n_events for sums in moments]
     halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
     compared, others = zip(*halves, strict=True)
     rates, errors = _rates_and_errors(constraint, compared)
-    gap = float(constraint.aggregate(rates))
+    gap = float(constraint.rate_gap(rates))
     if n_events > n_compared:
         uncompared = constraint.uncompared
         both = (rates, errors), _rates_and_errors(uncompared, others)
         rates, errors = map(np.concatenate, zip(*both, strict=True))
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
-        order = np.append(order, n_compared + uncompared.order)
+        order = np.append(order, n_compared + uncompared.report_order)
     # Groups are reported in the order of their labels.
     cells, groups = zip(*(labels[event] for event in order), strict=True)
     is_compared = np.arange(len(rates)) < n_compared
-    threshold = 0.0 if constraint.statistic == "decisions" else np.nan
+    threshold = 0.0 if constraint.metric_input == "decisions" else np.nan
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     return {
         "cell": list(cells),
@@ -112,7 +112,7 @@ def report_rates(constraint, moments):
     }
 
 
-def report_shares(constraint, moments):
+def make_share_report(constraint, moments):
     """One row per event and threshold of a `BoundPartialParity`; those of small groups come last.
 
     `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,
@@ -121,14 +121,16 @@ def report_shares(constraint, moments):
     import pandas as pd
 
     gap, thresholds, sums = moments
-    rates, n_compared = list(zip(*sums, strict=True)), len(constraint.ranked.labels)
+    rates, n_compared = list(zip(*sums, strict=True)), len(constraint.interval_events.labels)
     bounds = gap, constraint.tolerance
     frames = [
-        _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
-        for event, sums in _pair_in_report_order(constraint.ranked, rates[:n_compared])
+        _make_event_report(
+            constraint.name, constraint.interval_events, event, thresholds, sums, bounds
+        )
+        for event, sums in _pair_in_report_order(constraint.interval_events, rates[:n_compared])
     ]
     frames += [
-        _report_event(
+        _make_event_report(
             constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
         for event, sums in _pair_in_report_order(constraint.uncompared, rates[n_compared:])
@@ -138,10 +140,10 @@ def report_shares(constraint, moments):
 
 def _pair_in_report_order(events, sums):
     """Events and their sums, in the order of reports; none without events."""
-    return [(event, sums[event]) for event in events.order] if sums else []
+    return [(event, sums[event]) for event in events.report_order] if sums else []
 
 
-def _report_event(name, ranked, event, thresholds, sums, bounds):
+def _make_event_report(name, ranked, event, thresholds, sums, bounds):
     """Rows of an event, one per threshold."""
     import pandas as pd
 
@@ -151,7 +153,7 @@ def _report_event(name, ranked, event, thresholds, sums, bounds):
     # Standard error of a share, by the variance of a binary decision.
     errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
     n_rows = len(thresholds)
-    # Whole columns, in order: see `report_rates`.
+    # Whole columns, in order: see `rate_report_columns`.
     columns = {
         "cell": [cell] * n_rows,
         "group": [group] * n_rows,  # it may be a tuple of attributes
@@ -174,7 +176,7 @@ _NO_UNKNOWNS = np.empty(0)
 
 @dataclass(frozen=True, eq=False)
 class BoundConstraint:
-    """The constraint ``aggregate(rates(sums)) <= tolerance`` on rates of events.
+    """The constraint ``rate_gap(rates(sums)) <= tolerance`` on rates of events.
 
     It is a chain of maps::
 
@@ -194,7 +196,7 @@ class BoundConstraint:
         Samples that each mean is taken over.
     labels : list of (str, object)
         Cell and group of each event.
-    order : ndarray of int, shape (n_events,)
+    report_order : ndarray of int, shape (n_events,)
         Positions of the events in reports, which sort the groups of a cell by label.
     counts : ndarray of int, shape (n_events,)
         Samples in each event.
@@ -203,11 +205,11 @@ class BoundConstraint:
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the public
         metric counts. A quotient has two of each, numerator and denominator.
-    aggregate : Gap
+    rate_gap : Gap
         How the rates become one gap.
     tolerance : float
         Largest gap allowed.
-    statistic : {"decisions", "values"}
+    metric_input : {"decisions", "values"}
         What the public metric depends on: the signs of the scores, or their values.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums; it corrects them for their residual.
@@ -225,14 +227,14 @@ class BoundConstraint:
     name: str
     events: Events
     labels: list
-    order: np.ndarray
+    report_order: np.ndarray
     counts: np.ndarray
     target: np.ndarray
     smooth: tuple[Callable, ...]
     exact: tuple[Callable, ...]
-    aggregate: Gap
+    rate_gap: Gap
     tolerance: float
-    statistic: str = "values"
+    metric_input: str = "values"
     offset: np.ndarray | float = 0.0
     optimism: np.ndarray | float = 0.0
     one_row: bool = False
@@ -240,7 +242,7 @@ class BoundConstraint:
     is_ratio: bool = False
     row_gap: Gap = field(init=False)
     """The gap that the rows bound, as `GapRows.gap`."""
-    combine: Any = field(init=False)
+    rates_to_rows: Any = field(init=False)
     """Linear map from rates to rows, (n_rows, n_events); None if rows are not linear in rates."""
     aux_jacobian: np.ndarray = field(init=False)
     """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
@@ -265,10 +267,10 @@ class BoundConstraint:
     def __post_init__(self):
         """Store what is constant."""
         n_events = self.events.n_events
-        rows = make_rows(self.aggregate, n_events, self.tolerance, self.one_row)
+        rows = make_rows(self.rate_gap, n_events, self.tolerance, self.one_row)
         vars(self).update(
             row_gap=rows.gap,
-            combine=rows.combine,
+            rates_to_rows=rows.rates_to_rows,
             aux_jacobian=rows.aux,
             lower=rows.lower,
             upper=rows.upper,
@@ -280,11 +282,11 @@ class BoundConstraint:
 
     # From terms to rates.
 
-    def smooth_sums(self, scores):
+    def smooth_means(self, scores):
         """Sums of the smooth terms, before the offset, (n_sums,)."""
         return _evaluate_terms(self, self.smooth, scores)[1]
 
-    def exact_sums(self, scores):
+    def exact_means(self, scores):
         """Sums of the terms that the public metric counts, (n_sums,)."""
         return _evaluate_terms(self, self.exact, scores)[1]
 
@@ -312,7 +314,7 @@ class BoundConstraint:
         values, combine = self.rows_at(sums, aux)
         slopes = [one.slope for one in terms]
         curvatures = [one.curvature for one in terms]
-        is_linear = self.combine is not None and not self.is_quotient
+        is_linear = self.rates_to_rows is not None and not self.is_quotient
         return ConstraintValues(
             values,
             ScoreJacobian(
@@ -332,12 +334,15 @@ class BoundConstraint:
         Unknowns of None are those at which the rows hold if they can.
         """
         rates = self.rates(sums)
-        if self.combine is None:
+        if self.rates_to_rows is None:
             values = np.array([self.row_gap(rates)])
             combine = self.row_gap.subgradient(rates)[np.newaxis, :]
         else:
             aux = self.aux_at(sums) if aux is None else aux
-            values, combine = self.combine @ rates + self.aux_jacobian @ aux, self.combine
+            values, combine = (
+                self.rates_to_rows @ rates + self.aux_jacobian @ aux,
+                self.rates_to_rows,
+            )
         if self.is_quotient:  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
             inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
             combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
@@ -349,7 +354,7 @@ class BoundConstraint:
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
-        return self.aux_at(self.smooth_sums(scores) + self.offset) if self.n_aux else _NO_UNKNOWNS
+        return self.aux_at(self.smooth_means(scores) + self.offset) if self.n_aux else _NO_UNKNOWNS
 
     def constant_term(self, aux):
         """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
@@ -367,27 +372,27 @@ class BoundConstraint:
 
     def gap(self, scores):
         """The gap by the public metric."""
-        return float(self.gap_of(self.exact_sums(scores)))
+        return float(self.gap_of(self.exact_means(scores)))
 
     def gap_of(self, sums):
         """The gap of sums, or of each column of (n_sums, n_columns)."""
-        return self.aggregate(self.rates(sums))
+        return self.rate_gap(self.rates(sums))
 
     def report(self, scores=None, moments=None):
-        """One row per rate with the columns `REPORT_COLUMNS`, from scores or from `sum_moments`."""
+        """One row per rate with the columns `REPORT_COLUMNS`, from scores or `rate_moments`."""
         import pandas as pd
 
         return pd.DataFrame(self.report_columns(scores, moments))
 
     def report_columns(self, scores=None, moments=None):
         """The columns of `report` by name."""
-        return report_rates(self, sum_moments(self, scores) if moments is None else moments)
+        return rate_report_columns(self, rate_moments(self, scores) if moments is None else moments)
 
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
         means = make_estimates(counted.events, counted.values)
-        return self.aggregate.estimates(means), self.aggregate.linear_forms(self.n_events)
+        return self.rate_gap.estimates(means), self.rate_gap.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""
@@ -395,14 +400,14 @@ class BoundConstraint:
             return UnknownPosterior(self.n_events, self.tolerance)
         counted = _sample_values(self, scores, clusters)
         return gap_posterior(
-            counted.events, counted.values, self.aggregate, self.tolerance, counted.clusters
+            counted.events, counted.values, self.rate_gap, self.tolerance, counted.clusters
         )
 
     # The same constraint with another offset, or on other samples.
 
     def residual(self, scores):
         """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
-        return self.exact_sums(scores) - self.smooth_sums(scores)
+        return self.exact_means(scores) - self.smooth_means(scores)
 
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
@@ -449,17 +454,17 @@ def _invert_sizes(sizes):
 def quotient_curvature(constraint, sums, v):
     """Second derivative of ``v @ rows`` by two sums of a quotient, (n_sums, n_sums)."""
     rates, inverse = constraint.rates(sums), _invert_sizes(sums[constraint.n_events :])
-    if constraint.combine is None:
+    if constraint.rates_to_rows is None:
         weights = constraint.row_gap.subgradient(rates) * v
     else:
-        weights = constraint.combine.T @ v
+        weights = constraint.rates_to_rows.T @ v
     # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
     rates = np.nan_to_num(rates)
     mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
     return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
 
 
-class _Counted(NamedTuple):
+class _SampleValues(NamedTuple):
     """What the public metric averages: values of samples over events, and clusters of these."""
 
     events: Events
@@ -476,8 +481,8 @@ def _sample_values(constraint, scores, clusters=None):
     """
     terms = [term(scores, constraint.target).value for term in constraint.exact]
     if not constraint.is_quotient:
-        return _Counted(constraint.events, terms[0], clusters)
-    (counts, sizes), sums = terms, constraint.exact_sums(scores)
+        return _SampleValues(constraint.events, terms[0], clusters)
+    (counts, sizes), sums = terms, constraint.exact_means(scores)
     unknown = np.flatnonzero(np.isnan(constraint.rates(sums)))
     if len(unknown):
         groups = ", ".join(repr(constraint.labels[event][1]) for event in unknown)
@@ -489,7 +494,7 @@ def _sample_values(constraint, scores, clusters=None):
         rows = np.flatnonzero(sizes)
         events = constraint.events.contribution(rows, sizes[rows]).take(slice(None))
         values = counted_values(counts, sizes)[rows]
-        return _Counted(events, values, clusters if clusters is None else clusters[rows])
+        return _SampleValues(events, values, clusters if clusters is None else clusters[rows])
     samples, event, _ = constraint.events.memberships
     if len(np.unique(samples)) < len(samples):
         raise ValueError(
@@ -500,7 +505,7 @@ def _sample_values(constraint, scores, clusters=None):
     of_event = np.zeros(len(counts), dtype=np.intp)
     of_event[samples] = event
     values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]
-    return _Counted(constraint.events, values, clusters)
+    return _SampleValues(constraint.events, values, clusters)
 
 
 @lru_cache(maxsize=128)
@@ -578,7 +583,7 @@ class ConstraintSystem(tuple):
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
         if not self:
-            return no_rows(len(scores))
+            return empty_values(len(scores))
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
 
@@ -595,15 +600,15 @@ class ConstraintSystem(tuple):
     # Public metrics, for enforcement.
 
     @cached_property
-    def statistics(self):
+    def metric_inputs(self):
         """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
-        return {one.statistic for one in self}
+        return {one.metric_input for one in self}
 
     @cached_property
     def adds_up(self):
         """Whether rows of partitions add up, and are all of means or all of ranks."""
         # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
-        kinds = {one.statistic == "ranks" for one in self}
+        kinds = {one.metric_input == "ranks" for one in self}
         return len(kinds) <= 1 and all(one.adds_up for one in self)
 
     @cached_property
@@ -670,7 +675,7 @@ def _columns_of(constraint, scores, moments):
     return {name: list(table[name]) for name in table}
 
 
-def draw_rows(rows, n_per_event, random_state=None, first=()):
+def draw_batch(rows, n_per_event, random_state=None, first=()):
     """Draw equally many samples from every event of rows: positions, and the rows on them.
 
     Samples are drawn by weight with replacement, so that means over the drawn events are unbiased

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
-from skfair.losses import count_decisions, step_function
+from skfair.losses import pointwise_decision_rate, step_function
 from skfair.metrics import asks_for_ratio, find_criterion
-from skfair.utils._api import shared_docs
+from skfair.utils._api import make_docstring_decorator
 from skfair.utils._checks import (
-    ExplainsArguments,
+    ArgumentHintMixin,
     check_tolerance,
     closest_name_hint,
     join_names,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Docstring entries that constraints share.
 
 
-constraint_docs = shared_docs(
+constraint_docs = make_docstring_decorator(
     """
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
@@ -78,7 +78,7 @@ constraint_docs = shared_docs(
     """,
 )
 
-partial_docs = shared_docs(
+partial_docs = make_docstring_decorator(
     """
     interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
         ``(alpha, beta)`` selects ranks in [alpha, beta), counted from the highest score: (0.0, 0.2)
@@ -96,7 +96,7 @@ partial_docs = shared_docs(
     of_rows="""
     Parameters
     ----------
-    ranked : RankedEvents
+    ranked : IntervalEvents
         Events that are compared, and the scores where rows are linearised.
     tolerance : float
         Largest difference allowed.
@@ -121,7 +121,7 @@ partial_docs = shared_docs(
 # Cells, the samples that a constraint compares, and its events: every group within every cell.
 
 
-_BLOCK = 1 << 16
+_BLOCK_SIZE = 1 << 16
 """Memberships that are encoded at a time."""
 
 
@@ -188,7 +188,7 @@ class CellEvents(NamedTuple):
         Samples in each event, where a row may stand for many.
     labels : list of (str, object)
         Cell and group of each event; the group is "overall" for all samples of the cell.
-    order : ndarray of int, shape (n_events,)
+    report_order : ndarray of int, shape (n_events,)
         Positions of the events in reports, which sort the groups of a cell by label.
     blocks : list of tuples of int
         Events of the groups, one tuple per cell that has samples.
@@ -201,7 +201,7 @@ class CellEvents(NamedTuple):
     events: Events
     counts: np.ndarray
     labels: list
-    order: np.ndarray
+    report_order: np.ndarray
     blocks: list
     overall: list
     empty: list
@@ -224,7 +224,7 @@ def cell_events(cells, samples, groups, with_overall=False):
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     order = []
-    for names, numbers in _enumerate_cells(cells, n_samples):
+    for names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.
         shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
         n_rows = n_members = _count_pairs(pairs, shape)
@@ -250,13 +250,13 @@ def cell_events(cells, samples, groups, with_overall=False):
                 order.append(len(labels))
                 overall.append(len(labels))
                 labels.append((cell, "overall"))
-        memberships.append(_take_from(pairs, event_of_pair))
+        memberships.append(_table_entries(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
     counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
     return CellEvents(events, counts, labels, order, blocks, overall, empty)
 
 
-def _enumerate_cells(cells, n_samples):
+def _encode_disjoint_cells(cells, n_samples):
     """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
     numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
     for number, inside in enumerate(cells.values(), start=1):
@@ -266,28 +266,28 @@ def _enumerate_cells(cells, n_samples):
     return [([cell], inside.view(np.uint8)) for cell, inside in cells.items()]
 
 
-def _keys(pairs, n_sets):
+def _iter_pair_keys(pairs, n_sets):
     """Rows, and one number for their cell and group, of each block: whole arrays take memory."""
     numbers, sets = pairs
-    for start in range(0, len(sets), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(sets), _BLOCK_SIZE):
+        rows = slice(start, start + _BLOCK_SIZE)
         yield rows, numbers[rows] * np.intp(n_sets) + sets[rows]
 
 
 def _count_pairs(pairs, shape, weights=None):
     """Number of memberships in each cell and group, or sum of their weights, as a table."""
     counts = np.zeros(shape[0] * shape[1])
-    for rows, keys in _keys(pairs, shape[1]):
+    for rows, keys in _iter_pair_keys(pairs, shape[1]):
         counts += np.bincount(keys, None if weights is None else weights[rows], len(counts))
     return np.rint(counts).astype(int).reshape(shape)
 
 
-def _take_from(pairs, table):
+def _table_entries(pairs, table):
     """Entry of a table for the cell and group of each membership."""
     if (table[-1] == np.arange(table.shape[1])).all() and pairs[0].all():
         return pairs[1]  # all samples in one cell: events are groups
     entries = np.empty(len(pairs[1]), dtype=np.intp)
-    for rows, keys in _keys(pairs, table.shape[1]):
+    for rows, keys in _iter_pair_keys(pairs, table.shape[1]):
         entries[rows] = table.ravel()[keys]
     return entries
 
@@ -324,11 +324,11 @@ def _make_events(memberships, rows, n_events, weights, shares=None):
 # Base of all fairness constraints: hyper-parameters, and how they are bound to samples.
 
 
-MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
+VALID_MIN_GROUP_SIZE = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(ExplainsArguments, BaseEstimator):
+class Constraint(ArgumentHintMixin, BaseEstimator):
     """Base class of all constraints, and of constraints of one's own.
 
     It bounds gaps between means over groups. A constraint holds hyper-parameters only; `bind` makes
@@ -395,7 +395,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         "reference": [StrOptions({"groups", "overall"})],
         "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
         "attributes": [StrOptions({"intersections", "each"})],
-        "min_group_size": [*MIN_GROUP_SIZES, None],
+        "min_group_size": [*VALID_MIN_GROUP_SIZE, None],
     }
 
     metric: Any = None
@@ -486,7 +486,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         if self.table is None:
             return None
         tables = self.table if isinstance(self.table[0], tuple) else (self.table,)
-        terms = tuple(partial(count_decisions, table, surrogate) for table in tables)
+        terms = tuple(partial(pointwise_decision_rate, table, surrogate) for table in tables)
         return terms if len(terms) > 1 else terms[0]
 
     def bind(
@@ -534,7 +534,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.reference == "overall")
         if events.empty:
-            self._report_empty_cells(events)
+            self._check_empty_cells(events)
 
         others = None if small is None else cell_events(cells, samples, small)
         uncompared = None
@@ -550,14 +550,14 @@ class Constraint(ExplainsArguments, BaseEstimator):
             self.name,
             events.events,
             events.labels,
-            events.order,
+            events.report_order,
             events.counts,
             samples.target,
             smooth=as_terms(self.rate(surrogate, loss)),
             exact=as_terms(self.rate(step_function, loss)),
-            aggregate=gap,
+            rate_gap=gap,
             tolerance=tolerance,
-            statistic="decisions" if self.counts_decisions else "values",
+            metric_input="decisions" if self.counts_decisions else "values",
             uncompared=uncompared,
             is_ratio=self.ratio is not None,
         )
@@ -635,7 +635,7 @@ class Constraint(ExplainsArguments, BaseEstimator):
             return groups, None
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
-    def _report_empty_cells(self, events):
+    def _check_empty_cells(self, events):
         """Warn of cells without members; refuse data in which all are empty."""
         named = [f"{cell} of group {group!r}" for cell, group in events.empty]
         if not events.labels:
@@ -681,11 +681,11 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
     for min_group_size, group_sizes in sizes.items():
-        report_small_groups(min_group_size, group_sizes, is_one_left)
+        warn_of_small_groups(min_group_size, group_sizes, is_one_left)
     return bound
 
 
-def report_small_groups(min_group_size, sizes, is_one_left=False):
+def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:
         return
@@ -706,7 +706,7 @@ def report_small_groups(min_group_size, sizes, is_one_left=False):
 # What unknown constraints may mean: names of other libraries, and fairlearn's objects.
 
 
-_SIMILAR = 0.8
+_MIN_SIMILARITY = 0.8
 """Similarity of the spelling of names that no criterion is known by."""
 
 
@@ -721,7 +721,7 @@ def constraint_hint(what, registry):
     name = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
     criterion = None if "partial" in name else find_criterion(name)
     if criterion is None:
-        return closest_name_hint(what, registry, _SIMILAR)
+        return closest_name_hint(what, registry, _MIN_SIMILARITY)
     if criterion.constraint is None:
         return f" No such criterion is offered: no constraint is on {criterion.description}."
     is_named = criterion.constraint in registry

@@ -47,12 +47,12 @@ class ConvexMeans(ABC):
     rounding = 1.0
     """Length of a corner, in widths."""
 
-    spread = None
-    """``spread(v)`` is ``basis.T @ v``, where that is faster without the matrix."""
+    basis_adjoint = None
+    """``basis_adjoint(v)`` is ``basis.T @ v``, where that is faster without the matrix."""
 
     @staticmethod
     @abstractmethod
-    def reach(shares):
+    def inverse_surrogate(shares):
         """By how many widths equal scores exceed the threshold that given shares are above."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class ConvexMeans(ABC):
         """Second derivative of ``sum(weights * values)`` by each score, (n_samples,)."""
 
     @abstractmethod
-    def breakpoint_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights):
         """Second derivatives of ``sum(weights * values)`` that involve breakpoints.
 
         Mixed ones with scores as combinations of the basis, (n_breakpoints, n_sums), and those by
@@ -115,7 +115,7 @@ class MeanExcess(ConvexMeans):
         indptr, order, moments = sort_members(
             scores, *events.memberships, self.bounds, events.n_events
         )
-        self.set_moments(moments)
+        self.integrate_moments(moments)
         # Members bucket by bucket: their samples, shares and scores, and the sizes of the buckets.
         samples, shares = samples[order], shares[order]
         self._members = samples, shares, scores[samples], np.diff(indptr)
@@ -123,7 +123,7 @@ class MeanExcess(ConvexMeans):
 
     @classmethod
     def from_breakpoints(cls, breakpoints, corner):
-        """The buckets alone, until `set_moments` has their moments; there is no basis."""
+        """The buckets alone, until `integrate_moments` has their moments; there is no basis."""
         buckets = cls.__new__(cls)
         buckets.place_buckets(breakpoints, corner)
         buckets.basis = None
@@ -142,7 +142,7 @@ class MeanExcess(ConvexMeans):
         starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
         return sparse.csr_array((data, indices, starts), shape=(2 * len(sizes), self._n_samples))
 
-    def spread(self, v):
+    def basis_adjoint(self, v):
         """Weights of the samples from those of the sums of the basis, or of its first half."""
         samples, shares, scores, sizes = self._members
         weights = np.repeat(v[: len(sizes)], sizes)
@@ -163,22 +163,22 @@ class MeanExcess(ConvexMeans):
         self.has_corner = self.inside[1].any(axis=0)
         # Slope of a bucket's polynomial in the score: constant plus corners times score.
         above, corners = self.inside
-        self.combine = np.hstack((above - corners * begins[:, np.newaxis], corners))
+        self.slope_coefficients = np.hstack((above - corners * begins[:, np.newaxis], corners))
         # Second derivatives of corners twice as long, as the class describes.
         self.curvatures = _per_length(past[0] & ~past[3], 2 * corner)
 
-    def set_moments(self, moments):
+    def integrate_moments(self, moments):
         """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
         (mass, first, second), (above, corners) = moments, self.inside
         squares = second @ corners.T - 2 * self.begins * (first @ corners.T)
         squares += self.begins**2 * (mass @ corners.T)
-        constant, _ = np.hsplit(self.combine, 2)
+        constant, _ = np.hsplit(self.slope_coefficients, 2)
         self.values = first @ above.T - self.breakpoints * (mass @ above.T) + squares / 2
         self.above = mass @ constant.T + first @ corners.T
         self.mass = mass
 
     @staticmethod
-    def reach(shares):
+    def inverse_surrogate(shares):
         return shares - 0.5
 
     def score_derivative(self, weights):
@@ -186,18 +186,18 @@ class MeanExcess(ConvexMeans):
         derivative = np.zeros((n_events, len(weights), 2, n_events, n_buckets))
         # Rows of an event are combinations of its own sums: of shares, and of shares times scores.
         each = np.arange(n_events)
-        derivative[each, :, :, each] = (weights @ self.combine).reshape(-1, 2, n_buckets)
+        derivative[each, :, :, each] = (weights @ self.slope_coefficients).reshape(-1, 2, n_buckets)
         return derivative.reshape(n_events * len(weights), -1)
 
     def exact(self):
         exact = copy(self)
-        _, exact.curvatures = np.hsplit(self.combine, 2)
+        _, exact.curvatures = np.hsplit(self.slope_coefficients, 2)
         return exact
 
     def curvature(self, weights):
-        return self.spread((weights @ self.curvatures).ravel())
+        return self.basis_adjoint((weights @ self.curvatures).ravel())
 
-    def breakpoint_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights):
         weighted = weights.T[:, :, np.newaxis] * self.curvatures[:, np.newaxis, :]
         combine = -weighted.reshape(len(weighted), -1)
         diagonal = np.einsum("keb,eb->k", weighted, self.mass)
@@ -247,7 +247,7 @@ class MeanSigmoid(ConvexMeans):
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
-    def reach(shares):
+    def inverse_surrogate(shares):
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
     def score_derivative(self, weights):
@@ -257,7 +257,7 @@ class MeanSigmoid(ConvexMeans):
     def curvature(self, weights):
         return self._curvatures.T @ weights.ravel()
 
-    def breakpoint_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights):
         n_breakpoints = weights.shape[1]
         combine = -(weights.T[:, :, np.newaxis] * np.eye(n_breakpoints)[:, np.newaxis, :])
         combine = combine.reshape(n_breakpoints, -1)

@@ -23,13 +23,13 @@ from skfair.constraints._constraint import (
 from skfair.constraints._gap import LargestMean, RangeGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
+    ERROR_RATE_TABLE,
     LOSSES,
-    SELECTED,
-    WRONG,
+    SELECTION_RATE_TABLE,
     HingeLoss,
     LogisticLoss,
     SquaredHingeLoss,
-    mean_score,
+    pointwise_score,
 )
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, RandomState
@@ -48,7 +48,7 @@ class DecisionRateParity(Constraint):
 
     applies_to = ("decisions",)
     unit = "rate"
-    table = SELECTED
+    table = SELECTION_RATE_TABLE
 
 
 @constraint_docs
@@ -182,7 +182,7 @@ class ErrorRateParity(DecisionRateParity):
 
     metric = "accuracy_score_difference"
     ratio_metric = "error_rate_ratio"
-    table = WRONG
+    table = ERROR_RATE_TABLE
     cells = staticmethod(all_samples)
 
 
@@ -231,7 +231,7 @@ class MeanParity(Constraint):
 
         {rate_signature}
         """
-        return mean_score
+        return pointwise_score
 
 
 # Parity of rates of decisions within strata.
@@ -331,7 +331,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         n_samples = len(samples.target)
         try:
             # Strata are encoded as groups are, so that labels of any container will do.
-            strata = check_groups(self._labels(samples.X), n_samples)
+            strata = check_groups(self._stratum_labels(samples.X), n_samples)
         except (TypeError, ValueError) as error:
             reason = str(error).replace("sensitive_features", "the strata")
             raise ValueError(f"{self} finds no strata. {reason}") from error
@@ -344,7 +344,7 @@ class ConditionalDemographicParity(DecisionRateParity):
             )
         return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
 
-    def _labels(self, X):
+    def _stratum_labels(self, X):
         """One label, or several, for each row of X."""
         if X is None:
             raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
@@ -374,11 +374,11 @@ class ConditionalDemographicParity(DecisionRateParity):
 # Constraints on the mean loss of groups.
 
 
-_CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
+_CLASSIFICATION_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
 @constraint_docs
-class GroupLoss(Constraint):
+class ConstraintOnLoss(Constraint):
     """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
 
     unit = "loss"
@@ -388,7 +388,7 @@ class GroupLoss(Constraint):
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
         # None may be any loss, so it is not refused here.
         loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
-        return ("scores",) if isinstance(loss, _CLASS_LOSSES) else ("scores", "numbers")
+        return ("scores",) if isinstance(loss, _CLASSIFICATION_LOSSES) else ("scores", "numbers")
 
     _parameter_constraints = {
         **Constraint._parameter_constraints,
@@ -421,7 +421,7 @@ class GroupLoss(Constraint):
 
 
 @constraint_docs
-class LossParity(GroupLoss):
+class LossParity(ConstraintOnLoss):
     r"""Equal mean losses: scores fit the target equally well in every group.
 
     :math:`E[\ell(s, y) \mid g]` is the same for all groups g. With ``reference="overall"`` no
@@ -449,7 +449,7 @@ class LossParity(GroupLoss):
 
 
 @constraint_docs
-class EqualOpportunityLoss(GroupLoss):
+class EqualOpportunityLoss(ConstraintOnLoss):
     r"""Equal mean losses of all groups within the positive class.
 
     Parameters
@@ -469,7 +469,7 @@ class EqualOpportunityLoss(GroupLoss):
 
 
 @constraint_docs
-class EqualizedOddsLoss(GroupLoss):
+class EqualizedOddsLoss(ConstraintOnLoss):
     r"""Equal mean losses of all groups within each class.
 
     The larger of the two gaps counts, or their sum.
@@ -491,7 +491,7 @@ class EqualizedOddsLoss(GroupLoss):
 
 
 @constraint_docs
-class BoundedGroupLoss(GroupLoss):
+class BoundedGroupLoss(ConstraintOnLoss):
     r"""Upper bound on the mean loss of every group, and so of the worst-off one.
 
     :math:`E[\ell(s, y) \mid g] \le upper\_bound` for all groups g. The gap of this constraint is
@@ -516,7 +516,7 @@ class BoundedGroupLoss(GroupLoss):
     _parameter_constraints = {
         "upper_bound": [Interval(Real, 0, None, closed="left")],
         **{
-            name: GroupLoss._parameter_constraints[name]
+            name: ConstraintOnLoss._parameter_constraints[name]
             for name in ("loss", "attributes", "min_group_size")
         },
     }
@@ -734,8 +734,8 @@ def check_constraint(
     # The bound rows: their derivative along a random move, with all groups compared.
     of_all_groups = clone(constraint).set_params(min_group_size=None)
     bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
-    _check_rows(constraint, bound.linearize_at(scores).rows, scores, rng)
-    if bound.statistic != "ranks":
+    _check_row_derivatives(constraint, bound.linearize_at(scores).rows, scores, rng)
+    if bound.metric_input != "ranks":
         _check_second_derivatives(constraint, bound, scores, rng)
         _check_blocks(constraint, bound, scores)
     # The same constraint on three quarters of the samples, and where all are in one group.
@@ -755,13 +755,13 @@ def check_constraint(
     alone.rows(scores, alone.rows.initial_aux(scores))
 
 
-def _check_rows(constraint, rows, scores, rng):
+def _check_row_derivatives(constraint, rows, scores, rng):
     """Compare the change of all rows along a random move of the scores with their derivative."""
     move, step = rng.normal(size=len(scores)), 1e-6
     aux = rows.initial_aux(scores)
     jacobian = rows(scores, aux).jacobian
     expected = rows(scores + step * move, aux).values - rows(scores - step * move, aux).values
-    slopes = jacobian.combine @ (jacobian.basis @ move)
+    slopes = jacobian.means_to_rows @ (jacobian.basis @ move)
     wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -796,7 +796,7 @@ def _check_blocks(constraint, bound, scores):
     """Compare the sums of two blocks of samples with those of all."""
     half = len(scores) // 2
     halves = [slice(0, half), slice(half, len(scores))]
-    for of in ("smooth_sums", "exact_sums"):
+    for of in ("smooth_means", "exact_means"):
         total = getattr(bound, of)(scores)
         blocks = sum(getattr(bound.contribution(rows), of)(scores[rows]) for rows in halves)
         wrong = np.abs(total - blocks)

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import BoundedRates, LogRates, Rates, Shortfalls, pairwise_contrasts
+from skfair.inference import (
+    ComplementEstimates,
+    LogRates,
+    Rates,
+    RatesAgainstBound,
+    pairwise_contrasts,
+)
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -23,7 +29,7 @@ _MAX_DENSE = 4096
 _MAX_SIGNED_BLOCKS = 4
 """Blocks of two events up to which a sum of ranges is written with signs, without unknowns."""
 
-_ZERO = 1e-12
+_NEGLIGIBLE_RATE = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
 
 
@@ -46,7 +52,7 @@ class Gap(ABC):
         """A subgradient by the means, (n_events,)."""
 
     @abstractmethod
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         """Means whose gap is `factor` times that of the given ones."""
 
     @abstractmethod
@@ -60,7 +66,7 @@ class Gap(ABC):
         """The estimates that `linear_forms` compares, from those of the means."""
         return means
 
-    def change_by_one(self, means, size):
+    def one_sample_change(self, means, size):
         """Change of the gap if one of `size` equal samples of an event counts differently."""
         return 1.0 / size
 
@@ -80,7 +86,7 @@ class GapRows(NamedTuple):
     ----------
     gap : Gap
         The gap that they bound: itself, or for a ratio the scaled range.
-    combine : ndarray or csr_array of shape (n_rows, n_events), or None
+    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
         Factors of the rates; None for the one row ``gap(rates) <= tolerance``, which is piecewise
         linear.
     aux : ndarray of shape (n_rows, n_aux)
@@ -90,7 +96,7 @@ class GapRows(NamedTuple):
     """
 
     gap: Gap
-    combine: Any
+    rates_to_rows: Any
     aux: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
@@ -164,7 +170,7 @@ class RangeGap(Gap):
         slope[slope > 0] = self.scale
         return slope
 
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         # Means move toward the middle of their block, or to 0 where a scaled range has its zero.
         shrunk = np.array(means)
         for block in map(list, self.blocks):
@@ -229,7 +235,7 @@ class RatioGap(RangeGap):
         largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
         ranges = super()._ranges(means)
         no_ratio = 0.0 * ranges  # nan where a rate is unknown
-        return np.divide(ranges, largest, out=no_ratio, where=largest > _ZERO)
+        return np.divide(ranges, largest, out=no_ratio, where=largest > _NEGLIGIBLE_RATE)
 
     def subgradient(self, means):
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
@@ -249,18 +255,18 @@ class RatioGap(RangeGap):
             )
         return LogRates(means)
 
-    def change_by_one(self, means, size):
+    def one_sample_change(self, means, size):
         # One sample changes a rate by 1 / size, and the ratio by so much of the largest rate.
         largest = min((means[list(block)].max() for block in self.blocks), default=1.0)
-        return min(1.0, 1.0 / (size * max(largest, _ZERO)))
+        return min(1.0, 1.0 / (size * max(largest, _NEGLIGIBLE_RATE)))
 
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         shrunk = np.array(means)
         for block in map(list, self.blocks):
             largest, smallest = means[block].max(), means[block].min()
             shrunk[block] = largest + factor * (means[block] - largest)
             # Rates that become more equal keep their middle, on which their precision depends.
-            if factor < 1.0 and largest > _ZERO:
+            if factor < 1.0 and largest > _NEGLIGIBLE_RATE:
                 shrunk[block] *= (largest + smallest) / (largest + shrunk[block].min())
         return shrunk
 
@@ -355,12 +361,12 @@ class ExcessOverOverall(Gap):
     pairs: tuple
 
     @cached_property
-    def _columns(self):
+    def _group_and_overall_events(self):
         return np.array(self.pairs).T
 
     def _excesses(self, means):
         """Excess of each pair, (n_pairs,) or (n_pairs, n_columns)."""
-        group, overall = self._columns
+        group, overall = self._group_and_overall_events
         return means[group] - means[overall]
 
     def __call__(self, means):
@@ -374,20 +380,20 @@ class ExcessOverOverall(Gap):
     def _slope(self, weights, means):
         """Derivative of ``weights @ excesses`` by the means."""
         slope = np.zeros_like(means)
-        group, overall = self._columns
+        group, overall = self._group_and_overall_events
         np.add.at(slope, group, weights)
         np.subtract.at(slope, overall, weights)
         return slope
 
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         # Groups move toward the overall mean.
-        shrunk, (group, overall) = np.array(means), self._columns
+        shrunk, (group, overall) = np.array(means), self._group_and_overall_events
         shrunk[group] = means[overall] + factor * self._excesses(means)
         return shrunk
 
     def linear_forms(self, n_events):
         rows = np.arange(len(self.pairs))
-        group, overall = self._columns
+        group, overall = self._group_and_overall_events
         # A row of +1 for each group, with -1 for the mean of all samples of its cell.
         signs = np.repeat([1.0, -1.0], len(rows))
         positions = np.tile(rows, 2), np.concatenate((group, overall))
@@ -463,7 +469,7 @@ class LargestMean(Gap):
         slope[self.events[means[list(self.events)].argmax()]] = 1.0
         return slope
 
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         # The means are losses or rates, at least 0, and shrink towards that.
         return factor * means
 
@@ -471,7 +477,7 @@ class LargestMean(Gap):
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
     def estimates(self, means):
-        return BoundedRates(means) if isinstance(means, Rates) else means
+        return RatesAgainstBound(means) if isinstance(means, Rates) else means
 
     def _rows(self, tolerance):
         for event in self.events:
@@ -493,15 +499,15 @@ class Shortfall(Gap):
         slope[self.events[means[list(self.events)].argmin()]] = -1.0
         return slope
 
-    def shrink(self, means, factor):
+    def rescale_means(self, means, factor):
         return self.largest + factor * (means - self.largest)
 
     def linear_forms(self, n_events):
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
     def estimates(self, means):
-        bounded = BoundedRates(means) if isinstance(means, Rates) else means
-        return Shortfalls(bounded, self.largest)
+        bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
+        return ComplementEstimates(bounded, self.largest)
 
     def _rows(self, tolerance):
         for event in self.events:
@@ -556,12 +562,12 @@ class ScoreJacobian:
     >>> from scipy import sparse
     >>> from skfair.constraints import ScoreJacobian
     >>> basis = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    >>> ScoreJacobian(combine=np.array([[1.0, -1.0]]), basis=basis).adjoint(np.ones(1))
+    >>> ScoreJacobian(means_to_rows=np.array([[1.0, -1.0]]), basis=basis).adjoint(np.ones(1))
     array([ 0.5,  0.5, -1. ])
     """
 
-    def __init__(self, combine: Any, basis: Any, spread: Callable | None = None):
-        self.combine = combine
+    def __init__(self, means_to_rows: Any, basis: Any, spread: Callable | None = None):
+        self.means_to_rows = means_to_rows
         self._basis = basis
         self._spread = spread
 
@@ -572,9 +578,9 @@ class ScoreJacobian:
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        return self.weigh_samples(self.combine.T @ v)
+        return self.basis_adjoint(self.means_to_rows.T @ v)
 
-    def weigh_samples(self, by_mean: np.ndarray) -> np.ndarray:
+    def basis_adjoint(self, by_mean: np.ndarray) -> np.ndarray:
         """One weight per sample from one per mean, (n_means,) -> (n_samples,)."""
         return self.basis.T @ by_mean if self._spread is None else self._spread(by_mean)
 
@@ -607,9 +613,9 @@ class StackedJacobian(ScoreJacobian):
         self.n_samples = n_samples
 
     @cached_property
-    def combine(self):
+    def means_to_rows(self):
         """How means make up rows, a csr_array of shape (n_rows, n_means)."""
-        blocks = [sparse.coo_array(one.combine) for one in self.jacobians]
+        blocks = [sparse.coo_array(one.means_to_rows) for one in self.jacobians]
         return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     @cached_property
@@ -619,7 +625,7 @@ class StackedJacobian(ScoreJacobian):
 
     def adjoint(self, v):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        blocks = split(v, [one.combine.shape[0] for one in self.jacobians])
+        blocks = split(v, [one.means_to_rows.shape[0] for one in self.jacobians])
         pairs = zip(self.jacobians, blocks, strict=True)
         return sum((one.adjoint(block) for one, block in pairs), np.zeros(self.n_samples))
 
@@ -663,7 +669,7 @@ class ConstraintValues(NamedTuple):
     means_curvature: Callable | None = None
 
 
-def no_rows(n_samples):
+def empty_values(n_samples):
     """The `ConstraintValues` of no constraint."""
     jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
     return ConstraintValues(np.empty(0), jacobian, np.empty((0, 0)), lambda v: np.zeros(n_samples))
@@ -693,13 +699,13 @@ def stack_values(values, n_samples):
 
     def rows_at_shift(shift):
         # Each constraint has means of its own, which move independently of the others.
-        shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
+        shifts = split(shift, [one.jacobian.means_to_rows.shape[1] for one in values])
         pairs = (_shift_rows(one, move) for one, move in zip(values, shifts, strict=True))
         moved, combines = zip(*pairs, strict=True)
         return np.concatenate(moved), block_diagonal(combines)
 
     def means_curvature(v):
-        n_means = [one.jacobian.combine.shape[1] for one in values]
+        n_means = [one.jacobian.means_to_rows.shape[1] for one in values]
         return block_diagonal(
             one.means_curvature(weights) if one.means_curvature else np.zeros((n, n))
             for (one, weights), n in zip(pair_with_rows(v), n_means, strict=True)
@@ -722,7 +728,7 @@ def _shift_rows(values, shift):
     """Rows and their derivatives by the means, moved by a shift."""
     if values.rows_at_shift is not None:
         return values.rows_at_shift(shift)
-    combine = values.jacobian.combine
+    combine = values.jacobian.means_to_rows
     dense = combine.toarray() if sparse.issparse(combine) else combine
     return values.values + combine @ shift, dense
 
@@ -731,7 +737,7 @@ def _aux_curvature(values, v):
     """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
     if values.aux_curvature is not None:
         return values.aux_curvature(v)
-    n_aux, n_means = values.aux_jacobian.shape[1], values.jacobian.combine.shape[1]
+    n_aux, n_means = values.aux_jacobian.shape[1], values.jacobian.means_to_rows.shape[1]
     return np.zeros((n_aux, n_means)), np.zeros((n_aux, n_aux))
 
 

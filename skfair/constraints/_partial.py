@@ -19,16 +19,16 @@ from skfair.constraints._constraint import (
     positives,
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
-from skfair.constraints._partial_bound import BoundPartialParity, RankedEvents
+from skfair.constraints._partial_bound import BoundPartialParity, IntervalEvents
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
-from skfair.groups import check_interval
+from skfair.groups import intervals_by_group
 from skfair.metrics import (
     ScoredMembers,
-    demographic_parity_gap,
-    equal_opportunity_gap,
-    equalized_odds_gap,
-    group_auc_gap,
-    statistical_parity_gap,
+    partial_demographic_parity_gap,
+    partial_equal_opportunity_gap,
+    partial_equalized_odds_gap,
+    partial_group_auc_gap,
+    partial_statistical_parity_gap,
 )
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -46,7 +46,7 @@ class PartialParity(Constraint):
     """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
 
     _parameter_constraints = {
-        "interval": "no_validation",  # by check_interval, which knows the groups
+        "interval": "no_validation",  # by intervals_by_group, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both"), None],
         "width": [Interval(Real, 0, None, closed="neither")],
         "min_group_size": Constraint._parameter_constraints["min_group_size"],
@@ -84,8 +84,8 @@ class PartialParity(Constraint):
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
         def ranked_of(groups):
-            percentiles = check_interval(interval, groups)
-            return RankedEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
+            percentiles = intervals_by_group(interval, groups)
+            return IntervalEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
         # rows.
@@ -97,7 +97,7 @@ class PartialParity(Constraint):
             uncompared = None
         return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
 
-    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
 
         {of_rows}
@@ -149,7 +149,7 @@ class PartialParity(Constraint):
 
     def thresholds(
         self,
-        ranked: RankedEvents,
+        ranked: IntervalEvents,
         tolerance: float,
         scores: np.ndarray,
         n_positions: int | None = None,
@@ -169,7 +169,7 @@ class PartialParity(Constraint):
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
-    def interval_tolerances(self, ranked: RankedEvents, tolerance: float) -> np.ndarray:
+    def interval_tolerances(self, ranked: IntervalEvents, tolerance: float) -> np.ndarray:
         """The tolerance in units of the interval of each event, (n_events,).
 
         {of_rows}
@@ -262,9 +262,9 @@ class PartialStatisticalParity(PartialParity):
         self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
-        return statistical_parity_gap(scored, self.scale)
+        return partial_statistical_parity_gap(scored, self.scale)
 
-    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
 
         {of_rows}
@@ -329,9 +329,9 @@ class PartialGroupAUC(PartialParity):
         self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
-        return group_auc_gap(scored)
+        return partial_group_auc_gap(scored)
 
-    def rows(self, ranked: RankedEvents, tolerance: float) -> PairRows:
+    def rows(self, ranked: IntervalEvents, tolerance: float) -> PairRows:
         """One row per pair of groups, as `PairRows`.
 
         {of_rows}
@@ -362,7 +362,7 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
-    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
+    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
 
         {of_rows}
@@ -378,7 +378,7 @@ class ThresholdParity(PartialParity):
 
     def thresholds(
         self,
-        ranked: RankedEvents,
+        ranked: IntervalEvents,
         tolerance: float,
         scores: np.ndarray,
         n_positions: int | None = None,
@@ -452,7 +452,7 @@ class PartialDemographicParity(ThresholdParity):
         self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
-        return demographic_parity_gap(scored, self.threshold, self.scale)
+        return partial_demographic_parity_gap(scored, self.threshold, self.scale)
 
 
 @partial_docs
@@ -508,7 +508,7 @@ class PartialEqualOpportunity(ThresholdParity):
 
     def _measure(self, scored, positive):
         options = self.threshold, self.rank_within, self.scale
-        return equal_opportunity_gap(scored, positive, *options)
+        return partial_equal_opportunity_gap(scored, positive, *options)
 
     @property
     def ranks_in_groups(self) -> bool:
@@ -545,4 +545,4 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
 
     def _measure(self, scored, positive):
         options = self.threshold, self.rank_within, self.scale
-        return equalized_odds_gap(scored, positive, *options)
+        return partial_equalized_odds_gap(scored, positive, *options)

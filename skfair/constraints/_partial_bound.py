@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintSystem, report_shares
+from skfair.constraints._bound import ConstraintSystem, make_share_report
 from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.inference import (
     AUCs,
     CurvePosterior,
-    Curves,
-    cluster_design_effects,
+    ShareCurves,
+    cluster_effects_and_correlation,
     curve_contrasts,
     kish_sizes,
 )
@@ -23,10 +23,10 @@ from skfair.utils._checks import join_names
 # Events of samples that are compared in an interval of percentiles.
 
 
-_MIN_SELECTED = 20
+_MIN_INTERVAL_SAMPLES = 20
 """Samples that each event needs in its interval: fewer would be overfitted."""
 
-_GUARD = 1e-9
+_PERCENTILE_TOLERANCE = 1e-9
 """Percentiles nearer than this to an end of a pair count as that end."""
 
 
@@ -52,7 +52,10 @@ class PercentileInterval:
         ends = np.cumsum(np.diff(self.pairs))
         reached = np.asarray(position) * self.width
         # The guard decides to which of two pairs the position between them belongs.
-        pair = np.searchsorted(ends[:-1], reached + (_GUARD if side == "right" else -_GUARD))
+        pair = np.searchsorted(
+            ends[:-1],
+            reached + (_PERCENTILE_TOLERANCE if side == "right" else -_PERCENTILE_TOLERANCE),
+        )
         return self.pairs[pair, 1] + reached - ends[pair]
 
     def position_of(self, percentiles):
@@ -64,7 +67,7 @@ class PercentileInterval:
 
 
 @dataclass(frozen=True, eq=False)
-class RankedEvents:
+class IntervalEvents:
     """Events, and the interval of percentiles in which their members are compared.
 
     Attributes
@@ -75,7 +78,7 @@ class RankedEvents:
         Every group within every cell.
     events : Events
         Those of the cells, or of a subset of the samples.
-    percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+    group_intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
         The interval.
     ranks_in_groups : bool
         Whether these are ranks in the whole group, of which an event is one class. The scores then
@@ -87,7 +90,7 @@ class RankedEvents:
     samples: Samples
     cells: CellEvents
     events: Events
-    percentiles: list
+    group_intervals: list
     ranks_in_groups: bool = False
     scores: np.ndarray | None = None
 
@@ -103,9 +106,9 @@ class RankedEvents:
         return self.cells.labels
 
     @property
-    def order(self):
+    def report_order(self):
         """Positions of the events in reports, (n_events,)."""
-        return self.cells.order
+        return self.cells.report_order
 
     @property
     def counts(self):
@@ -117,17 +120,17 @@ class RankedEvents:
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
         groups = self.samples.groups
         numbers = [groups.names.index(group) for _, group in self.labels]
-        intervals = [PercentileInterval(self.percentiles[group]) for group in numbers]
+        intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
             return intervals
         # Ranks among all members of a group, of which the event holds a class.
         of_groups = Events.overlapping(groups.matrix, self.samples.weights)
         return [
-            self._to_event_percentiles(interval, (of_groups, group), event)
+            self._to_event_interval(interval, (of_groups, group), event)
             for event, (interval, group) in enumerate(zip(intervals, numbers, strict=True))
         ]
 
-    def _to_event_percentiles(self, interval, of_group, event):
+    def _to_event_interval(self, interval, of_group, event):
         """Percentiles of an event whose members rank in an interval of their group."""
         # Thresholds at the ends of the interval in the group, and shares of the event above them.
         flat = interval.pairs.ravel()
@@ -145,7 +148,7 @@ class RankedEvents:
         return np.array([interval.width for interval in self.intervals])
 
     @cached_property
-    def blocks(self):
+    def cell_codes(self):
         """Code of the cell of each event, (n_events,): those of one cell are compared."""
         blocks = np.empty(len(self.labels), dtype=int)
         for number, block in enumerate(self.cells.blocks):
@@ -188,7 +191,7 @@ class RankedEvents:
         sized = [*zip(self.labels, self.counts * self.widths, strict=True)]
         # Empty cells of groups are too small as well.
         sized += [(label, 0.0) for label in self.cells.empty]
-        small = [(label, size) for label, size in sized if size < _MIN_SELECTED]
+        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
         if not small:
             return
         named = [
@@ -196,7 +199,8 @@ class RankedEvents:
             for (cell, group), size in small
         ]
         raise ValueError(
-            f"Every group needs at least {_MIN_SELECTED} samples in the interval, but there are "
+            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
+            "there are "
             f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
             "merge or leave out small groups (min_group_size)."
         )
@@ -219,8 +223,8 @@ _N_BINS = 1 << 12
 
 
 def share_moments(bound, scores, thresholds):
-    """`RankedEvents.moments` of what is compared and, below it, of small groups."""
-    above, squares = bound.ranked.moments(scores, thresholds)
+    """`IntervalEvents.moments` of what is compared and, below it, of small groups."""
+    above, squares = bound.interval_events.moments(scores, thresholds)
     if bound.uncompared is None:
         return above, squares
     others = bound.uncompared.moments(scores, thresholds)
@@ -243,7 +247,7 @@ class PartitionSums:
 
         samples, events, _ = self.bound.events.memberships
         bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
-        weights = self.bound.ranked.samples.weights[samples]
+        weights = self.bound.interval_events.samples.weights[samples]
         table = count_table(events, bins, weights, self.bound.events.n_events, n_bins)
         scored = np.bincount(bins, weights * scores[samples], n_bins)
         return table, scored, np.bincount(bins, minlength=n_bins)
@@ -255,7 +259,7 @@ class PartitionSums:
         samples, events, _ = self.bound.events.memberships
         inside = wanted[bin_members(scores, samples, cuts)]
         samples = samples[inside]
-        return scores[samples], events[inside], self.bound.ranked.samples.weights[samples]
+        return scores[samples], events[inside], self.bound.interval_events.samples.weights[samples]
 
     def moments(self, scores, thresholds):
         """What the report needs of a partition, as `share_moments`."""
@@ -288,15 +292,15 @@ class PartitionSums:
 
     def _bind_members(self, events, weights):
         """The constraint on other samples with given events and weights."""
-        ranked = self.bound.ranked
+        ranked = self.bound.interval_events
         names = np.arange(len(ranked.labels)).astype(object)[:, np.newaxis]
         samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
         # Events become groups of their own, each with the interval that is known for it.
         percentiles = [interval.pairs for interval in ranked.intervals]
-        condensed = RankedEvents.from_criterion(
+        condensed = IntervalEvents.from_criterion(
             self.bound.criterion, samples, percentiles, ranked.scores
         )
-        return replace(self.bound, ranked=condensed, uncompared=None)
+        return replace(self.bound, interval_events=condensed, uncompared=None)
 
 
 def first_cuts(scores):
@@ -314,8 +318,8 @@ def _relevant_bins(bound, weights, is_single):
     # Rank at every cut: the share of the event above it.
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
-    pairs = [interval.pairs for interval in bound.ranked.intervals]
-    surely, perhaps = _selection_bounds(ranks, pairs, is_single)
+    pairs = [interval.pairs for interval in bound.interval_events.intervals]
+    surely, perhaps = _interval_membership(ranks, pairs, is_single)
     if bound.criterion.scale == "raw":
         # Shares of the whole group are known at every cut.
         has_end = np.zeros(len(is_single), dtype=bool)
@@ -326,7 +330,7 @@ def _relevant_bins(bound, weights, is_single):
         # Shares of the selected depend on how bins at the ends of the interval are divided.
         has_end = ((surely != perhaps) & (weights > 0)).any(axis=0)
         is_compared = np.ones(len(is_single), dtype=bool)
-        low, high = _bound_selected(weights * surely, weights * perhaps)
+        low, high = _bound_shares_above(weights * surely, weights * perhaps)
         known = low.max(axis=0) - high.min(axis=0)
     # A bin matters if groups may differ in it by more than the difference known at some cut.
     possible = high[:, 1:].max(axis=0) - low[:, :-1].min(axis=0)
@@ -334,7 +338,7 @@ def _relevant_bins(bound, weights, is_single):
     return (~is_single & (has_end | is_largest))[::-1]
 
 
-def _selection_bounds(ranks, pairs, is_single):
+def _interval_membership(ranks, pairs, is_single):
     """Whether all samples of every event and bin rank in its interval, and whether some may.
 
     The samples of a bin rank from what is above it on, and before what is up to it.
@@ -343,17 +347,17 @@ def _selection_bounds(ranks, pairs, is_single):
     surely, perhaps = np.zeros((2, *first.shape), dtype=bool)
     for event, intervals in enumerate(pairs):
         for alpha, beta in intervals:
-            beta = beta - _GUARD if beta < 1.0 else np.inf
+            beta = beta - _PERCENTILE_TOLERANCE if beta < 1.0 else np.inf
             # Surely inside: the whole range of ranks is. Perhaps: it overlaps the interval.
-            begun = first[event] >= alpha - _GUARD
+            begun = first[event] >= alpha - _PERCENTILE_TOLERANCE
             surely[event] |= begun & (end[event] <= beta)
-            perhaps[event] |= (end[event] > alpha - _GUARD) & (first[event] < beta)
+            perhaps[event] |= (end[event] > alpha - _PERCENTILE_TOLERANCE) & (first[event] < beta)
     # Equal scores share the rank of the first of them, and are selected all or none.
     of_one_rank = is_in_intervals(first, pairs)
     return np.where(is_single, of_one_rank, surely), np.where(is_single, of_one_rank, perhaps)
 
 
-def _bound_selected(surely, perhaps):
+def _bound_shares_above(surely, perhaps):
     """Smallest and largest shares of the selected above every cut, two (n_events, n_bins + 1).
 
     The arguments are the weights of every event and bin that are surely, and perhaps, selected.
@@ -369,11 +373,11 @@ def _bound_selected(surely, perhaps):
 def _divide_bins(cuts, divisible):
     """More cuts in the divisible bins, with as many floating-point numbers between any two."""
     # Divide by keys instead of numbers: scores may cluster in tiny ranges far from 0.
-    low, high = _to_keys(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]
+    low, high = _to_ordered_integers(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]
     n_pieces = max(2, _N_BINS // len(low))
     steps = np.maximum(1, high // n_pieces - low // n_pieces)  # their difference might overflow
     keys = np.minimum(low + steps * np.arange(1, n_pieces), high)
-    return np.unique(np.append(cuts, _from_keys(keys.ravel())))
+    return np.unique(np.append(cuts, _from_ordered_integers(keys.ravel())))
 
 
 def _ends(cuts):
@@ -382,14 +386,14 @@ def _ends(cuts):
     return np.array((np.nextafter([-np.inf, *cuts], np.inf), [*cuts, largest]))
 
 
-def _to_keys(numbers):
+def _to_ordered_integers(numbers):
     """Integers in the order of numbers, such that neighbours differ by one."""
     # IEEE floats order as their bits do if positive, and in reverse if negative.
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
-def _from_keys(keys):
+def _from_ordered_integers(keys):
     """The numbers with given keys."""
     return (keys ^ ((keys >> 63) & np.iinfo(np.int64).max)).view(np.float64)
 
@@ -407,7 +411,7 @@ def estimate_curves(bound, scores):
     `scores` do not depend on these samples. A class whose members rank in their whole group is
     refused: its share of the interval is no share of a number that is known beforehand.
     """
-    ranked = bound.ranked
+    ranked = bound.interval_events
     if ranked.ranks_in_groups:
         raise ValueError(
             f"{bound.name} ranks samples among their whole group and compares a class of them: no "
@@ -424,14 +428,14 @@ def estimate_curves(bound, scores):
     # Raw differences count where the rank of either group may lie in its interval.
     if is_raw and not bound.is_correctable:
         may_count = _make_overlap_test([interval.pairs for interval in ranked.intervals])
-        return Curves(shares, sizes, lambda values: values, may_count), forms
+        return ShareCurves(shares, sizes, lambda values: values, may_count), forms
     units = ranked.widths if is_raw else np.ones(len(shares))
 
     def map_to_interval(values):
         of_events = zip(ranked.intervals, units, values, strict=True)
         return np.array([unit * interval.position_of(share) for interval, unit, share in of_events])
 
-    return Curves(shares, sizes, map_to_interval), forms
+    return ShareCurves(shares, sizes, map_to_interval), forms
 
 
 def _compared_thresholds(bound, scores):
@@ -474,7 +478,7 @@ def estimate_areas(bound, scores):
     `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
     members are inside depends on the sample.
     """
-    if (bound.ranked.widths < 1.0).any():
+    if (bound.interval_events.widths < 1.0).any():
         raise ValueError(
             f"{bound.name} compares samples that rank in an interval of a sample: a limit is known "
             "of it for the interval (0, 1) only. Certify partial_statistical_parity instead."
@@ -488,7 +492,7 @@ def estimate_areas(bound, scores):
     rows = np.concatenate([np.concatenate((members_of[a], members_of[b])) for a, b in pairs])
     ends = np.cumsum(sizes.sum(axis=1))[:-1]
     members = np.split(np.arange(len(rows)), ends)
-    weights = bound.ranked.samples.weights
+    weights = bound.interval_events.samples.weights
     areas = AUCs(positive, scores[rows], members, weights[rows], center=0.5)
     each = sparse.eye_array(len(pairs), format="csr")
     return areas, sparse.vstack((each, -each), format="csr")
@@ -497,7 +501,7 @@ def estimate_areas(bound, scores):
 # Criteria on an interval of percentiles, bound to samples.
 
 
-_N_CURVE = 41
+_N_CURVE_THRESHOLDS = 41
 """Thresholds at which the shares of groups are compared in the posterior of a gap."""
 
 
@@ -513,23 +517,23 @@ class BoundPartialParity:
     ----------
     criterion : PartialParity
         The criterion; enforcement may narrow or refine it.
-    ranked : RankedEvents
+    interval_events : IntervalEvents
         The samples of each event and their interval.
     tolerance : float
         Largest difference allowed.
     offset : ndarray of shape (n_rows,) or 0.0
         Added to the rows; it corrects them for the residual of the ramp.
-    uncompared : RankedEvents or None
+    uncompared : IntervalEvents or None
         The same of groups that are too small to be compared, for the report alone.
     """
 
     criterion: Any
-    ranked: RankedEvents
+    interval_events: IntervalEvents
     tolerance: float
     offset: np.ndarray | float = 0.0
-    uncompared: RankedEvents | None = None
+    uncompared: IntervalEvents | None = None
 
-    statistic = "ranks"
+    metric_input = "ranks"
     is_ratio = False
 
     @property
@@ -540,7 +544,7 @@ class BoundPartialParity:
     @property
     def events(self):
         """Events that are compared."""
-        return self.ranked.events
+        return self.interval_events.events
 
     @property
     def adds_up(self):
@@ -555,11 +559,11 @@ class BoundPartialParity:
     @cached_property
     def rows(self):
         """The rows that solvers see; none for a single group."""
-        if len(self.ranked.samples.groups.names) == 1:
+        if len(self.interval_events.samples.groups.names) == 1:
             return ConstraintSystem(())
-        if self.ranked.ranks_in_groups:
-            self.ranked.check_sizes()
-        rows = self.criterion.rows(self.ranked, self.tolerance)
+        if self.interval_events.ranks_in_groups:
+            self.interval_events.check_sizes()
+        rows = self.criterion.rows(self.interval_events, self.tolerance)
         if not self.is_correctable:
             return rows
         # Smooth shares plus the offset count decisions; the bounds move the other way.
@@ -572,32 +576,36 @@ class BoundPartialParity:
 
     def gap(self, scores):
         """The gap by the public metric; nan if no member of a group ranks in its interval."""
-        return self.criterion.difference(self.ranked.samples, self.ranked.percentiles, scores)
+        return self.criterion.difference(
+            self.interval_events.samples, self.interval_events.group_intervals, scores
+        )
 
     def linearize_at(self, scores):
         """The same constraint with the rows that suit scores near the given ones."""
         uncompared = self.uncompared and self.uncompared.linearize_at(scores)
-        ranked = self.ranked.linearize_at(scores)
-        return replace(self, ranked=ranked, offset=0.0, uncompared=uncompared)
+        ranked = self.interval_events.linearize_at(scores)
+        return replace(self, interval_events=ranked, offset=0.0, uncompared=uncompared)
 
     def take(self, rows):
         """The same constraint on a subset of the samples; one that is too small is refused."""
-        ranked, samples = self.ranked, self.ranked.samples
+        ranked, samples = self.interval_events, self.interval_events.samples
         groups = samples.groups.take(rows)
         if len(groups.names) < len(samples.groups.names):
             raise ValueError("Every group needs a sample in the subset; draw more.")
         scores = None if ranked.scores is None else ranked.scores[rows]
         subset = Samples(samples.target[rows], groups, samples.weights[rows])
         # Ranks are recomputed among the samples of the subset.
-        taken = RankedEvents.from_criterion(self.criterion, subset, ranked.percentiles, scores)
+        taken = IntervalEvents.from_criterion(
+            self.criterion, subset, ranked.group_intervals, scores
+        )
         taken.check_sizes()
-        return replace(self, ranked=taken, uncompared=None)
+        return replace(self, interval_events=taken, uncompared=None)
 
     def contribution(self, rows, factors=1.0, target=None):
         """The contribution of a block of samples; rows of blocks add up."""
         uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
-        ranked = self.ranked.contribution(rows, factors, target)
-        return replace(self, ranked=ranked, uncompared=uncompared)
+        ranked = self.interval_events.contribution(rows, factors, target)
+        return replace(self, interval_events=ranked, uncompared=uncompared)
 
     def report(self, scores=None, moments=None):
         """One row per event and threshold that is compared, with the columns `REPORT_COLUMNS`.
@@ -607,12 +615,12 @@ class BoundPartialParity:
         Instead of scores, `moments` are gap, thresholds and the sums of `PartitionSums.moments`.
         """
         if moments is not None:
-            return report_shares(self, moments)
+            return make_share_report(self, moments)
         # Intervals of ranks in whole groups depend on the scores.
         here = self.linearize_at(scores)
-        thresholds = here.criterion.thresholds(here.ranked, here.tolerance, scores)
+        thresholds = here.criterion.thresholds(here.interval_events, here.tolerance, scores)
         sums = share_moments(here, scores, thresholds)
-        return report_shares(here, (here.gap(scores), thresholds, sums))
+        return make_share_report(here, (here.gap(scores), thresholds, sums))
 
     def estimates(self, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
@@ -628,15 +636,19 @@ class BoundPartialParity:
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
-        ranked = self.ranked.linearize_at(scores)
-        thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE)
+        ranked = self.interval_events.linearize_at(scores)
+        thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE_THRESHOLDS)
         above, _ = ranked.moments(scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
             effects = [
-                cluster_design_effects(self.events, (scores > threshold).astype(float), clusters)[0]
+                cluster_effects_and_correlation(
+                    self.events, (scores > threshold).astype(float), clusters
+                )[0]
                 for threshold in thresholds
             ]
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / self.criterion.interval_tolerances(ranked, 1.0)
-        return CurvePosterior(above, sizes, ranked.intervals, units, ranked.blocks, self.tolerance)
+        return CurvePosterior(
+            above, sizes, ranked.intervals, units, ranked.cell_codes, self.tolerance
+        )

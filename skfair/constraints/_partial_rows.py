@@ -20,7 +20,7 @@ from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 #    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 
 
-_GUARD = 1e-9
+_PERCENTILE_TOLERANCE = 1e-9
 """Percentiles nearer than this to 0 and 1 bound nothing."""
 
 
@@ -40,9 +40,9 @@ class ShareRows:
         Width of the ramp, or of the sigmoid.
     origin : ndarray of shape (n_thresholds,)
         :math:`\theta_0`.
-    by_threshold : ndarray of shape (n_thresholds, n_aux)
+    threshold_jacobian : ndarray of shape (n_thresholds, n_aux)
         Z.
-    by_level : ndarray of shape (n_events * n_thresholds, n_aux)
+    level_jacobian : ndarray of shape (n_events * n_thresholds, n_aux)
         L, event by event.
     lower, upper : ndarray of shape (n_events * n_thresholds,)
         Bounds; infinite where there is none.
@@ -57,34 +57,34 @@ class ShareRows:
     events: Events
     width: float
     origin: np.ndarray
-    by_threshold: np.ndarray
-    by_level: np.ndarray
+    threshold_jacobian: np.ndarray
+    level_jacobian: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
     convex_means: type = MeanExcess
     rounding: float | None = None
 
-    draws_majorant = True
+    has_batch_majorant = True
     """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
 
     @property
     def n_aux(self):
         """Number of auxiliary unknowns."""
-        return self.by_threshold.shape[1]
+        return self.threshold_jacobian.shape[1]
 
     @property
     def aux_jacobian(self):
         """Derivative of `constant_term` by the auxiliary unknowns, (n_rows, n_aux)."""
-        return -self.by_level
+        return -self.level_jacobian
 
     def constant_term(self, aux):
         """Value of the rows where all shares are 0, (n_rows,)."""
-        return -self.by_level @ aux
+        return -self.level_jacobian @ aux
 
     def breakpoints(self, aux):
         """Where ramps begin, then where they end, (2 * n_thresholds,)."""
-        thresholds = self.origin + self.by_threshold @ aux
+        thresholds = self.origin + self.threshold_jacobian @ aux
         return np.concatenate((thresholds - self.width / 2, thresholds + self.width / 2))
 
     def convex_at(self, scores, aux):
@@ -131,11 +131,13 @@ class ShareRows:
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         difference = np.subtract(*self.ramp_factors)
         # A threshold that rises moves both ends of its ramp, and lowers the share.
-        moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
+        moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.threshold_jacobian
         values = ConstraintValues(
-            (convex.values @ difference.T).ravel() - self.by_level @ aux,
-            ScoreJacobian(convex.score_derivative(difference), lambda: convex.basis, convex.spread),
-            moved.reshape(self.by_level.shape) - self.by_level,
+            (convex.values @ difference.T).ravel() - self.level_jacobian @ aux,
+            ScoreJacobian(
+                convex.score_derivative(difference), lambda: convex.basis, convex.basis_adjoint
+            ),
+            moved.reshape(self.level_jacobian.shape) - self.level_jacobian,
             *self.curvatures(convex, difference, minimum=0.0),
         )
 
@@ -151,7 +153,8 @@ class ShareRows:
         `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows
         of each event. A `minimum` of 0 for their factors in ``v @ rows`` leaves concave parts out.
         """
-        moves = np.vstack((self.by_threshold, self.by_threshold))  # of breakpoints by unknowns
+        # of breakpoints by unknowns
+        moves = np.vstack((self.threshold_jacobian, self.threshold_jacobian))
 
         def weights(v):
             # Convexified: negative weights belong to the subtracted functions, whose curvature is
@@ -159,7 +162,7 @@ class ShareRows:
             return np.maximum(minimum, v.reshape(self.events.n_events, -1) @ factors)
 
         def aux_curvature(v):
-            combine, diagonal = convex.breakpoint_derivatives(weights(v))
+            combine, diagonal = convex.breakpoint_second_derivatives(weights(v))
             return moves.T @ combine, (moves.T * diagonal) @ moves
 
         return lambda v: convex.curvature(weights(v)), aux_curvature
@@ -218,9 +221,9 @@ class ShareMajorant(Majorant):
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
         # Tangents of the concave parts, in scores and breakpoints.
         lines = tangent.evaluate_tangents(scores - self.scores, moves)
-        by_level = self._interleave(original.by_level, original.by_level)
+        by_level = self._interleave(original.level_jacobian, original.level_jacobian)
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
-        moved = -above[:, :, np.newaxis] * np.vstack((original.by_threshold,) * 2)
+        moved = -above[:, :, np.newaxis] * np.vstack((original.threshold_jacobian,) * 2)
         combine = np.hstack(
             (convex.score_derivative(of_convex), tangent.score_derivative(of_tangent))
         )
@@ -243,7 +246,7 @@ class ShareMajorant(Majorant):
 def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events ([1]_, (15)).
 
-    `ranked` are the `RankedEvents`, with a tolerance each in units of its interval; `positions`,
+    `ranked` are the `IntervalEvents`, with a tolerance each in units of its interval; `positions`,
     (n_thresholds,), are those of the percentiles p in the intervals.
     """
     # Percentiles of the bounds, and between them those where the thresholds start.
@@ -255,7 +258,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
 
     def midpoints(scores):
         if not np.ptp(scores):  # quantiles of equal scores do not say where a ramp must stand
-            return scores[0] - width * convex_means.reach(middle.mean(axis=0))
+            return scores[0] - width * convex_means.inverse_surrogate(middle.mean(axis=0))
         quantiles = [events.upper_quantiles(e, scores, levels) for e, levels in enumerate(middle)]
         return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
 
@@ -263,10 +266,10 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
         events,
         width,
         origin=np.zeros(n),
-        by_threshold=np.eye(n),
-        by_level=np.zeros((lower.size, n)),
-        lower=np.where(lower > _GUARD, lower, -np.inf).ravel(),
-        upper=np.where(upper < 1.0 - _GUARD, upper, np.inf).ravel(),
+        threshold_jacobian=np.eye(n),
+        level_jacobian=np.zeros((lower.size, n)),
+        lower=np.where(lower > _PERCENTILE_TOLERANCE, lower, -np.inf).ravel(),
+        upper=np.where(upper < 1.0 - _PERCENTILE_TOLERANCE, upper, np.inf).ravel(),
         initial_aux=midpoints,
         convex_means=convex_means,
     )
@@ -297,8 +300,8 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
 
     # Choose a case for each block.
     positions, with_level = share_positions(scores), []
-    for block in np.unique(ranked.blocks):
-        in_block = ranked.blocks == block
+    for block in np.unique(ranked.cell_codes):
+        in_block = ranked.cell_codes == block
         event = (
             positions[in_block],
             tolerances[in_block],
@@ -326,8 +329,8 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
         events,
         width,
         origin=np.array([threshold]),
-        by_threshold=np.zeros((1, len(with_level))),
-        by_level=by_level,
+        threshold_jacobian=np.zeros((1, len(with_level))),
+        level_jacobian=by_level,
         lower=lower,
         upper=upper,
         initial_aux=initial_levels,
@@ -367,13 +370,13 @@ def _nearest_case(positions, tolerances, begin, widths, floor, ceiling, selected
 #    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 
 
-_TAPER = 0.1
+_TAPER_FRACTION = 0.1
 """Length over which the ends of an interval taper off, relative to its width."""
 
-_REACH = 0.05
+_DENSITY_BANDWIDTH = 0.05
 """Distance to either side over which a density of scores is averaged, in widths of the ramp."""
 
-_NEGLIGIBLE = 1e-12
+_NEGLIGIBLE_SHARE = 1e-12
 """Smaller shares of a group are rounding."""
 
 
@@ -381,7 +384,7 @@ class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
     def __init__(self, samples, scores, weights):
-        has_weight = weights > _NEGLIGIBLE
+        has_weight = weights > _NEGLIGIBLE_SHARE
         self.samples, self.scores = samples[has_weight], scores[has_weight]
         self.weights = weights[has_weight]
 
@@ -403,7 +406,7 @@ class Ranking:
         for ranks in pairs.T:
             top = [
                 shares_up_to_rank(
-                    shares[ascending][::-1], rank, taper_length(rank, _TAPER * width)
+                    shares[ascending][::-1], rank, taper_length(rank, _TAPER_FRACTION * width)
                 )[::-1]
                 for rank in ranks
             ]
@@ -443,12 +446,12 @@ class PairExcess:
 
     def curvatures(self):
         """Curvatures by the scores of `samples`, which lie above those by differences."""
-        one, other, reach = self.one, self.other, _REACH * self.width
+        one, other, reach = self.one, self.other, _DENSITY_BANDWIDTH * self.width
         of_one = one.weights * _density(one.scores + self.shift, other, reach)
         of_other = other.weights * _density(other.scores - self.shift, one, reach)
         return 2.0 * np.concatenate((of_one, of_other)) / self.width
 
-    def line(self, moved):
+    def tangent_after_move(self, moved):
         """The tangent after a move of all scores."""
         return _Tangent(self.value + float(self.slopes @ moved[self.samples]), self)
 
@@ -499,7 +502,7 @@ class PairRows:
     ----------
     events : Events
         Samples of each group.
-    percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+    group_intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
         The interval.
     width : float
         Width of the ramp.
@@ -508,13 +511,13 @@ class PairRows:
     """
 
     events: Events
-    percentiles: list
+    group_intervals: list
     width: float
     tolerance: float
 
     n_aux = 0
 
-    draws_majorant = False
+    has_batch_majorant = False
     """Whether the majorant is a mean over samples; it is one over pairs."""
 
     @property
@@ -540,7 +543,7 @@ class PairRows:
         """Every group in the order of its scores."""
         return [
             Ranking(pairs, *self.events.members(group), scores)
-            for group, pairs in enumerate(self.percentiles)
+            for group, pairs in enumerate(self.group_intervals)
         ]
 
     def __call__(self, scores, aux):
@@ -564,7 +567,7 @@ class PairRows:
             ]
             return _sum_curvatures(convex, scores)
 
-        return _rows([([begin], [end]) for begin, end in corners], len(scores), curvature)
+        return _make_values([([begin], [end]) for begin, end in corners], len(scores), curvature)
 
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
@@ -596,7 +599,7 @@ class PairMajorant(Majorant):
         """Rows and their derivatives, as `ConstraintValues`."""
         parts, moved = self.original.convex_parts(scores), scores - self.scores
         lines = [
-            tuple([one.line(moved) for one in functions] for functions in row)
+            tuple([one.tangent_after_move(moved) for one in functions] for functions in row)
             for row in self._parts_at_point
         ]
         pairs = list(zip(parts, lines, strict=True))
@@ -610,10 +613,10 @@ class PairMajorant(Majorant):
             active += [(-weight, down) for weight, (_, down) in zip(of_lower, lower, strict=True)]
             return _sum_curvatures(active, scores)
 
-        return _rows(upper + lower, len(scores), curvature)
+        return _make_values(upper + lower, len(scores), curvature)
 
 
-def _rows(functions, n_samples, curvature):
+def _make_values(functions, n_samples, curvature):
     """Build the values of rows that are sums of functions minus sums of others."""
     # Added functions count positively, subtracted ones negatively.
     signed = [

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-OPTIONAL_ROWS = frozenset(
+OPTIONAL_ROWS_MEMBERS = frozenset(
     {
         "components",
         "correct",
-        "draws_majorant",
+        "has_batch_majorant",
         "events",
         "majorant",
         "n_events",
@@ -30,11 +30,11 @@ OPTIONAL_ROWS = frozenset(
 class SmoothConstraint(Protocol):
     """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
-    Some solvers need further members, which may be missing elsewhere (`OPTIONAL_ROWS`):
+    Some solvers need further members, which may be missing elsewhere (`OPTIONAL_ROWS_MEMBERS`):
 
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
-      point, for solvers that convexify; ``draws_majorant`` says whether mini-batches can be drawn
-      from it, and it has ``original_multipliers(multipliers)``;
+      point, for solvers that convexify; ``has_batch_majorant`` says whether mini-batches can be
+      drawn from it, and it has ``original_multipliers(multipliers)``;
     - ``take_batch(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
       which those from ``start`` on were drawn from its ``events``, ``n_events`` in number, for
       stochastic solvers;
@@ -102,7 +102,7 @@ class MetricConstraint(Protocol):
         Largest gap allowed.
     rows : SmoothConstraint
         What solvers see.
-    statistic : {"decisions", "ranks", "values"}
+    metric_input : {"decisions", "ranks", "values"}
         What of the scores the metric depends on: their signs, their order, or their values. Only
         "values" change continuously with the scores, and only they are subject to the tolerance of
         a solver. Rows of "ranks" suit scores near those where they are linearised.
@@ -135,7 +135,7 @@ class MetricConstraint(Protocol):
     name: str
     tolerance: float
     rows: SmoothConstraint
-    statistic: str
+    metric_input: str
     is_ratio: bool
     is_correctable: bool
     adds_up: bool
@@ -189,13 +189,13 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
         counts; two of each are numerator and denominator of a quotient.
-    aggregate : Gap
+    rate_gap : Gap
         How rates become one gap.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums.
     one_row : bool
         Whether the gap is bounded by one piecewise linear row.
-    combine : ndarray or csr_array of shape (n_rows, n_events), or None
+    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
         Linear map from rates to rows; None for one row.
     aux_jacobian : ndarray of shape (n_rows, n_aux)
         Derivative of the rows by the auxiliary unknowns.
@@ -210,19 +210,19 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     target: np.ndarray
     smooth: tuple
     exact: tuple
-    aggregate: Any
+    rate_gap: Any
     offset: Any
     one_row: bool
-    combine: Any
+    rates_to_rows: Any
     aux_jacobian: np.ndarray
     n_events: int
     labels: list
     is_quotient: bool
 
-    def smooth_sums(self, scores):
+    def smooth_means(self, scores):
         """Means of the smooth terms over the events, before the offset, (n_sums,)."""
 
-    def exact_sums(self, scores):
+    def exact_means(self, scores):
         """Means of the terms that the metric counts, (n_sums,)."""
 
     def gap_of(self, sums):
@@ -256,11 +256,11 @@ class RankConstraint(MetricConstraint, Protocol):
 
     Attributes
     ----------
-    ranked : RankedEvents
+    interval_events : IntervalEvents
         The samples of each event and their interval.
     partition_sums : PartitionSums
         What blocks of samples contribute to the criterion.
     """
 
-    ranked: Any
+    interval_events: Any
     partition_sums: Any

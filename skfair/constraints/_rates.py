@@ -43,7 +43,7 @@ class ConstraintOnRate(Constraint):
     def table(self) -> Any:
         """What is averaged, or numerator and denominator of a quotient."""
         measure = find_rate(self.measure)
-        if _counted_samples(measure) is None:
+        if _denominator_cells(measure) is None:
             return measure.numerator, measure.denominator
         return tuple(count / max(measure.denominator) for count in measure.numerator)
 
@@ -65,14 +65,14 @@ class ConstraintOnRate(Constraint):
         cells : dict of str to ndarray of bool, shape (n_samples,)
             One cell.
         """
-        return (_counted_samples(find_rate(self.measure)) or all_samples)(samples)
+        return (_denominator_cells(find_rate(self.measure)) or all_samples)(samples)
 
     def _check_parameters(self):
         find_rate(self.measure)  # before anything else asks for it
         super()._check_parameters()
 
 
-def _counted_samples(rate):
+def _denominator_cells(rate):
     """The function of the samples that a denominator counts; None if it depends on decisions."""
     true_positive, false_positive, false_negative, true_negative = rate.denominator
     if true_positive != false_negative or false_positive != true_negative:

@@ -11,17 +11,17 @@ from skfair.datasets._fetch import (
     categorize_texts,
     check_choice,
     dataset_docs,
+    fetch_csv,
     make_bunch,
-    read_csv,
     select_sensitive,
 )
 
-COLUMNS = (
+ADULT_COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
     "capital-gain capital-loss hours-per-week native-country income"
 ).split()
 CLUSTERING_COLUMNS = ["age", "fnlwgt", "education-num", "capital-gain", "hours-per-week"]
-ADULT = """\
+ADULT_DESCR = """\
 Adult: who earned more than 50,000 dollars a year?
 
 People of the 1994 census of the United States: 32,561 for training, 16,281 for testing.
@@ -121,7 +121,7 @@ def fetch_adult(
     data = table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns="income")
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    return make_bunch(data, table["income"], groups, ADULT, as_frame, return_X_y)
+    return make_bunch(data, table["income"], groups, ADULT_DESCR, as_frame, return_X_y)
 
 
 def _read_adult(data_home, download_if_missing):
@@ -129,9 +129,9 @@ def _read_adult(data_home, download_if_missing):
     import pandas as pd
 
     # In these files "|" opens a comment, as the first line of the test file is.
-    layout = {"names": COLUMNS, "skipinitialspace": True, "comment": "|", "na_values": "?"}
+    layout = {"names": ADULT_COLUMNS, "skipinitialspace": True, "comment": "|", "na_values": "?"}
     tables = {
-        subset: read_csv(f"adult/adult.{extension}", data_home, download_if_missing, **layout)
+        subset: fetch_csv(f"adult/adult.{extension}", data_home, download_if_missing, **layout)
         for subset, extension in [("train", "data"), ("test", "test")]
     }
     table = pd.concat(tables)
@@ -146,7 +146,7 @@ Greece South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam M
 Ireland France Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua
 Scotland Thailand Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands"""
 # Categories of a text, in their order, or lower ends of the intervals of a number.
-ENCODING = {
+A9A_ENCODING = {
     "age": [26, 33, 41, 50],
     "workclass": (
         "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay "
@@ -175,7 +175,7 @@ ENCODING = {
     "hours-per-week": [35, 40, 41, 48],
     "native-country": COUNTRIES.split(),
 }
-A9A = """\
+A9A_DESCR = """\
 a9a: Adult in 123 binary features.
 
 The encoding of the Adult dataset that LIBSVM distributes as a9a (32,561 rows) and a9a.t (16,281):
@@ -269,13 +269,15 @@ def fetch_a9a(
         download_if_missing=download_if_missing,
     )
     # Columns that were dropped have no features.
-    encoding = {name: ENCODING[name] for name in ENCODING if name in adult.data}
+    encoding = {name: A9A_ENCODING[name] for name in A9A_ENCODING if name in adult.data}
     bunch = Bunch(
         data=_encode_bins(adult.data, encoding),
         target=adult.target.to_numpy(dtype=object),
         sensitive_features=adult.sensitive_features.to_numpy(dtype=object),
-        feature_names=[text for name, bins in encoding.items() for text in _names(name, bins)],
-        DESCR=A9A,
+        feature_names=[
+            text for name, bins in encoding.items() for text in _feature_names(name, bins)
+        ],
+        DESCR=A9A_DESCR,
     )
     return (bunch.data, bunch.target) if return_X_y else bunch
 
@@ -283,8 +285,8 @@ def fetch_a9a(
 def _encode_bins(data, encoding):
     """One-hot matrix of the columns' bins; a row of ``data`` has at most one per column."""
     # Column of each one: position of the bin, plus the start of its feature.
-    positions = np.column_stack([_positions(data[name], bins) for name, bins in encoding.items()])
-    widths = [len(_names(name, bins)) for name, bins in encoding.items()]
+    positions = np.column_stack([_find_bins(data[name], bins) for name, bins in encoding.items()])
+    widths = [len(_feature_names(name, bins)) for name, bins in encoding.items()]
     starts = np.cumsum([0, *widths])
     known = positions >= 0
     # Some scikit-learn estimators take no indices wider than 32 bits.
@@ -294,7 +296,7 @@ def _encode_bins(data, encoding):
     return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
 
 
-def _positions(column, bins):
+def _find_bins(column, bins):
     """Bin of each value, -1 if it is missing."""
     import pandas as pd
 
@@ -303,7 +305,7 @@ def _positions(column, bins):
     return np.searchsorted(bins, column, side="right")
 
 
-def _names(name, bins):
+def _feature_names(name, bins):
     """Names of the features of a column, one per bin."""
     if isinstance(bins[0], str):
         return [f"{name}={category}" for category in bins]
@@ -312,7 +314,7 @@ def _names(name, bins):
 
 
 _RACES = {1: "White", 2: "Black", 3: "Asian", 4: "American Indian or Alaska Native", 5: "Other"}
-ACS_INCOME = """\
+ACS_INCOME_DESCR = """\
 ACSIncome, Oklahoma: who earned more than 50,000 dollars in 2018?
 
 17,917 working adults of Oklahoma in the American Community Survey of 2018 (public use microdata),
@@ -411,7 +413,7 @@ def fetch_acs_income(
     >>> acs.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
     {'White': 13350, 'Non-White': 4567}
     """
-    table = read_csv("acs_income/OK_0.csv", data_home, download_if_missing).astype(int)
+    table = fetch_csv("acs_income/OK_0.csv", data_home, download_if_missing).astype(int)
     coded = ["COW", "MAR", "OCCP", "POBP", "RELP", "SEX", "RAC1P"]
     # Named groups of the codes. "race" merges all codes but one.
     race5 = table["RAC1P"].map(_RACES)
@@ -423,4 +425,4 @@ def fetch_acs_income(
     if drop_sensitive:
         names = [sensitive] if isinstance(sensitive, str) else sensitive
         data = data.drop(columns={"SEX" if name == "sex" else "RAC1P" for name in names})
-    return make_bunch(data, table["PINCP"], groups, ACS_INCOME, as_frame, return_X_y)
+    return make_bunch(data, table["PINCP"], groups, ACS_INCOME_DESCR, as_frame, return_X_y)

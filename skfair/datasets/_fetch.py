@@ -14,7 +14,7 @@ from urllib.request import urlopen
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
-from skfair.utils._api import shared_docs
+from skfair.utils._api import make_docstring_decorator
 from skfair.utils._checks import spelling_hint, warn
 from skfair.utils._fit import write_bytes
 
@@ -122,15 +122,23 @@ SOURCES = {
 }
 """Files by their path."""
 
-PERSONAL = {"name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"}
+PERSONAL_COLUMNS = {
+    "name",
+    "first",
+    "last",
+    "dob",
+    "c_case_number",
+    "r_case_number",
+    "vr_case_number",
+}
 """Columns of COMPAS that name people or their cases."""
 
 
-def anonymise(body):
+def drop_personal_columns(body):
     """Drop the columns that name people or their cases from the bytes of the public file."""
     # Columns to keep, by position, for header and rows.
     header, *rows = csv.reader(io.StringIO(body.decode(), newline=""))
-    positions = [position for position, name in enumerate(header) if name not in PERSONAL]
+    positions = [position for position, name in enumerate(header) if name not in PERSONAL_COLUMNS]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([row[position] for position in positions] for row in [header, *rows])
@@ -142,7 +150,7 @@ SOURCES["compas/compas-scores-two-years-anonymous.csv"] = replace(
     _COMPAS,
     sha256="a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba",
     path="compas/compas-scores-two-years-anonymous.csv",
-    clean=anonymise,
+    clean=drop_personal_columns,
     public_sha256=_COMPAS.sha256,
 )
 
@@ -183,7 +191,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     return cached
 
 
-def read_csv(path, data_home, download_if_missing, **layout):
+def fetch_csv(path, data_home, download_if_missing, **layout):
     """Parse a file of the table of sources; `layout` is for :func:`pandas.read_csv`."""
     import pandas as pd
 
@@ -339,7 +347,7 @@ def _encode(data):
 # Docstring entries that the datasets share.
 
 
-dataset_docs = shared_docs(
+dataset_docs = make_docstring_decorator(
     """
     drop_sensitive : bool, default=False
         Whether to leave the columns named in ``sensitive`` out of ``data``.

@@ -459,17 +459,17 @@ def make_elliptical(
 # Learning to rank with two groups of documents: a generator, and MSLR-WEB10K.
 
 
-ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
-N_FEATURES = 136
-QUALITY = 131
+MSLR_ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
+MSLR_N_FEATURES = 136
+QUALITY_COLUMN = 131
 """Position of the column QualityScore, feature 132 in the documentation."""
 
-QUERIES = {"train": 6000, "vali": 2000, "test": 2000}
+N_QUERIES = {"train": 6000, "vali": 2000, "test": 2000}
 """Number of queries in the three files of a fold."""
 
-DESCR = f"""MSLR-WEB10K, a fold of Microsoft's learning to rank data of 10,000 queries
+MSLR_DESCR = f"""MSLR-WEB10K, a fold of Microsoft's learning to rank data of 10,000 queries
 
-Source: {ADDRESS}; T. Qin and T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
+Source: {MSLR_ADDRESS}; T. Qin and T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
 Its terms of use must be accepted before the download, so it is not downloaded here.
 Rows: pairs of a query and a page, 136 numbers each (feature 132 is the quality score of the page
 by a classifier). Target: relevance, judged from 0 to 4.
@@ -598,48 +598,50 @@ def fetch_mslr(
     >>> queries.data.shape[1]  # doctest: +SKIP
     136
     """
-    check_choice("subset", subset, tuple(QUERIES))
+    check_choice("subset", subset, tuple(N_QUERIES))
     if fold not in range(1, 6):
         raise ValueError(f"fold must be one of 1, 2, 3, 4, 5; got {fold!r}.")
-    path = _path(f"mslr/Fold{fold}/{subset}.txt", data_home)
-    X, y, query = _read(path, QUERIES[subset])
+    path = _find_mslr_file(f"mslr/Fold{fold}/{subset}.txt", data_home)
+    X, y, query = _read_mslr(path, N_QUERIES[subset])
     if n_queries is not None:
         # Queries in the order of the file.
         _, first_rows = np.unique(query, return_index=True)
         rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
         X, y, query = X[rows], y[rows], query[rows]
-    threshold = np.quantile(X[:, QUALITY], low_quality)
-    groups = np.where(X[:, QUALITY] <= threshold, "low", "high")
-    return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=DESCR)
+    threshold = np.quantile(X[:, QUALITY_COLUMN], low_quality)
+    groups = np.where(X[:, QUALITY_COLUMN] <= threshold, "low", "high")
+    return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=MSLR_DESCR)
 
 
-def _path(name, data_home):
+def _find_mslr_file(name, data_home):
     """Path of the file, in the folder named by SKFAIR_DATA or in the data home."""
     folders = [folder for folder in (user_folder(), cache_folder(data_home)) if folder]
     paths = [folder / name for folder in folders if (folder / name).is_file()]
     if not paths:
         raise OSError(
             f"{name} is in none of {[str(folder) for folder in folders]}, and MSLR-WEB10K cannot "
-            f"be downloaded without accepting its terms. Get it from {ADDRESS}, unpack it, and put "
+            f"be downloaded without accepting its terms. Get it from {MSLR_ADDRESS}, unpack it, "
+            "and put "
             f"its folder with this file at {folders[0] / name}."
         )
     return paths[0]
 
 
-def _read(path, n_queries):
+def _read_mslr(path, n_queries):
     """Features, relevance and query of a file, which must be complete."""
     try:
         X, y, query = load_svmlight_file(
-            path, n_features=N_FEATURES, zero_based=False, query_id=True
+            path, n_features=MSLR_N_FEATURES, zero_based=False, query_id=True
         )
-        n_numbers = [line.count(b":") for line in _last_lines(path)]
+        n_numbers = [line.count(b":") for line in _last_line(path)]
     except ValueError as error:
         raise OSError(f"{path} is not a file of MSLR-WEB10K: {error}. {_REMEDY}") from error
     # A truncated file has fewer queries, or fewer numbers in its last line.
-    is_complete = n_numbers and set(n_numbers) == {N_FEATURES + 1}
+    is_complete = n_numbers and set(n_numbers) == {MSLR_N_FEATURES + 1}
     if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
         raise OSError(
-            f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {N_FEATURES} numbers "
+            f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {MSLR_N_FEATURES} "
+            "numbers "
             f"in every line, but it holds {len(np.unique(query))} queries, relevance "
             f"{np.unique(y)[:9].tolist()} and {n_numbers[-1] - 1 if n_numbers else 0} numbers in "
             f"its last line: it is truncated, or another file. {_REMEDY}"
@@ -647,10 +649,10 @@ def _read(path, n_queries):
     return X.toarray(), y.astype(int), query
 
 
-_REMEDY = f"Download it again from {ADDRESS}."
+_REMEDY = f"Download it again from {MSLR_ADDRESS}."
 
 
-def _last_lines(path):
+def _last_line(path):
     """Return the last line of a file in a list, or [] if the file is empty."""
     with path.open("rb") as file:
         # The end of the file suffices, which is longer than any line.

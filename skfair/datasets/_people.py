@@ -9,19 +9,19 @@ import numpy as np
 from scipy import sparse
 
 from skfair.datasets._fetch import (
-    PERSONAL,
+    PERSONAL_COLUMNS,
     SOURCES,
     categorize_texts,
     check_choice,
     dataset_docs,
     fetch,
+    fetch_csv,
     find_user_file,
     make_bunch,
-    read_csv,
     select_sensitive,
 )
 
-BANK_MARKETING = """\
+BANK_MARKETING_DESCR = """\
 Bank Marketing: did the client subscribe a term deposit?
 
 41,188 telephone calls of a Portuguese bank, May 2008 to November 2010, in order of date.
@@ -123,7 +123,7 @@ def fetch_bank_marketing(
     {'married': 24928, 'single': 11568, 'divorced': 4612}
     """
     check_choice("columns", columns, ("all", "clustering"))
-    table = read_csv("bank/bank-additional-full.csv", data_home, download_if_missing, sep=";")
+    table = fetch_csv("bank/bank-additional-full.csv", data_home, download_if_missing, sep=";")
     table = categorize_texts(table, "y")
     if drop_unknown_marital:
         table = table[table["marital"] != "unknown"].reset_index(drop=True)
@@ -138,11 +138,11 @@ def fetch_bank_marketing(
         data = table.drop(columns=["y", "duration"] if drop_duration else "y")
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    return make_bunch(data, table["y"], groups, BANK_MARKETING, as_frame, return_X_y)
+    return make_bunch(data, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
 
 
-_SHARES = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
-COMMUNITIES_CRIME = """\
+_RACE_SHARE_COLUMNS = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
+COMMUNITIES_CRIME_DESCR = """\
 Communities and Crime: how violent is a community?
 
 1,994 communities of the United States: census of 1990, police survey of 1990, crimes of 1995. Every
@@ -233,7 +233,7 @@ def fetch_communities_crime(
     """
     check_choice("missing", missing, ("drop", "keep"))
     table = _read_communities(data_home, download_if_missing)
-    groups = select_sensitive(_split_at_median(table[_SHARES]), sensitive)
+    groups = select_sensitive(_split_at_median(table[_RACE_SHARE_COLUMNS]), sensitive)
     place = ["state", "county", "community", "communityname", "fold"]
     data = table.drop(columns=[*place, "ViolentCrimesPerPop"])
     if missing == "drop":
@@ -243,7 +243,7 @@ def fetch_communities_crime(
     target = table["ViolentCrimesPerPop"]
     if threshold is not None:
         target = (target > threshold).astype(int)
-    return make_bunch(data, target, groups, COMMUNITIES_CRIME, as_frame, return_X_y)
+    return make_bunch(data, target, groups, COMMUNITIES_CRIME_DESCR, as_frame, return_X_y)
 
 
 def communities_crime_groups(*, data_home=None, download_if_missing=True):
@@ -258,7 +258,7 @@ def communities_crime_groups(*, data_home=None, download_if_missing=True):
     description is not sufficient to reproduce them.
     """
     table = _read_communities(data_home, download_if_missing)
-    thresholds = [_threshold_conditions(table[share]) for share in _SHARES[:3]]
+    thresholds = [_threshold_conditions(table[share]) for share in _RACE_SHARE_COLUMNS[:3]]
     # The first of several groups with the same mask is kept.
     groups = {}
     for conditions in itertools.product(*thresholds):
@@ -291,13 +291,13 @@ def _read_communities(data_home, download_if_missing):
     names = re.findall(r"^@attribute (\S+)", header.read_text("latin-1"), flags=re.MULTILINE)
     path = "communities_crime/communities.data"
     # A copy in one block, else pandas warns at the next column that is added.
-    return read_csv(path, **where, names=names, na_values="?").copy()
+    return fetch_csv(path, **where, names=names, na_values="?").copy()
 
 
 _COMPAS_FEATURES = (
     "sex age race juv_fel_count juv_misd_count juv_other_count priors_count c_charge_degree"
 ).split()
-COMPAS = """\
+COMPAS_DESCR = """\
 COMPAS: who was charged with another crime within two years?
 
 Defendants of Broward County, Florida, who were scored by the software COMPAS in 2013 and 2014:
@@ -408,7 +408,7 @@ def fetch_compas(
     groups = select_sensitive(data, sensitive)
     if drop_sensitive:
         data = data.drop(columns=sensitive)
-    return make_bunch(data, table["two_year_recid"], groups, COMPAS, as_frame, return_X_y)
+    return make_bunch(data, table["two_year_recid"], groups, COMPAS_DESCR, as_frame, return_X_y)
 
 
 def _read_compas(data_home, download_if_missing):
@@ -422,10 +422,10 @@ def _read_compas(data_home, download_if_missing):
         data_home=data_home,
         download_if_missing=download_if_missing,
     )
-    return pd.read_csv(path).drop(columns=PERSONAL, errors="ignore")
+    return pd.read_csv(path).drop(columns=PERSONAL_COLUMNS, errors="ignore")
 
 
-LAW_SCHOOL = """\
+LAW_SCHOOL_DESCR = """\
 Law school: which students pass the bar examination?
 
 20,798 students who entered law schools of the United States in 1991, followed by the Law School
@@ -508,7 +508,7 @@ def fetch_law_school(
     >>> law.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
     {'White': 17491, 'Non-White': 3307}
     """
-    table = read_csv("law_school/law_school_clean.csv", data_home, download_if_missing)
+    table = fetch_csv("law_school/law_school_clean.csv", data_home, download_if_missing)
     # The file codes sex as "male", 1 or 0.
     table = table.rename(columns={"male": "sex"})
     table["sex"] = table["sex"].map({1: "male", 0: "female"})
@@ -517,4 +517,4 @@ def fetch_law_school(
     data = table.drop(columns="pass_bar")
     if drop_sensitive:
         data = data.drop(columns=sensitive)
-    return make_bunch(data, table["pass_bar"], groups, LAW_SCHOOL, as_frame, return_X_y)
+    return make_bunch(data, table["pass_bar"], groups, LAW_SCHOOL_DESCR, as_frame, return_X_y)

@@ -17,15 +17,15 @@ from skfair.datasets._fetch import (
     check_choice,
     dataset_docs,
     fetch,
+    fetch_csv,
     make_bunch,
-    read_csv,
     select_sensitive,
 )
 
 # Data sets of measurements: points in the plane, researchers, patients.
 
 
-DS577 = """\
+DS577_DESCR = """\
 DS-577: three clusters in the plane.
 
 577 points; target "class": the cluster, 1 (196 points), 2 (201) or 3 (180).
@@ -109,10 +109,10 @@ def fetch_ds577(
     table = pd.read_csv(io.StringIO(rows), names=["x", "y", "class"])
     # Deal three groups in turn to the points of each cluster.
     groups = (table.groupby("class").cumcount() % 3).rename("group").astype("category")
-    return make_bunch(table[["x", "y"]], table["class"], groups, DS577, as_frame, return_X_y)
+    return make_bunch(table[["x", "y"]], table["class"], groups, DS577_DESCR, as_frame, return_X_y)
 
 
-FOUR_AREA = """\
+FOUR_AREA_DESCR = """\
 Four areas: in which field does a researcher publish?
 
 35,385 researchers in DBLP (1 May 2020) who published at a main conference of databases, data
@@ -192,12 +192,12 @@ def fetch_four_area(
     >>> researchers.sensitive_features.value_counts(sort=False).to_dict()  # doctest: +SKIP
     {0: 8963, 1: 9774, 2: 7461, 3: 9187}
     """
-    table = read_csv("4area/4area.csv", data_home, download_if_missing)
+    table = fetch_csv("4area/4area.csv", data_home, download_if_missing)
     data, area = table.drop(columns="color"), table["color"].rename("area")
-    return make_bunch(data, area, area.astype("category"), FOUR_AREA, as_frame, return_X_y)
+    return make_bunch(data, area, area.astype("category"), FOUR_AREA_DESCR, as_frame, return_X_y)
 
 
-PATIENTS = """\
+PATIENTS_DESCR = """\
 Patients: how far has diabetes progressed after one year?
 
 442 patients; the data is bundled with scikit-learn (sklearn.datasets.load_diabetes), here in the
@@ -272,7 +272,7 @@ def load_patients(
     source = load_diabetes(scaled=False, as_frame=True)
     groups = source.data["sex"].map({1.0: "sex 1", 2.0: "sex 2"}).astype("category")
     data = source.data.drop(columns="sex") if drop_sensitive else source.data
-    return make_bunch(data, source.target, groups, PATIENTS, as_frame, return_X_y)
+    return make_bunch(data, source.target, groups, PATIENTS_DESCR, as_frame, return_X_y)
 
 
 _THYROID_FEATURES = (
@@ -280,7 +280,7 @@ _THYROID_FEATURES = (
     "thyroid_surgery I131_treatment query_hypothyroid query_hyperthyroid lithium goitre tumor "
     "hypopituitary psych TSH T3 TT4 T4U FTI"
 ).split()
-THYROID = """\
+THYROID_DESCR = """\
 Thyroid disease: is the thyroid working normally?
 
 7,200 patients: the 3,772 of the training file, then the 3,428 of the test file.
@@ -370,21 +370,21 @@ def fetch_thyroid(
 
     layout = {"names": [*_THYROID_FEATURES, "class"]}
     files = ("thyroid/ann-train.data", "thyroid/ann-test.data")
-    tables = [read_csv(file, data_home, download_if_missing, **layout) for file in files]
+    tables = [fetch_csv(file, data_home, download_if_missing, **layout) for file in files]
     table = pd.concat(tables, ignore_index=True)
     # Both possible attributes as categories.
     groups = select_sensitive(table.astype({"class": "category", "sex": "category"}), sensitive)
     data = table.drop(columns="class")
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    return make_bunch(data, table["class"], groups, THYROID, as_frame, return_X_y)
+    return make_bunch(data, table["class"], groups, THYROID_DESCR, as_frame, return_X_y)
 
 
 # Graphs with groups, and their adjacency matrices.
 
 
 MIN_USERS = 500
-FACEBOOK_NET = """\
+FACEBOOK_NET_DESCR = """\
 FacebookNet: which students of a school are friends on Facebook?
 
 Students of a high school in Marseilles, December 2013. For 4,515 pairs it is known whether they
@@ -467,16 +467,16 @@ def fetch_facebook_net(
     check_choice("subset", subset, ("connected", "all"))
     where = {"data_home": data_home, "download_if_missing": download_if_missing}
     pairs = "facebooknet/Facebook-known-pairs_data_2013.csv"
-    known = read_csv(pairs, **where, sep=" ", names=["i", "j", "friends"])
+    known = fetch_csv(pairs, **where, sep=" ", names=["i", "j", "friends"])
     friends = known.loc[known["friends"] == 1, ["i", "j"]].to_numpy()
     columns = ["id", "class", "gender"]
-    students = read_csv("facebooknet/metadata_2013.txt", **where, sep="\t", names=columns)
+    students = fetch_csv("facebooknet/metadata_2013.txt", **where, sep="\t", names=columns)
     # Students of unknown gender are left out, with their edges.
     gender = students.set_index("id").query("gender != 'Unknown'")["gender"]
-    return make_graph_bunch(friends, gender, FACEBOOK_NET, connected=subset == "connected")
+    return make_graph_bunch(friends, gender, FACEBOOK_NET_DESCR, connected=subset == "connected")
 
 
-LASTFM_ASIA = """\
+LASTFM_ASIA_DESCR = """\
 LastFM Asia: who follows whom, and where do they live?
 
 Users of the music site Last.fm in Asia, joined where each follows the other: 7,624 users, 27,806
@@ -554,13 +554,13 @@ def fetch_lastfm_asia(
     """
     check_choice("subset", subset, ("connected", "all"))
     where = {"data_home": data_home, "download_if_missing": download_if_missing}
-    edges = read_csv("lastfm/lastfm_asia_edges.csv", **where).to_numpy()
-    users = read_csv("lastfm/lastfm_asia_target.csv", **where, index_col="id")
+    edges = fetch_csv("lastfm/lastfm_asia_edges.csv", **where).to_numpy()
+    users = fetch_csv("lastfm/lastfm_asia_target.csv", **where, index_col="id")
     country = users["target"].rename("country")
     # Countries of at least MIN_USERS users, as in the literature.
     if subset == "connected":
         country = country[country.map(country.value_counts()) >= MIN_USERS]
-    return make_graph_bunch(edges, country, LASTFM_ASIA, connected=subset == "connected")
+    return make_graph_bunch(edges, country, LASTFM_ASIA_DESCR, connected=subset == "connected")
 
 
 def adjacency_matrix(rows, cols, n_nodes, weights=None):

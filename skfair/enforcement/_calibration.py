@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import TIE
+from skfair.enforcement._counting import TIE_TOLERANCE
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -35,32 +35,32 @@ _MIN_BRACKET = 1e-3
 _PATIENCE = 2
 """Number of ramps in a row, none of which comes nearer to a tolerance of 0, that end a search."""
 
-_EXACT = SQP(tol=1e-8)
+_EXACT_SOLVER = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
 
 
-def calibrate(fitter):
+def calibrate_tolerances(fitter):
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
     that of least violation is taken.
     """
-    if fitter.earlier is None:
-        start = fitter.fit_plain_roughly()
+    if fitter.earlier_fit is None:
+        start = fitter.fit_unconstrained_roughly()
         if (start.gaps <= fitter.constraint.tolerances + SLACK).all():
-            start = fitter.fit_plain(start.parameters, _EXACT)
+            start = fitter.fit_unconstrained(start.parameters, _EXACT_SOLVER)
             if start.keeps_bound:
                 return start
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
         max_solves = MAX_SOLVES
     else:
-        start = latest = fitter.evaluate(fitter.earlier.parameters, fitter.earlier.result)
+        start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
         rows, max_solves = (
-            _rescale_tolerances(fitter.constraint, fitter.earlier),
+            _rescale_tolerances(fitter.constraint, fitter.earlier_fit),
             _MAX_SOLVES_FROM_EARLIER,
         )
-    candidates = [start, *islice(_calibrations(fitter, latest, rows), max_solves)]
+    candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     if best.result.residual > fitter.tol:
         candidates.append(_refine_fit(fitter, best))
@@ -81,8 +81,8 @@ def _refine_fit(fitter, candidate):
 def _rescale_tolerances(constraint, earlier):
     """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
     rows = earlier.result.evaluation.problem.constraint
-    aims = [_aim(tolerance) for tolerance in constraint.tolerances]
-    ratios = aims / np.maximum(earlier.gaps, TIE)
+    aims = [_aimed_gap(tolerance) for tolerance in constraint.tolerances]
+    ratios = aims / np.maximum(earlier.gaps, TIE_TOLERANCE)
     return [
         replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
         for row, ratio, aim in zip(rows, ratios, aims, strict=True)
@@ -94,11 +94,14 @@ def _calibrate_subsample(fitter, start):
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
     """
-    on_subsample, no_rows = fitter.take_subsample(start.parameters), [None] * len(fitter.constraint)
+    on_subsample, no_rows = (
+        fitter.make_subsample_fitter(start.parameters),
+        [None] * len(fitter.constraint),
+    )
     if on_subsample is None:
         return start, no_rows
     try:
-        candidate = calibrate(on_subsample)
+        candidate = calibrate_tolerances(on_subsample)
     except ValueError:  # too few samples of a class have a rank in an interval
         return start, no_rows
     rows = candidate.result.evaluation.problem.constraint
@@ -108,11 +111,14 @@ def _calibrate_subsample(fitter, start):
     return candidate._replace(scores=scores), list(rows)
 
 
-def _calibrations(fitter, latest, rows):
+def _fit_calibrations(fitter, latest, rows):
     """Yield fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
     pairs = zip(fitter.constraint, rows, strict=True)
-    searches = [(_corrections if one.is_correctable else _secant)(one, row) for one, row in pairs]
+    searches = [
+        (_correction_search if one.is_correctable else _secant_search)(one, row)
+        for one, row in pairs
+    ]
     for search in searches:
         next(search)
     are_active = np.ones(len(searches), dtype=bool)
@@ -132,10 +138,10 @@ def _calibrations(fitter, latest, rows):
         latest = fitter.fit_roughly(problem, x)
         yield latest
         is_rough = latest.result.residual > fitter.tol
-        if is_rough and latest.keeps_bound and _is_used_up(fitter, rows, latest):
+        if is_rough and latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
             latest = _refine_fit(fitter, latest)
             yield latest
-        if latest.keeps_bound and _is_used_up(fitter, rows, latest):
+        if latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
             return
         are_active = _find_active(fitter, rows, latest)
 
@@ -150,23 +156,23 @@ def _find_active(fitter, rows, candidate):
     return np.array([of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers])
 
 
-def _is_used_up(fitter, rows, candidate):
+def _are_tolerances_used(fitter, rows, candidate):
     """Whether the tolerances of all constraints with active rows are used."""
     is_active = _find_active(fitter, rows, candidate)
     return (candidate.gaps >= fitter.constraint.tolerances - SLACK)[is_active].all()
 
 
-def _aim(tolerance):
+def _aimed_gap(tolerance):
     return tolerance - min(SLACK, tolerance) / 2
 
 
-def _corrections(constraint, start):
+def _correction_search(constraint, start):
     """Yield rows that count the decisions, as they are at the scores sent.
 
     The residual of the surrogate is averaged with the one before, because a model that follows one
     correction in full often needs the opposite one next.
     """
-    aim = _aim(constraint.tolerance)
+    aim = _aimed_gap(constraint.tolerance)
     tolerance = aim if start is None else start.tolerance
     scores, *_ = yield
     offset = None
@@ -179,7 +185,7 @@ def _corrections(constraint, start):
         tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
 
 
-def _secant(constraint, start):
+def _secant_search(constraint, start):
     """Yield rows with another tolerance, found by the secant method in a bracket.
 
     The fraction of the bracket that the secant points to is kept away from 0 and 1. If less
@@ -189,7 +195,7 @@ def _secant(constraint, start):
     jumps over the aim.
     """
     requested = constraint.tolerance
-    aim = _aim(requested)
+    aim = _aimed_gap(requested)
     scores, gap, *_ = yield
     is_narrowed, gaps_at_zero = False, []
     while True:

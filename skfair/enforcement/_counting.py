@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints import move_offset, sum_moments
+from skfair.constraints import move_offset, rate_moments
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.solvers import Result
 
@@ -27,30 +27,32 @@ N_BINS = 1024
 MAX_ENTRIES = 1 << 18
 """Numbers that the counts of one line may hold: means of events in every interval."""
 
-MARGIN = 1e-9
+SIGN_TOLERANCE = 1e-9
 """Scores nearer to 0 than this, relative to the largest, might change sign if terms were added in
 another order. Intervals between flips must be wider."""
 
 _MAX_NUMPY = 1 << 17
 """Memberships up to which numpy counts: to import numba takes longer."""
 
-_N_TYPICAL = 1001
+_N_SCALE_SAMPLES = 1001
 """Flips whose median length sets the scale of the bins."""
 
-_SCALE = 1.1180339887
+_BIN_SCALE_FACTOR = 1.1180339887
 """Factor of the scale of bins: flips that many samples share are not at their ends."""
 
-_SLACK = 1e-10
+_PRUNING_TOLERANCE = 1e-10
 """Differences of errors and gaps below it do not leave points out."""
 
-_BIN_END = 1e-3
+_BIN_END_HALF_WIDTH = 1e-3
 """Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
 
 
-def count_unclear(scores):
+def count_uncertain_signs(scores):
     """Number of scores so near to 0 that they might change sign; an exact 0 stays one."""
     sizes = np.abs(scores)
-    return np.count_nonzero((sizes > 0) & (sizes <= MARGIN * (1.0 + sizes.max(initial=0.0))))
+    return np.count_nonzero(
+        (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
+    )
 
 
 def evaluate_line(problem, effects, scores, slopes, max_error):
@@ -63,7 +65,7 @@ def evaluate_line(problem, effects, scores, slopes, max_error):
     n_events = sum(one.events.n_events for one in problem.constraint)
     max_bins = max(1000, MAX_ENTRIES // n_events)
     if len(slopes) <= max_bins:
-        low, high, decisions, bins = sort_flips(scores, slopes)
+        low, high, decisions, bins = sort_flip_intervals(scores, slopes)
     else:
         low, high, decisions, bins = bin_flip_intervals(scores, slopes, max_bins)
     # Keep the intervals from the first useful error to the last.
@@ -80,7 +82,7 @@ def evaluate_line(problem, effects, scores, slopes, max_error):
     ]
     low, high, errors = (values[first : last + 1] for values in (low, high, errors))
     # A model in a narrower interval might have other decisions after rounding.
-    is_wide = high - low > MARGIN
+    is_wide = high - low > SIGN_TOLERANCE
     return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
 
 
@@ -119,12 +121,12 @@ def tabulate_flips(problem):
     The terms of all constraints follow each other. The cells of a term are its events, and one more
     for samples in none of them.
     """
-    if any(one.events.codes_and_weights is None for one in problem.constraint):
+    if any(one.events.codes_and_mean_weights is None for one in problem.constraint):
         return None
     target, ones = problem.target, np.ones(len(problem.target))
     on_means, cells, negative = [], [], []
     for one in problem.constraint:
-        codes, weights = one.events.codes_and_weights
+        codes, weights = one.events.codes_and_mean_weights
         for term in one.exact:
             # Exact rates depend on the sign of a score alone: two evaluations give all flips.
             high, low = (term(sign * ones, one.target).value for sign in (1.0, -1.0))
@@ -143,15 +145,16 @@ def tabulate_flips(problem):
 def evaluate_lines(problem, effects, starts):
     """Points on lines of several starts: line, length, error and excess of each, (n_points,).
 
-    ``effects`` are those of `tabulate_flips`, and ``starts`` as in `Counter.count_flips`. Points
-    that are worse than others of their line are left out, but for a few.
+    ``effects`` are those of `tabulate_flips`, and ``starts`` as in
+    `DecisionCounter.evaluate_along_lines`. Points that are worse than others of their line are left
+    out, but for a few.
     """
     from skfair._kernels.lines import (
-        CHANGE,
         COUNT,
         ERROR,
-        LOWEST,
         MEANS,
+        MIN_ERROR,
+        TOTAL_CHANGE,
         bin_line_flips,
         choose_n_bins,
         find_line_points,
@@ -173,27 +176,27 @@ def evaluate_lines(problem, effects, starts):
     slopes = np.array(slopes)
     limits = np.array([one.max_error for one in starts])[lines[:, 0]]
     # Bins are dense where most of the decisions flip.
-    subsample = slice(None, None, max(1, len(problem.target) // _N_TYPICAL))
+    subsample = slice(None, None, max(1, len(problem.target) // _N_SCALE_SAMPLES))
     sizes, steps = (np.abs(values[:, subsample]).sum(axis=1) for values in (scores, slopes))
-    scales = _SCALE * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
+    scales = _BIN_SCALE_FACTOR * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
     scales = np.where(scales > 0.0, scales, 1.0)
     arguments = scores, slopes, lines
     n_bins = choose_n_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
-    bins, tables = bin_line_flips(*arguments, scales, MARGIN, effects, n_bins)
-    is_useful = (tables[:, :-2, LOWEST] < limits[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
+    bins, tables = bin_line_flips(*arguments, scales, SIGN_TOLERANCE, effects, n_bins)
+    is_useful = (tables[:, :-2, MIN_ERROR] < limits[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
     line, b = np.nonzero(is_useful)
     edges = tables[line, b]  # error and means at the ends of bins
     excess = _excess_of_means(problem, edges[:, MEANS:])
     # Of points within all bounds, those of an end of a bin are as good or better.
     is_better = (excess <= 0.0) & (edges[:, ERROR] < limits[line])
     max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
-    is_useful[line, b] = edges[:, LOWEST] < max_errors[line]
+    is_useful[line, b] = edges[:, MIN_ERROR] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
     if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
-        is_useful[line, b] &= excess - edges[:, CHANGE] <= max_excess[line]
-    arguments = *arguments, is_useful, max_errors, MARGIN, effects, bins, tables
+        is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]
+    arguments = *arguments, is_useful, max_errors, SIGN_TOLERANCE, effects, bins, tables
     line, low, high, errors, means = find_line_points(*arguments)
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
 
@@ -204,8 +207,8 @@ def _max_useful_values(limits, line, values):
     It is at most the limit of the line, and that of its best end.
     """
     best = np.full(len(limits), np.inf)
-    np.minimum.at(best, line, values + _SLACK)
-    return np.minimum(limits + _SLACK, best)
+    np.minimum.at(best, line, values + _PRUNING_TOLERANCE)
+    return np.minimum(limits + _PRUNING_TOLERANCE, best)
 
 
 def _excess_of_means(problem, means):
@@ -238,8 +241,8 @@ def sum_flips(entries, decisions, bins, n_events, n_bins):
     """Sums over events of the effects of positive decisions, (n_events, n_bins + 1).
 
     ``entries`` are sample and event of every membership, and the effect of a positive decision on
-    the event. ``decisions`` are those before the first flip, -1 or +1, and ``bins`` the bin of each
-    flip, n_bins for none. The sums are before the first bin and after every one.
+    the event. ``occurring_decisions`` are those before the first flip, -1 or +1, and ``bins`` the
+    bin of each flip, n_bins for none. The sums are before the first bin and after every one.
     """
     samples, events, effects = entries
     if len(samples) > _MAX_NUMPY:
@@ -274,7 +277,7 @@ def _crop(decisions, bins, first, last):
     return np.where(is_before, -decisions, decisions), bins
 
 
-def sort_flips(scores, slopes):
+def sort_flip_intervals(scores, slopes):
     """The intervals between any two flips, found by sorting them.
 
     The result is (low, high, decisions, bins): the ends of each interval, decisions (-1 or +1) in
@@ -282,7 +285,7 @@ def sort_flips(scores, slopes):
     decisions which never flip is the last one.
     """
     # A score is 0 at minus its quotient with its slope.
-    is_still = np.abs(slopes) <= MARGIN
+    is_still = np.abs(slopes) <= SIGN_TOLERANCE
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         flips = np.where(is_still, np.inf, -scores / slopes)
     n_flips = len(flips) - np.count_nonzero(is_still)
@@ -296,16 +299,16 @@ def sort_flips(scores, slopes):
 
 
 def bin_flip_intervals(scores, slopes, n_bins):
-    """Intervals at the ends of bins, as `sort_flips`; a few flips may lie beyond the outermost."""
+    """Intervals at the ends of bins, as `sort_flip_intervals`; a few flips may lie beyond these."""
     from skfair._kernels.scores import bin_flips
 
     # The median length of a few flips is the scale: bins are dense where flips are.
-    step = max(1, len(scores) // _N_TYPICAL)
+    step = max(1, len(scores) // _N_SCALE_SAMPLES)
     sizes, steps = np.abs(scores[::step]), np.abs(slopes[::step])
-    is_moving = steps > MARGIN
+    is_moving = steps > SIGN_TOLERANCE
     typical = np.median(sizes[is_moving] / steps[is_moving])
     typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
-    bins, decisions = bin_flips(scores, slopes, MARGIN, typical, n_bins)
+    bins, decisions = bin_flips(scores, slopes, SIGN_TOLERANCE, typical, n_bins)
     return *intervals_around_edges(typical, n_bins), decisions, bins
 
 
@@ -314,7 +317,7 @@ def intervals_around_edges(typical, n_bins):
     position = np.linspace(-1.0, 1.0, n_bins + 1)
     position[[0, -1]] = (position[[0, -1]] + position[[1, -2]]) / 2  # short of infinity
     lengths = typical * position / (1.0 - np.abs(position))
-    width = _BIN_END * np.diff(lengths).min()
+    width = _BIN_END_HALF_WIDTH * np.diff(lengths).min()
     return lengths - width, lengths + width
 
 
@@ -332,7 +335,7 @@ def count_along_lines(block, start, directions, typical):
     (n_sums,).
     """
     compiled = block.compiled
-    sums = compiled and compiled.count_lines(start, directions, MARGIN, typical, N_BINS)
+    sums = compiled and compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
     if sums is not None:
         return sums
     scores, effects = block.model.evaluate(start).scores, list(map(flip_effects, block.constraint))
@@ -348,7 +351,9 @@ def count_along_lines(block, start, directions, typical):
 def _count_bins(block, effects, scores, direction, typical):
     from skfair._kernels.scores import add_flips, bin_flips
 
-    bins, decisions = bin_flips(scores, block.model.scores(direction), MARGIN, typical, N_BINS)
+    bins, decisions = bin_flips(
+        scores, block.model.scores(direction), SIGN_TOLERANCE, typical, N_BINS
+    )
 
     def add(samples, events, added, n_events):
         sums = np.zeros((n_events, N_BINS + 1))
@@ -369,14 +374,14 @@ def _count_bins(block, effects, scores, direction, typical):
 # Candidates, and what counts their decisions.
 
 
-_NEAR = 0.02
+_BIN_SCALE_QUANTILE = 0.02
 """Share of the decisions that flip where half of the bins of a line are."""
 
 
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 """Differences of gaps and errors below it are rounding."""
 
-DIGITS = 10
+DECIMALS = 10
 """Decimals to which errors and gaps are compared: their sums are taken in any order."""
 
 
@@ -414,9 +419,9 @@ class Candidate(NamedTuple):
         Weighted share of wrong decisions; nan for ranks of partitioned samples.
     gaps : ndarray of shape (n_constraints,)
         The gap of every constraint; nan where it is unknown.
-    is_clear : bool
+    has_stable_decisions : bool
         Whether no decision that the constraint counts depends on rounding.
-    decisions : ndarray of bool, shape (1,) or (2,)
+    occurring_decisions : ndarray of bool, shape (1,) or (2,)
         Whether scores are positive: the answers that occur.
     violation : float
         Largest excess of a gap over its tolerance; infinite if one is unknown.
@@ -428,8 +433,8 @@ class Candidate(NamedTuple):
     scores: np.ndarray | None
     error: float
     gaps: np.ndarray
-    is_clear: bool
-    decisions: np.ndarray
+    has_stable_decisions: bool
+    occurring_decisions: np.ndarray
     violation: float
     result: Result
 
@@ -444,30 +449,34 @@ class Candidate(NamedTuple):
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
 
     @property
-    def is_plain(self):
+    def is_unconstrained(self):
         """Whether no constraint has moved the model: the solver's result, without multipliers."""
         return self.is_solver_result and not self.result.multipliers.any()
 
     @property
-    def rank(self):
+    def sort_key(self):
         """Key of comparisons: violation first, then clear decisions, then errors."""
-        return (round(self.violation, DIGITS), not self.is_clear, round(self.error, DIGITS))
+        return (
+            round(self.violation, DECIMALS),
+            not self.has_stable_decisions,
+            round(self.error, DECIMALS),
+        )
 
 
-rank = attrgetter("rank")
+sort_key = attrgetter("sort_key")
 """Key by which candidates are compared."""
 
 
-def make_counter(problem, rounding=TIE):
+def make_counter(problem, rounding=TIE_TOLERANCE):
     """The counter of a problem's decisions."""
     if isinstance(problem, PartitionedRankProblem):
         return RankCounter(problem, rounding)
     if isinstance(problem, PartitionedProblem):
         return PartitionedCounter(problem, rounding)
-    return Counter(problem, rounding)
+    return DecisionCounter(problem, rounding)
 
 
-class Counter:
+class DecisionCounter:
     """Counts of decisions of samples in memory.
 
     Attributes
@@ -478,15 +487,15 @@ class Counter:
         The samples whose scores are in memory: here all.
     """
 
-    def __init__(self, problem, rounding=TIE):
+    def __init__(self, problem, rounding=TIE_TOLERANCE):
         self.problem = self.scored = problem
         self.tolerances = problem.constraint.tolerances
         # Excess of each gap over its tolerance that is no violation.
-        self.rounding = np.maximum(TIE, rounding)
+        self.rounding = np.maximum(TIE_TOLERANCE, rounding)
 
     def evaluate(self, points, result):
         """The candidates with these parameters; the result is the solver's that led to them."""
-        pairs = zip(points, self.count(points), strict=True)
+        pairs = zip(points, self.measure_models(points), strict=True)
         return [self._candidate(parameters, result, *count) for parameters, count in pairs]
 
     def _candidate(self, parameters, result, scores, error, gaps, is_clear, decisions):
@@ -496,20 +505,20 @@ class Counter:
             parameters, scores, round(error, 12), gaps, is_clear, decisions, violation, result
         )
 
-    def count(self, points):
-        """What several models come to: scores, error, gaps, is_clear and decisions of each.
+    def measure_models(self, points):
+        """Scores, error, gaps, whether decisions are stable, and which occur, of several models.
 
         These are attributes of `Candidate`.
         """
         problem = self.problem
         # Scores near 0 matter only to constraints that count decisions.
-        counts_any = "decisions" in problem.constraint.statistics
+        counts_any = "decisions" in problem.constraint.metric_inputs
         counts = []
         for parameters in points:
             scores = problem.predict_scores(parameters)
             positive = scores > 0
             error = float(problem.mean_weights @ (positive != (problem.target > 0)))
-            is_clear = not (counts_any and count_unclear(scores))
+            is_clear = not (counts_any and count_uncertain_signs(scores))
             decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
             gaps = problem.constraint.gaps(scores)
             counts.append((scores, error, gaps, is_clear, decisions))
@@ -526,7 +535,7 @@ class Counter:
         """
         return constraint.correct(self.problem.predict_scores(parameters), step_size)
 
-    def count_flips(self, model, starts):
+    def evaluate_along_lines(self, model, starts):
         """Errors and gaps along lines through models, between any two flips of decisions.
 
         ``starts`` are `LineStart`. The result has, with one entry per point, the number of its
@@ -558,7 +567,7 @@ class Counter:
         """What flips of decisions add to the sums of each constraint."""
         return list(map(flip_effects, self.problem.constraint))
 
-    def describe(self, parameters):
+    def summarize_model(self, parameters):
         """Objective, number of rows, and columns of the constraint's report, of a model."""
         problem = self.problem
         scores = problem.model.evaluate(parameters).scores
@@ -569,18 +578,18 @@ class Counter:
         return objective, len(constraint.rows.lower), report
 
 
-class PartitionedCounter(Counter):
+class PartitionedCounter(DecisionCounter):
     """Counts of decisions of partitioned samples: each is one pass over the blocks.
 
     The samples in memory are those of the subsample.
     """
 
-    def __init__(self, problem, rounding=TIE):
+    def __init__(self, problem, rounding=TIE_TOLERANCE):
         super().__init__(problem, rounding)
         self.scored = problem.subsample
         self._sums = {}  # of every model that was counted: the result of a fit is one of them
 
-    def count(self, points):
+    def measure_models(self, points):
         """Counts of several models, from one pass.
 
         All count as clear: of very many samples some have a score near 0, and one sample counts
@@ -590,7 +599,7 @@ class PartitionedCounter(Counter):
         new = [point for point in points if point.tobytes() not in self._sums]
         if new:
             reduce = self.problem.partitions.reduce
-            errors, decided, objectives, moments = reduce(_count, np.array(new))
+            errors, decided, objectives, moments = reduce(_measure_models, np.array(new))
             for k, point in enumerate(new):
                 of_point = tuple(tuple(values[k] for values in one) for one in moments)
                 self._sums[point.tobytes()] = errors[k], decided[k], objectives[k], of_point
@@ -613,20 +622,22 @@ class PartitionedCounter(Counter):
         pairs = zip(constraint, residuals, strict=True)
         return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
 
-    def count_flips(self, model, starts):
+    def evaluate_along_lines(self, model, starts):
         """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
-        return concatenate_lines([line for start in starts for line in self._count_bins(start)])
+        return concatenate_lines(
+            [line for start in starts for line in self._evaluate_bin_ends(start)]
+        )
 
-    def _count_bins(self, start):
+    def _evaluate_bin_ends(self, start):
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""
         directions, typical = [], []
         for direction, slopes in start.lines:
             is_moving = slopes != 0.0
             lengths = np.abs(start.scores[is_moving] / slopes[is_moving])
-            near = np.quantile(lengths, _NEAR) if len(lengths) else 0.0
+            near = np.quantile(lengths, _BIN_SCALE_QUANTILE) if len(lengths) else 0.0
             directions.append(direction)
             # Where so many scores are 0 no scale is known: the line is left out.
             typical.append(np.exp2(np.rint(np.log2(near))) if near > 0.0 else 0.0)
@@ -646,13 +657,13 @@ class PartitionedCounter(Counter):
         counted = iter(zip(lengths, errors, excess, strict=True))
         return [next(counted) if is_one else nothing for is_one in is_counted]
 
-    def describe(self, parameters):
+    def summarize_model(self, parameters):
         """Objective, number of rows and report of a model, from one pass unless it was counted."""
-        self.count([parameters])
+        self.measure_models([parameters])
         _, _, objective, moments = self._sums[parameters.tobytes()]
-        return self._describe(parameters, objective, moments)
+        return self._summarize_model(parameters, objective, moments)
 
-    def _describe(self, parameters, objective, moments):
+    def _summarize_model(self, parameters, objective, moments):
         problem = self.problem
         penalty = float(problem.ridge @ parameters**2 / 2)
         report = problem.constraint.report_columns(moments=moments)
@@ -662,7 +673,7 @@ class PartitionedCounter(Counter):
 class RankCounter(PartitionedCounter):
     """Gaps between ranks of partitioned samples, from the few samples near thresholds."""
 
-    def count(self, points):
+    def measure_models(self, points):
         """Counts of several models: their gaps alone; errors are nan."""
         no_decisions = np.empty(0, dtype=bool)
         return [(None, np.nan, self._gaps(point), True, no_decisions) for point in points]
@@ -671,16 +682,19 @@ class RankCounter(PartitionedCounter):
         condensed = self.problem.condense_all(parameters)
         return np.array([constraint.gap(scores) for constraint, scores in condensed])
 
-    def describe(self, parameters):
+    def summarize_model(self, parameters):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in condensed
+            one.criterion.thresholds(one.interval_events, one.tolerance, scores)
+            for one, scores in condensed
         ]
         gaps = [constraint.gap(scores) for constraint, scores in condensed]
         reduce = self.problem.partitions.reduce
-        objective, moments = reduce(_count_above, parameters, thresholds)
-        return self._describe(parameters, objective, zip(gaps, thresholds, moments, strict=True))
+        objective, moments = reduce(_sum_above_thresholds, parameters, thresholds)
+        return self._summarize_model(
+            parameters, objective, zip(gaps, thresholds, moments, strict=True)
+        )
 
 
 def _gap_of_moments(constraint, moments):
@@ -688,14 +702,16 @@ def _gap_of_moments(constraint, moments):
     return constraint.gap_of(moments[0][: len(constraint.exact) * constraint.n_events])
 
 
-def _count(block, points):
+def _measure_models(block, points):
     """Share of a block in errors, decisions, objectives and moments of several models.
 
     Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
     """
     # Each model is judged from its scores of this block, which are not stored.
     counts = [
-        block.compiled and block.compiled.count(parameters) or _count_point(block, parameters)
+        block.compiled
+        and block.compiled.measure_model(parameters)
+        or _measure_model(block, parameters)
         for parameters in points
     ]
     errors, decided, objectives, moments = zip(*counts, strict=True)
@@ -705,13 +721,13 @@ def _count(block, points):
     return np.array(errors), np.array(decided), np.array(objectives), moments
 
 
-def _count_point(block, parameters):
+def _measure_model(block, parameters):
     """Share of a block in errors, decisions, objective and moments of a model."""
     scores = block.predict_scores(parameters)
     is_positive = scores > 0
     n_positive = np.count_nonzero(is_positive)
     error = block.mean_weights.dot(is_positive != (block.target > 0))
-    moments = [sum_moments(one, scores) for one in block.constraint]
+    moments = [rate_moments(one, scores) for one in block.constraint]
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 
@@ -724,7 +740,7 @@ def _residuals(block, parameters):
     return tuple(one.residual(scores) for one in block.constraint)
 
 
-def _count_above(block, parameters, thresholds):
+def _sum_above_thresholds(block, parameters, thresholds):
     """Contribution of a block to the objective, and to the shares above thresholds."""
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = predict_block(block, parameters)

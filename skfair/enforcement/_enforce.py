@@ -29,8 +29,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.enforcement._calibration import calibrate
-from skfair.enforcement._counting import rank
+from skfair.enforcement._calibration import calibrate_tolerances
+from skfair.enforcement._counting import sort_key
 from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
 from skfair.enforcement._guarantee import (
     Guarantee,
@@ -45,7 +45,7 @@ from skfair.enforcement._guarantee import (
 _MAX_CORRECTIONS = 6
 _MAX_PARTITIONED_CORRECTIONS = 4
 _MAX_TIGHTENINGS = 8
-_MAX_LENGTHS = 8
+_MAX_PATH_FITS = 8
 
 _MAX_NEWTON_STEPS = 40
 """Iterations of SQP on a corrected problem: 3 to 10 are usual, and more lead nowhere."""
@@ -78,7 +78,7 @@ def _limit_iterations(solver):
     return clone(solver).set_params(max_iter=_MAX_NEWTON_STEPS)
 
 
-def correct_partitioned(fitter, on_subsample, start):
+def fit_partitioned_corrections(fitter, on_subsample, start):
     """The best of fits to partitioned samples, each corrected at the one before.
 
     Each begins at the fit of the subsample under the same correction.
@@ -91,11 +91,11 @@ def correct_partitioned(fitter, on_subsample, start):
         )
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
         candidate = fitter.fit(corrected, corrected.initial_point(warm.parameters))
-        best = candidate if best is None else min(best, candidate, key=rank)
+        best = candidate if best is None else min(best, candidate, key=sort_key)
         # Searches lead decisions to their bounds. Without a residual, as of mean losses, the next
         # fit would be the same.
         is_exact = not any(np.any(one.offset) for one in corrected.constraint)
-        if candidate.keeps_bound or fitter.constraint.statistics <= {"decisions"} or is_exact:
+        if candidate.keeps_bound or fitter.constraint.metric_inputs <= {"decisions"} or is_exact:
             break
         parameters = candidate.parameters
     return best
@@ -120,7 +120,7 @@ def tighten_tolerances(fitter, candidate):
         latest = fitter.fit(problem, x, _limit_iterations(fitter.solver))
         if latest.result.status == "infeasible":
             break
-        best = min(best, latest, key=rank)
+        best = min(best, latest, key=sort_key)
     return best
 
 
@@ -137,7 +137,7 @@ def fit_multiplier_path(fitter, start):
     effects = _decision_effects(problem.constraint, start.scores, multipliers)
     low, high, parameters = 0.0, np.inf, start.parameters
     length = 1.0
-    for _ in range(_MAX_LENGTHS):
+    for _ in range(_MAX_PATH_FITS):
         gain = problem.mean_weights * problem.target - length * effects
         weighted = replace(
             problem,
@@ -158,7 +158,7 @@ def _decision_effects(constraint, scores, multipliers):
     """Change of ``multipliers @ rows`` by a positive decision of each sample, by the metric."""
     effects = np.zeros(len(scores))
     for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
-        _, slope = one.rows_at(one.exact_sums(scores))
+        _, slope = one.rows_at(one.exact_means(scores))
         changes = [
             np.subtract(
                 *(term(np.full(len(scores), sign), one.target).value for sign in (1.0, -1.0))
@@ -179,7 +179,7 @@ def _weighted_excess(constraint, scores, multipliers):
     for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
         active = of_rows != 0
         bounds = np.where(of_rows > 0, one.upper, one.lower)[active]
-        total += float(of_rows[active] @ (one.rows_at(one.exact_sums(scores))[0][active] - bounds))
+        total += float(of_rows[active] @ (one.rows_at(one.exact_means(scores))[0][active] - bounds))
     return total
 
 
@@ -202,29 +202,29 @@ def enforce(fitter, strategy):
     A strategy of None takes the smooth problem as it is. The plain fit is returned if there is no
     constraint or it keeps the bound, the smooth fit if no row of it is active.
     """
-    statistics = fitter.constraint.statistics
+    statistics = fitter.constraint.metric_inputs
     if fitter.counter.scored is not fitter.problem and "ranks" not in statistics:
         return _enforce_partitioned(fitter, strategy)
     if not len(fitter.constraint):
-        return fitter.fit_plain()
+        return fitter.fit_unconstrained()
     if "ranks" in statistics:
         return _enforce_ranks(fitter, strategy)
     first = fitter.fit_smooth()
     if strategy is None:
         return first
-    first, is_enough = _prefer_plain_fit(fitter, first)
+    first, is_enough = _prefer_unconstrained_fit(fitter, first)
     if is_enough:
-        return first if first.is_clear else search_intercept(fitter, first)
+        return first if first.has_stable_decisions else search_intercept(fitter, first)
     # Rates of losses are the public metric: no search is needed, and none helps if infeasible.
     counts_any, counts_all = "decisions" in statistics, statistics <= {"decisions"}
     is_final = first.keeps_bound or (strategy == "brief" and first.result.status == "infeasible")
     if strategy in ("auto", "brief") and not counts_all:
         strategy = "correction" if counts_any or not is_final else "none"
-    propose, refine, finish = (ENFORCEMENTS | _INTERNAL)[strategy]
+    propose, refine, finish = (ENFORCEMENTS | _INTERNAL_ENFORCEMENTS)[strategy]
     best = None
     for candidate in propose(fitter, first):
         refined = refine(fitter, candidate)
-        improved = best is None or refined.rank < best.rank
+        improved = best is None or refined.sort_key < best.sort_key
         best = refined if improved else best
         # Cost of the bound in addition to the smooth fit: decisions that become wrong.
         cost = best.error - candidate.error
@@ -233,21 +233,21 @@ def enforce(fitter, strategy):
     return _best_or_constant(fitter, finish(fitter, best))
 
 
-def _prefer_plain_fit(fitter, first):
+def _prefer_unconstrained_fit(fitter, first):
     """The smooth fit, or the plain one if that keeps the bound; whether no row of it is active."""
     multipliers = np.abs(first.result.multipliers)
-    counts_any = "decisions" in fitter.constraint.statistics
+    counts_any = "decisions" in fitter.constraint.metric_inputs
     # Smooth rates of decisions may bind where decisions keep the bound: try the plain fit. Those of
     # losses are the metric itself, and bind if their multipliers are more than rounding.
     multiplier = multipliers.max(initial=0.0)
-    is_active = fitter.is_active or (multiplier > fitter.tol and not counts_any)
+    is_active = fitter.is_constraint_active or (multiplier > fitter.tol and not counts_any)
     if first.keeps_bound and multiplier > 0 and not is_active:
-        plain = fitter.fit_plain(first.parameters)
+        plain = fitter.fit_unconstrained(first.parameters)
         first = plain if plain.keeps_bound else first
     return first, first.keeps_bound and not first.result.multipliers.any()
 
 
-def _start_alone(fitter, start):
+def _propose_start(fitter, start):
     yield start
 
 
@@ -258,21 +258,25 @@ def _keep(fitter, candidate):
 ENFORCEMENTS = {
     "auto": (fit_corrections, search_lines, _keep),
     "correction": (fit_corrections, _keep, tighten_tolerances),
-    "sweep": (_start_alone, search_intercept, _keep),
+    "sweep": (_propose_start, search_intercept, _keep),
     "path": (fit_multiplier_path, search_intercept, _keep),
-    "calibration": (_start_alone, lambda fitter, one: calibrate(fitter.start_at(one)), _keep),
+    "calibration": (
+        _propose_start,
+        lambda fitter, one: calibrate_tolerances(fitter.start_at(one)),
+        _keep,
+    ),
 }
 """Ways to keep a bound by the public metrics, by name: which candidates are proposed, how each is
 refined, and how the best of them is finished."""
 
-_INTERNAL = {
+_INTERNAL_ENFORCEMENTS = {
     # A shorter search: of many models one seems fairer by chance.
     "brief": (
         fit_corrections,
         partial(search_lines, max_rounds=1, max_breadth=1, max_coefficients=0),
         _keep,
     ),
-    "none": (_start_alone, _keep, _keep),
+    "none": (_propose_start, _keep, _keep),
 }
 
 
@@ -329,7 +333,7 @@ class _FoldFit:
         self.has_learned_features, self.start = has_learned_features, None
         self.fold = fitter
         if rows is not None:
-            compares_ranks = "ranks" in fitter.constraint.statistics
+            compares_ranks = "ranks" in fitter.constraint.metric_inputs
             tol = _RANK_FOLD_TOL if compares_ranks else _FOLD_TOL / np.sqrt(len(rows))
             self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
 
@@ -340,14 +344,14 @@ class _FoldFit:
         if self.start is None:
             return True
         # A plain fit does not say for which rows on ranks the metric keeps the tolerance.
-        compares_ranks = "ranks" in self.fitter.constraint.statistics
-        return compares_ranks and self.start.is_plain and latest.keeps_bound
+        compares_ranks = "ranks" in self.fitter.constraint.metric_inputs
+        return compares_ranks and self.start.is_unconstrained and latest.keeps_bound
 
     def __call__(self, tolerances, optimism=None, latest=None):
         if self._starts_at_all(latest):
             self.start = latest._replace(scores=latest.scores[self.rows])
         tighter = self.fold.replace_tolerances(tolerances, optimism)
-        tighter = tighter if self.start is None else _refit(tighter, self.start)
+        tighter = tighter if self.start is None else _warm_start_fitter(tighter, self.start)
         self.start = enforce(tighter, self.strategy)
         if self.rows is None:
             return self.fitter.evaluate(self.start.parameters, self.start.result)
@@ -356,14 +360,14 @@ class _FoldFit:
         return self.start._replace(scores=scores)
 
 
-def _refit(fitter, start):
+def _warm_start_fitter(fitter, start):
     """The fitter started at a fit of other tolerances.
 
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
     with ever larger penalties. They are stopped once the violation is at its minimum.
     """
     fitter = fitter.warm_start_from(start)
-    if "values" not in fitter.constraint.statistics:
+    if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback, violations = fitter.options.get("callback"), []
 
@@ -386,12 +390,12 @@ def _enforce_ranks(fitter, strategy):
     if strategy is None:
         return fitter.fit_smooth()
     if strategy not in ("auto", "brief", "calibration"):
-        name = next(one.name for one in fitter.constraint if one.statistic == "ranks")
+        name = next(one.name for one in fitter.constraint if one.metric_input == "ranks")
         raise ValueError(
             f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
             "ranks; pass enforcement='auto'."
         )
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     is_final = candidate.keeps_bound or strategy == "brief"
     return candidate if is_final else search_metric(fitter, candidate)
 
@@ -400,16 +404,16 @@ def _enforce_partitioned(fitter, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
     on_subsample = fitter.restrict_to(fitter.problem.subsample)
     # Searches would fit the decisions of the subsample: they are left to the full data.
-    counts_all = fitter.constraint.statistics <= {"decisions"}
+    counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)
     if strategy is None:
         return fitter.fit(fitter.problem, fitter.problem.initial_point(start.parameters))
     # Where no row was active on the subsample, the plain fit may keep the bound.
     if not start.result.multipliers.any():
-        plain = fitter.fit_plain(start.parameters)
+        plain = fitter.fit_unconstrained(start.parameters)
         if plain.keeps_bound:
             return plain
-    best = correct_partitioned(fitter, on_subsample, start)
+    best = fit_partitioned_corrections(fitter, on_subsample, start)
     if counts_all:
         best = search_lines(fitter, best, _MAX_PARTITIONED_ROUNDS)
     return _best_or_constant(fitter, best)
@@ -422,4 +426,4 @@ def _best_or_constant(fitter, candidate):
     model = fitter.problem.model.last_layer(candidate.parameters)
     before = candidate.parameters[: -model.n_parameters]
     points = [np.concatenate((before, constant)) for constant in model.constants()]
-    return min([candidate, *fitter.counter.evaluate(points, candidate.result)], key=rank)
+    return min([candidate, *fitter.counter.evaluate(points, candidate.result)], key=sort_key)

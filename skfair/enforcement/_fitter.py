@@ -10,7 +10,14 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import DIGITS, TIE, Candidate, LineStart, make_counter, rank
+from skfair.enforcement._counting import (
+    DECIMALS,
+    TIE_TOLERANCE,
+    Candidate,
+    LineStart,
+    make_counter,
+    sort_key,
+)
 from skfair.solvers import SQP
 
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
@@ -43,9 +50,9 @@ class Fitter:
         The solver that the user chose.
     options : dict
         Further arguments of ``solver.solve``.
-    is_active : bool
+    is_constraint_active : bool
         Whether the constraint is known to be active, so that the plain fit need not be tried.
-    earlier : Candidate or None
+    earlier_fit : Candidate or None
         An earlier fit under the same constraint on ranks with other tolerances.
     """
 
@@ -53,8 +60,8 @@ class Fitter:
     start: np.ndarray
     solver: object
     options: dict = field(default_factory=dict)
-    is_active: bool = False
-    earlier: Candidate | None = None
+    is_constraint_active: bool = False
+    earlier_fit: Candidate | None = None
     constraint: object = field(init=False)
     """The constraint, which has the public metrics."""
     tol: float = field(init=False)
@@ -67,20 +74,20 @@ class Fitter:
     @cached_property
     def counter(self):
         """What counts the decisions of models."""
-        errors, margins = self._margins(self.constraint)
+        errors, margins = self._errors_and_margins(self.constraint)
         return make_counter(self.problem, errors - margins)
 
     def evaluate(self, parameters, result):
         """The candidate with these parameters; the result is the solver's that led to them."""
         return self.counter.evaluate([parameters], result)[0]
 
-    def _margins(self, constraint):
+    def _errors_and_margins(self, constraint):
         """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
 
         Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses,
         no solver returns the bound to the last digit.
         """
-        errors = np.array([self.tol if one.statistic == "values" else 0.0 for one in constraint])
+        errors = np.array([self.tol if one.metric_input == "values" else 0.0 for one in constraint])
         return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):
@@ -90,7 +97,7 @@ class Fitter:
         Continuous metrics are solved with a margin, to keep their bounds.
         """
         constraint = problem.constraint
-        _, margins = self._margins(constraint)
+        _, margins = self._errors_and_margins(constraint)
         if margins.any():
             constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
@@ -102,17 +109,17 @@ class Fitter:
         tol = max(_ROUGH_TOL, self.tol)
         return self.fit(problem, x, clone(self.solver).set_params(tol=tol))
 
-    def fit_plain(self, parameters=None, solver=None):
+    def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
         return self.fit(self.problem_with_constraint(ConstraintSystem(())), x, solver)
 
-    def fit_plain_roughly(self):
+    def fit_unconstrained_roughly(self):
         """A fit without constraint that others may start from, on the subsample if there is one."""
-        fitter = self.take_subsample(self.start)
+        fitter = self.make_subsample_fitter(self.start)
         if fitter is None:
-            return self.fit_plain(solver=_ROUGH_SOLVER)
-        rough = fitter.fit_plain_roughly()
+            return self.fit_unconstrained(solver=_ROUGH_SOLVER)
+        rough = fitter.fit_unconstrained_roughly()
         return self.evaluate(rough.parameters, rough.result)
 
     def shrink_scores(self, candidate):
@@ -121,7 +128,7 @@ class Fitter:
         Scores of separable classes are huge: ramps then contain few of them, and the rows are
         nearly as rough as ranks, which do not depend on the scale.
         """
-        compared = [one for one in self.constraint if one.statistic == "ranks"]
+        compared = [one for one in self.constraint if one.metric_input == "ranks"]
         width = min((one.criterion.width for one in compared), default=np.inf)
         deviation = 0.0 if candidate.scores is None else candidate.scores.std()
         # Rows at one threshold are corrected by scores as they are.
@@ -132,7 +139,7 @@ class Fitter:
         parameters[-n_last:] *= factor
         return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
 
-    def take_subsample(self, start):
+    def make_subsample_fitter(self, start):
         """The fitter of the subsample, from given parameters; None if there is no subsample."""
         problem = self.problem.subsample
         return None if problem is self.problem else replace(self, problem=problem, start=start)
@@ -140,11 +147,11 @@ class Fitter:
     def fit_smooth(self):
         """The fit under the smooth rates."""
         start, constraint = self.start, self.constraint
-        if "ranks" in constraint.statistics:
-            rough = self.shrink_scores(self.fit_plain_roughly())
+        if "ranks" in constraint.metric_inputs:
+            rough = self.shrink_scores(self.fit_unconstrained_roughly())
             start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
         problem = self.problem_with_constraint(constraint)
-        if "ranks" not in constraint.statistics and problem.subsample is not problem:
+        if "ranks" not in constraint.metric_inputs and problem.subsample is not problem:
             subsample = problem.subsample
             start = _WARM_START_SOLVER.solve(
                 subsample, subsample.initial_point(start), **self.options
@@ -172,7 +179,7 @@ class Fitter:
 
     def warm_start_from(self, candidate):
         """The same fitter, started at a candidate of a similar fitter."""
-        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.statistics
+        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.metric_inputs
         if not compares_ranks:
             constraint = constraint.correct(candidate.scores)
         is_active = candidate.result.multipliers.any()
@@ -183,8 +190,8 @@ class Fitter:
             self,
             problem=self.problem_with_constraint(constraint),
             start=candidate.parameters,
-            is_active=is_active,
-            earlier=candidate if is_active and is_like else None,
+            is_constraint_active=is_active,
+            earlier_fit=candidate if is_active and is_like else None,
         )
 
 
@@ -242,7 +249,7 @@ def search_intercept(fitter, candidate):
 
 def search_line(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
-    lines = _Lines(fitter, candidate)
+    lines = _LineSearch(fitter, candidate)
     points = lines.better_points([(candidate, lines.scale([direction]))])
     return next(lines.improvements(points), candidate)
 
@@ -262,7 +269,7 @@ def search_lines(
     """
     is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
-    lines = _Lines(fitter, candidate, max_coefficients)
+    lines = _LineSearch(fitter, candidate, max_coefficients)
     breadth = min(max(1, 2 * _MAX_SINGLE_SEARCH_SAMPLES // lines.n_in_memory), max_breadth)
     best = fitter.evaluate(
         lines.join(round_to_bits(lines.parameters, _POINT_BITS)), candidate.result
@@ -270,19 +277,19 @@ def search_lines(
     starts = [best]
     for _ in range(max_rounds):
         points = lines.better_points([(one, lines.find_lines(one)) for one in starts])
-        starts = sorted(itertools.islice(lines.improvements(points), breadth), key=rank)
-        if not starts or not starts[0].rank < best.rank:
+        starts = sorted(itertools.islice(lines.improvements(points), breadth), key=sort_key)
+        if not starts or not starts[0].sort_key < best.sort_key:
             break
         is_slow = best.keeps_bound and best.error - starts[0].error < min_gain
         best = starts[0]
         if is_slow:
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
-            lines = _Lines(fitter, best, max_coefficients)
-    return min(best, candidate, key=rank)
+            lines = _LineSearch(fitter, best, max_coefficients)
+    return min(best, candidate, key=sort_key)
 
 
-class _Lines:
+class _LineSearch:
     """Lines of the last layer of a model, all layers before it fixed, and points on them."""
 
     def __init__(self, fitter, candidate, max_coefficients=0):
@@ -369,7 +376,7 @@ class _Lines:
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
         line to the point nearest to its start.
         """
-        ranks = np.array([start.rank for start, _ in starts], dtype=np.float64)
+        ranks = np.array([start.sort_key for start, _ in starts], dtype=np.float64)
         # Only fewer errors are better than a start within all bounds.
         is_within = (ranks[:, 0] == 0.0) & (ranks[:, 1] == 0.0)
         max_errors = np.where(is_within, ranks[:, 2], np.inf)
@@ -377,13 +384,15 @@ class _Lines:
             LineStart(start.parameters[len(self.before) :], self._scores(start), lines, max_error)
             for (start, lines), max_error in zip(starts, max_errors.tolist(), strict=True)
         ]
-        numbers, lengths, errors, excess = self.fitter.counter.count_flips(self.model, line_starts)
+        numbers, lengths, errors, excess = self.fitter.counter.evaluate_along_lines(
+            self.model, line_starts
+        )
         # Compare each point with its start.
         steps = [(start, direction) for start, lines in starts for direction, _ in lines]
         start_of = np.repeat(np.arange(len(starts)), [len(lines) for _, lines in starts])
         violation, is_unclear, error = ranks[start_of[numbers]].T
-        errors = np.round(errors, DIGITS)
-        violations = np.round(np.where(excess > TIE, excess, 0.0), DIGITS)
+        errors = np.round(errors, DECIMALS)
+        violations = np.round(np.where(excess > TIE_TOLERANCE, excess, 0.0), DECIMALS)
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
         points = violations, errors, numbers, lengths
@@ -407,8 +416,14 @@ class _Lines:
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
             evaluated = zip(batch, candidates, strict=True)
-            for (start, line, *_), candidate in sorted(evaluated, key=lambda pair: pair[1].rank):
-                if line not in lines and candidate.is_clear and candidate.rank < start.rank:
+            for (start, line, *_), candidate in sorted(
+                evaluated, key=lambda pair: pair[1].sort_key
+            ):
+                if (
+                    line not in lines
+                    and candidate.has_stable_decisions
+                    and candidate.sort_key < start.sort_key
+                ):
                     lines.add(line)
                     yield candidate
 
@@ -454,7 +469,7 @@ def round_to_bits(values, bits):
 
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([one.rows_at(one.exact_sums(scores))[0] for one in constraint])
+    values = np.concatenate([one.rows_at(one.exact_means(scores))[0] for one in constraint])
     values = np.nan_to_num(values)  # unknown rates lead nowhere
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 
@@ -476,7 +491,7 @@ _N_STEPS = 60
 _N_STARTS = 100
 """Random parameters, of which the best is the second start."""
 
-_LOG_FACTORS = (-3.0, 3.0)
+_LOG_FACTOR_BOUNDS = (-3.0, 3.0)
 """Logarithms of the smallest and the largest factor of parameters."""
 
 _MAX_METRIC_SEARCH_SAMPLES = 1 << 15
@@ -493,7 +508,8 @@ def search_metric(fitter, fairest):
     problem = fitter.problem
     if fitter.counter.scored is not problem or len(problem.target) > _MAX_METRIC_SEARCH_SAMPLES:
         return fairest
-    plain = fitter.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
+    # by the user's solver, whose limits it reports
+    plain = fitter.fit_unconstrained(fairest.parameters)
     layer = problem.model.last_layer(fairest.parameters)
     before = fairest.parameters[: -layer.n_parameters]
     rng = np.random.default_rng(0)  # the same search for the same samples
@@ -516,7 +532,9 @@ def search_metric(fitter, fairest):
     # Ranks depend neither on scale nor on intercept.
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     parameters = best.parameters[len(before) :]
-    rescaled = _rescale(parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun)
+    rescaled = _optimize_scale_intercept(
+        parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun
+    )
     return min(evaluate(rescaled), best, key=_violation)
 
 
@@ -536,7 +554,7 @@ def _local_search(evaluate, parameters, rng):
     return best
 
 
-def _rescale(parameters, layer, objective):
+def _optimize_scale_intercept(parameters, layer, objective):
     """Parameters times a factor, plus an intercept, of least objective."""
     intercept = layer.intercept_direction()
     directions = np.zeros((0, len(parameters))) if intercept is None else intercept[np.newaxis]
@@ -549,7 +567,7 @@ def _rescale(parameters, layer, objective):
         np.zeros(1 + len(directions)),
         method="Nelder-Mead",
         # Scores that are nearly equal lose the digits by which they are ranked.
-        bounds=[_LOG_FACTORS, *len(directions) * [(None, None)]],
+        bounds=[_LOG_FACTOR_BOUNDS, *len(directions) * [(None, None)]],
         options={"maxfev": 200},
     )
     return move(steps.x)

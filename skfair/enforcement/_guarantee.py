@@ -53,7 +53,7 @@ _MAX_ROUNDS = 4
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
 
-_AIM = 0.5
+_AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
 _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
@@ -62,19 +62,19 @@ _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
 _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 """Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
 
-_NEARLY = 0.1
+_ACCEPTED_RISK_INCREASE = 0.1
 """Increase of the risk at a gap of 0 that is accepted where not even this is certain enough."""
 
-_LOWER = 0.8
+_MIN_RATE_RATIO = 0.8
 """Rates of a fit, relative to the smallest out of fold before, that are hardly ever lower."""
 
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
 
-_MIN_SHARE_OF_RANKS = 0.33
+_MIN_RANK_TOLERANCE_SHARE = 0.33
 """Share of a requested tolerance on ranks below which none is tried."""
 
-_VIOLATED = 0.05
+_VIOLATION_SHARE = 0.05
 """Share of the way from a requested tolerance to its limit: training gaps that exceed a tolerance
 by more violate it."""
 
@@ -84,7 +84,7 @@ _MAX_MULTIPLE = 1e6
 _SIZE_PRECISION = 1.1
 """Ratio to which required sample sizes are found."""
 
-_PRECISION = 2e-3
+_FACTOR_TOLERANCE = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
 
 _RANK_TOL = 1e-8
@@ -110,7 +110,7 @@ class Guarantee(NamedTuple):
     ----------
     candidate : object
         What the fit returns.
-    tolerances : ndarray of shape (n_constraints,)
+    training_tolerances : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to, of each constraint.
     probability : float
         That the population keeps all requested tolerances; nan where none was requested.
@@ -122,7 +122,7 @@ class Guarantee(NamedTuple):
     """
 
     candidate: object
-    tolerances: np.ndarray
+    training_tolerances: np.ndarray
     probability: float = np.nan
     size_factor: float = 1.0
     limits: np.ndarray | None = None
@@ -140,10 +140,10 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
-    aim = 1.0 - _AIM * risk
+    aim = 1.0 - _AIMED_RISK_SHARE * risk
     # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
     refits = _Refits(constraint, make_fit, clusters, leave_one_out)
-    target = _Target(requested)
+    target = _ToleranceTarget(requested)
     if leave_one_out is None:
         noise = refits.evaluate_training()
         target = noise.lower(noise.excess(aim))
@@ -186,7 +186,7 @@ def _slopes(rounds):
     return slopes
 
 
-class _Target(NamedTuple):
+class _ToleranceTarget(NamedTuple):
     """What fits are held to.
 
     Attributes
@@ -234,11 +234,11 @@ class _Evidence:
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.training = training
         self.is_ratio = [one.is_ratio for one in constraint]
-        self.is_smooth = np.array([one.statistic == "values" for one in constraint], dtype=bool)
+        self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [_ERROR_FACTORS[one.statistic] ** -2 for one in constraint]
-        self.first_slopes = np.array([_FIRST_SLOPES[one.statistic] for one in constraint])
-        self.min_slopes = np.array([_MIN_SLOPES[one.statistic] for one in constraint])
+        self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
+        self.first_slopes = np.array([_FIRST_SLOPES[one.metric_input] for one in constraint])
+        self.min_slopes = np.array([_MIN_SLOPES[one.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)
@@ -248,9 +248,9 @@ class _Evidence:
 
         It is -inf where the gap itself is certain enough.
         """
-        factors = self._factors(self.training)
+        factors = self._gap_factors(self.training)
         rows = zip(self.posteriors, self.pooled, factors, self.multiples, strict=True)
-        return self.gaps - np.array([_largest_certain(*row, level) for row in rows])
+        return self.gaps - np.array([_largest_certain_gap(*row, level) for row in rows])
 
     def lower(self, excess, slopes=1.0):
         """The target at which gaps are expected to fall by their excess.
@@ -261,7 +261,7 @@ class _Evidence:
         edges, requested = self.training_gaps - excess / slopes, self.constraint.tolerances
         lowest = np.maximum(self.floors, edges)
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
-        margin = np.maximum(self.floors, _VIOLATED * (requested - lowest))
+        margin = np.maximum(self.floors, _VIOLATION_SHARE * (requested - lowest))
         is_violated = self.training - self.target.tolerances > margin
         tolerances = np.minimum(self.target.tolerances, np.where(is_violated, np.inf, lowest))
         optimism = list(self.target.optimism or [None] * len(requested))
@@ -269,21 +269,24 @@ class _Evidence:
         # Beyond a training gap of 0, rates are led past each other, against their optimism. The
         # training data keeps the requested tolerance.
         for i in np.flatnonzero((edges < self.floors) & ~is_violated):
-            size = self._size_of_optimism(i)
+            size = self._optimism_gap(i)
             if size > 0.0:
                 largest = min(self.gaps[i] - excess[i], (requested[i] + edges[i]) / 2)
                 tolerances[i] = max(self.floors[i], largest)
                 sizes[i] = min(tolerances[i] - edges[i], requested[i] - tolerances[i])
                 optimism[i] = sizes[i] / size * self.optimism[i]
-        return _Target(tolerances, optimism if sizes.any() else None, sizes)
+        return _ToleranceTarget(tolerances, optimism if sizes.any() else None, sizes)
 
-    def _size_of_optimism(self, i):
+    def _optimism_gap(self, i):
         """Gap that the optimism of a constraint makes of equal rates; 0 where there is none."""
         if self.optimism is None or self.optimism[i] is None:
             return 0.0
         # A ratio depends on the rates and the direction, and rates of the next fit may be lower.
         # The largest gap is taken, so that the training data keeps the tolerance.
-        aggregate, equal = self.constraint[i].aggregate, _LOWER * self.posteriors[i].means.min()
+        aggregate, equal = (
+            self.constraint[i].rate_gap,
+            _MIN_RATE_RATIO * self.posteriors[i].means.min(),
+        )
         return max(aggregate(equal + self.optimism[i]), aggregate(equal - self.optimism[i]))
 
     def is_out_of_reach(self, excess):
@@ -308,17 +311,17 @@ class _Evidence:
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
-        rows = zip(self.posteriors, self._factors(training), self.multiples, strict=True)
+        rows = zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True)
         probabilities = [one.probability(factor, multiple) for one, factor, multiple in rows]
         return max(0.0, 1.0 - sum(1.0 - probability for probability in probabilities))
 
     def limits(self, training, level):
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
-        factors = self._factors(training)
+        factors = self._gap_factors(training)
         rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
         return np.array([_find_limit(*row, level) for row in rows])
 
-    def _factors(self, training):
+    def _gap_factors(self, training):
         """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
 
         Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
@@ -333,7 +336,7 @@ class _Evidence:
 
         The gap is assumed to be optimism, which is inversely proportional to the size.
         """
-        rows = list(zip(self.posteriors, self._factors(training), self.multiples, strict=True))
+        rows = list(zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True))
 
         def are_certain(multiple):
             return all(
@@ -352,7 +355,7 @@ class _Evidence:
         return float(enough)
 
 
-def _largest_certain(posterior, pooled, expected, multiple, level):
+def _largest_certain_gap(posterior, pooled, expected, multiple, level):
     """The largest gap that keeps the tolerance with a probability, or nearly if there is none.
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
@@ -361,12 +364,15 @@ def _largest_certain(posterior, pooled, expected, multiple, level):
         return np.inf
     of_no_gap = posterior.probability(0.0, multiple)
     if of_no_gap < level:  # nearly as certain as a gap of 0
-        nearly = 1.0 - (1.0 + _NEARLY) * (1.0 - of_no_gap)
-        return _largest_certain(posterior, pooled, expected, multiple, nearly)
+        nearly = 1.0 - (1.0 + _ACCEPTED_RISK_INCREASE) * (1.0 - of_no_gap)
+        return _largest_certain_gap(posterior, pooled, expected, multiple, nearly)
     factor = _find_level(
-        lambda factor: posterior.probability(factor, multiple), level, (0.0, expected), _PRECISION
+        lambda factor: posterior.probability(factor, multiple),
+        level,
+        (0.0, expected),
+        _FACTOR_TOLERANCE,
     )
-    return max(0.0, factor - _PRECISION) * pooled
+    return max(0.0, factor - _FACTOR_TOLERANCE) * pooled
 
 
 def _find_limit(posterior, factor, multiple, is_ratio, level):
@@ -376,15 +382,15 @@ def _find_limit(posterior, factor, multiple, is_ratio, level):
         return posterior.probability(factor, multiple, tolerance)
 
     # A ratio cannot be less than 0, the tolerance 1.
-    highest = 1.0 - _PRECISION if is_ratio else np.inf
-    largest = min(highest, max(posterior.tolerance, _PRECISION))
+    highest = 1.0 - _FACTOR_TOLERANCE if is_ratio else np.inf
+    largest = min(highest, max(posterior.tolerance, _FACTOR_TOLERANCE))
     while probability(largest) < level and largest < highest:
         largest = min(highest, 2.0 * largest)
     if probability(largest) < level:
         return 1.0
     if probability(0.0) >= level:
         return 0.0
-    precision = _PRECISION * largest
+    precision = _FACTOR_TOLERANCE * largest
     return min(largest, _find_level(probability, level, (0.0, largest), precision) + precision)
 
 
@@ -407,7 +413,7 @@ class _Refits:
     def __init__(self, constraint, make_fit, clusters, leave_one_out):
         self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
         self.leave_one_out = leave_one_out
-        self.ranks = np.array([one.statistic == "ranks" for one in constraint], dtype=bool)
+        self.ranks = np.array([one.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
         self.first = self.fit(constraint.tolerances)
 
@@ -427,7 +433,7 @@ class _Refits:
 
     def evaluate_training(self):
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
-        scores, fit = self.first.scores, (_Target(self.constraint.tolerances), self.first)
+        scores, fit = self.first.scores, (_ToleranceTarget(self.constraint.tolerances), self.first)
         training = self.constraint.gaps(scores)
         return _Evidence(self.constraint, fit, scores, training, self.clusters)
 
@@ -445,8 +451,8 @@ class _Refits:
             hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
         # Losses that are led past each other have more optimism, and ranks have no rates.
         optimism = [
-            one.exact_sums(outside) - one.exact_sums(inside)
-            if one.statistic == "decisions"
+            one.exact_means(outside) - one.exact_means(inside)
+            if one.metric_input == "decisions"
             else None
             for one in self.constraint
         ]
@@ -467,7 +473,7 @@ class _Refits:
         if (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
         small, large = 0.0, 1.0
-        while large - small > _PRECISION:
+        while large - small > _FACTOR_TOLERANCE:
             middle = (small + large) / 2
             is_within = (self.constraint.gaps(middle * scores) <= limits).all()
             small, large = (middle, large) if is_within else (small, middle)
@@ -514,7 +520,7 @@ def can_leave_one_out(problem, clusters=None):
     model = problem.model
     # The leads of classes over one another are not linear, and have lines of their parts.
     is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
-    return is_linear and problem.region is None and "ranks" not in problem.constraint.statistics
+    return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
 
 
 class LeaveOneOut:
@@ -613,11 +619,11 @@ def _active_rows(constraint, scores, multipliers):
     by_constraint = constraint.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
-        sums = one.exact_sums(scores)
+        sums = one.exact_means(scores)
         values, by_sum = one.rows_at(sums)
         slack = np.minimum(one.upper - values, values - one.lower)
         is_active = of_rows != 0
-        if one.statistic == "decisions":
+        if one.metric_input == "decisions":
             is_active |= slack <= 2.0 / one.events.count_samples().min()
         chosen = np.flatnonzero(is_active)
         terms = [term(scores, one.target).value for term in one.exact]
@@ -641,12 +647,12 @@ def _smallest_tolerance(constraint, posterior):
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    if constraint.statistic == "values":
+    if constraint.metric_input == "values":
         return 0.0
     size = posterior.sizes.min()
-    if constraint.statistic == "ranks":
-        return max(1.0 / size, _MIN_SHARE_OF_RANKS * constraint.tolerance)
-    return constraint.aggregate.change_by_one(posterior.means, size)
+    if constraint.metric_input == "ranks":
+        return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
+    return constraint.rate_gap.one_sample_change(posterior.means, size)
 
 
 def _assign_folds(constraint, n_samples, clusters=None):

@@ -30,7 +30,7 @@ class Events:
     averaging_matrix : csr_array of shape (n_events, n_samples)
         The linear map itself: non-negative, each row sums to 1. Disjoint events make it when it is
         first used.
-    codes_and_weights : pair of ndarrays of shape (n_samples,), or None
+    codes_and_mean_weights : pair of ndarrays of shape (n_samples,), or None
         Of disjoint events, the event and weight of each sample; `n_events` and 0 for none.
     n_events : int
         Number of events.
@@ -46,9 +46,9 @@ class Events:
     (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
 
-    def __init__(self, n_events, n_samples, codes_and_weights=None, averaging_matrix=None):
+    def __init__(self, n_events, n_samples, codes_and_mean_weights=None, averaging_matrix=None):
         self.n_events, self.n_samples = n_events, n_samples
-        self.codes_and_weights = codes_and_weights
+        self.codes_and_mean_weights = codes_and_mean_weights
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 
@@ -90,7 +90,7 @@ class Events:
 
     @cached_property
     def averaging_matrix(self):
-        codes, mean_weights = self.codes_and_weights
+        codes, mean_weights = self.codes_and_mean_weights
         inside = np.flatnonzero(codes < self.n_events)
         entries = (mean_weights[inside], (codes[inside], inside))
         return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
@@ -99,30 +99,30 @@ class Events:
         """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
         is_small = self.n_samples <= _MAX_BINCOUNT_SAMPLES and np.ndim(values) == 1
-        if self.codes_and_weights is None or not is_small:
+        if self.codes_and_mean_weights is None or not is_small:
             return self.averaging_matrix @ values
-        codes, mean_weights = self.codes_and_weights
+        codes, mean_weights = self.codes_and_mean_weights
         return np.bincount(codes, mean_weights * values, self.n_events + 1)[:-1]
 
     def count_samples(self):
         """Number of samples in each event, (n_events,)."""
-        if self.codes_and_weights is None:
+        if self.codes_and_mean_weights is None:
             return np.diff(self.averaging_matrix.indptr)
-        codes, _ = self.codes_and_weights
+        codes, _ = self.codes_and_mean_weights
         return np.bincount(codes, minlength=self.n_events + 1)[:-1]
 
-    def sum_squared_weights(self):
+    def sum_squared_mean_weights(self):
         """Sum of the squared weights of each event, one over its effective number of samples."""
-        if self.codes_and_weights is None:
+        if self.codes_and_mean_weights is None:
             return self.averaging_matrix.power(2).sum(axis=1)
-        codes, mean_weights = self.codes_and_weights
+        codes, mean_weights = self.codes_and_mean_weights
         return np.bincount(codes, mean_weights**2, self.n_events + 1)[:-1]
 
     def means_adjoint(self, v):
         """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
-        if self.codes_and_weights is None or np.ndim(v) > 1:
+        if self.codes_and_mean_weights is None or np.ndim(v) > 1:
             return self.averaging_matrix.T @ v
-        codes, mean_weights = self.codes_and_weights
+        codes, mean_weights = self.codes_and_mean_weights
         return mean_weights * np.append(v, 0.0)[codes]
 
     def take(self, rows):
@@ -130,16 +130,16 @@ class Events:
 
         `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
         """
-        if self.codes_and_weights is None:
+        if self.codes_and_mean_weights is None:
             taken = self.averaging_matrix[:, rows]
-            totals = _check_taken(taken.sum(axis=1))
+            totals = _check_selected_totals(taken.sum(axis=1))
             # Divide each weight by the sum of its event, as rows of the matrix are events.
             mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
             entries = (mean_weights, taken.indices, taken.indptr)
             return _from_matrix(sparse.csr_array(entries, shape=taken.shape))
-        codes, mean_weights = (values[rows] for values in self.codes_and_weights)
+        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
-        totals = _check_taken(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
+        totals = _check_selected_totals(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
         mean_weights = mean_weights / np.append(totals, 1.0)[codes]
         return Events(self.n_events, len(codes), (codes, mean_weights))
 
@@ -148,32 +148,32 @@ class Events:
 
         `factors` multiply the weights.
         """
-        if self.codes_and_weights is None:
+        if self.codes_and_mean_weights is None:
             taken = sparse.csr_array(self.averaging_matrix[:, rows])
             factors = np.broadcast_to(factors, taken.shape[1])
             mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
             return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
-        codes, mean_weights = (values[rows] for values in self.codes_and_weights)
+        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
             mean_weights = mean_weights * factors
         return Events(self.n_events, len(codes), (codes, mean_weights))
 
     def embed(self, rows, n_samples):
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
-        if self.codes_and_weights is None:
+        if self.codes_and_mean_weights is None:
             averaging = self.averaging_matrix
             columns = np.arange(n_samples)[rows][averaging.indices]
             entries = averaging.data, columns, averaging.indptr
             return _from_matrix(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
         codes, mean_weights = np.full(n_samples, self.n_events), np.zeros(n_samples)
-        codes[rows], mean_weights[rows] = self.codes_and_weights
+        codes[rows], mean_weights[rows] = self.codes_and_mean_weights
         return Events(self.n_events, n_samples, (codes, mean_weights))
 
     @property
     def membership_codes(self):
         """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
-        if self.codes_and_weights is not None:
-            codes, _ = self.codes_and_weights
+        if self.codes_and_mean_weights is not None:
+            codes, _ = self.codes_and_mean_weights
             return np.where(codes < self.n_events, codes, -1)
         samples, events, _ = self.memberships
         # Hash each set of events by the sum of random integers.
@@ -254,7 +254,7 @@ def _check_totals(totals):
     return totals
 
 
-def _check_taken(totals):
+def _check_selected_totals(totals):
     """Weights of the selected samples in each event; a ValueError if there are none in one."""
     if not (totals > 0).all():
         raise ValueError(
@@ -270,7 +270,7 @@ def _check_taken(totals):
 # best score has rank 0. Tied scores share their rank: an interval takes all of them or none.
 
 
-_GUARD = 1e-9
+_RANK_TOLERANCE = 1e-9
 """Distance below alpha or beta at which a rank counts as equal to it: 0.3 * 10 / 10 must not be
 0.3 + u, and a million weights of 0.1 add up to a relative 1e-11 too much."""
 
@@ -279,19 +279,19 @@ class ScoreTable(NamedTuple):
     """Samples sorted into the distinct scores that occur, made by `tabulate_scores`.
 
     ``thresholds`` are the distinct scores, descending, and at last -inf: every predictor
-    "score > threshold" decides as one of these. ``positions`` says which one each sample's score
-    is, ``codes`` its group.
+    "score > threshold" decides as one of these. ``threshold_indices`` says which one each sample's
+    score is, ``codes`` its group.
     """
 
     thresholds: np.ndarray  # (n_thresholds,) of float64
-    positions: np.ndarray  # (n_samples,) of intp
+    threshold_indices: np.ndarray  # (n_samples,) of intp
     codes: np.ndarray  # (n_samples,) of intp
     n_groups: int
 
     def weight_at(self, weights):
         """Weight of every group on every threshold, (n_groups, n_thresholds)."""
         shape = self.n_groups, len(self.thresholds)
-        return count_table(self.codes, self.positions, weights, *shape)
+        return count_table(self.codes, self.threshold_indices, weights, *shape)
 
     def weight_above(self, weights):
         """Weight of every group strictly above every threshold, (n_groups, n_thresholds)."""
@@ -309,9 +309,9 @@ class ScoreTable(NamedTuple):
         totals = above[:, -1:]
         return np.divide(above, totals, out=np.full_like(above, np.nan), where=totals > 0)
 
-    def select(self, intervals, weights):
+    def is_inside(self, intervals, weights):
         """Whether the rank of each sample in its group lies in its interval, (n_samples,)."""
-        return is_in_intervals(self.rates(weights), intervals)[self.codes, self.positions]
+        return is_in_intervals(self.rates(weights), intervals)[self.codes, self.threshold_indices]
 
 
 def tabulate_scores(y_score, codes, n_groups):
@@ -320,7 +320,7 @@ def tabulate_scores(y_score, codes, n_groups):
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def check_interval(interval, groups):
+def intervals_by_group(interval, groups):
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs
@@ -368,8 +368,8 @@ def is_in_intervals(ranks, intervals):
     for of_group, inside_group, pairs in zip(ranks, inside, intervals, strict=True):
         for alpha, beta in pairs:
             # Rank 1 counts as inside if the interval ends there; other ends are outside.
-            below = of_group < (beta - _GUARD if beta < 1 else np.inf)
-            inside_group |= below & (of_group >= alpha - _GUARD)
+            below = of_group < (beta - _RANK_TOLERANCE if beta < 1 else np.inf)
+            inside_group |= below & (of_group >= alpha - _RANK_TOLERANCE)
     return inside
 
 

@@ -16,7 +16,7 @@ from skfair.utils._checks import join_names, warn
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
 
-_MAX_SCANNED = 4
+_MAX_SCANNED_VALUES = 4
 """Number of values that are found by scanning, one pass for each; more are sorted."""
 
 
@@ -72,13 +72,13 @@ def prefers_factorize(column):
     return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"
 
 
-def encode(column, attribute):
+def unique_labels_and_codes(column, attribute):
     """Sorted distinct values of an attribute, and the position of each sample's among them."""
     # pandas has codes already; only its categories are sorted.
     if not isinstance(column, np.ndarray):
         codes, categories = column.factorize()
         if (codes >= 0).all():
-            values, positions = encode(categories.to_numpy(), attribute)
+            values, positions = unique_labels_and_codes(categories.to_numpy(), attribute)
             return values, positions[codes]
         column = column.to_numpy()
     # Dates and durations become Python objects; missing ones are left to the check of objects.
@@ -91,7 +91,7 @@ def encode(column, attribute):
     elif column.dtype.kind in "cV" or (column.dtype.kind == "f" and np.isnan(column).any()):
         column = column.astype(object)  # checked, and refused, as objects
     if column.dtype.kind == "O":
-        values, codes = _encode_objects(column.tolist(), attribute)
+        values, codes = _unique_objects_and_codes(column.tolist(), attribute)
     else:
         values, codes = unique_inverse(column)
         values = values.tolist()
@@ -116,8 +116,8 @@ def unique_inverse(column):
             is_greater |= masks[number]
             positions += is_greater
         return column[firsts][ascending], positions.astype(np.intp)
-    values = _count_or_sort_values(column, firsts, rest)
-    if not _is_narrow(column):
+    values = _sorted_unique_values(column, firsts, rest)
+    if not _has_narrow_range(column):
         return values, np.searchsorted(values, column)
     # Integers of a narrow range: look positions up in a table.
     positions = np.empty(int(values[-1]) - int(values[0]) + 1, dtype=np.intp)
@@ -128,28 +128,28 @@ def unique_inverse(column):
 def unique_values(column):
     """Sorted distinct values of a column; a few are found by scanning, without sorting."""
     firsts, _, rest = _scan_values(column)
-    return _count_or_sort_values(column, firsts, rest) if rest.any() else np.sort(column[firsts])
+    return _sorted_unique_values(column, firsts, rest) if rest.any() else np.sort(column[firsts])
 
 
 def _scan_values(column):
     """First position and mask of each of a few values, and the mask of all other entries."""
     firsts, masks, rest = [], [], np.ones(len(column), dtype=bool)
-    while rest.any() and len(firsts) < _MAX_SCANNED:
+    while rest.any() and len(firsts) < _MAX_SCANNED_VALUES:
         firsts.append(rest.argmax())
         masks.append(column == column[firsts[-1]])
         rest &= ~masks[-1]
     return firsts, masks, rest
 
 
-def _count_or_sort_values(column, firsts, rest):
+def _sorted_unique_values(column, firsts, rest):
     """Sorted distinct values: by counting in linear time where integers allow it."""
-    if _is_narrow(column):
+    if _has_narrow_range(column):
         occurs = np.bincount(_offsets(column, column.min())) > 0
         return (np.flatnonzero(occurs) + int(column.min())).astype(column.dtype)
     return np.unique(np.concatenate((column[firsts], column[rest])))
 
 
-def _is_narrow(column):
+def _has_narrow_range(column):
     """Whether these are integers of a range not wider than their number."""
     if column.dtype.kind not in "iu":
         return False
@@ -163,8 +163,8 @@ def _offsets(column, lowest):
     return np.subtract(column, int(lowest), dtype=np.intp, casting="unsafe")
 
 
-def _encode_objects(column, attribute):
-    """As `encode`, of a list of Python objects."""
+def _unique_objects_and_codes(column, attribute):
+    """As `unique_labels_and_codes`, of a list of Python objects."""
     name = f"attribute {attribute!r} of sensitive_features"
     try:
         labels = set(column)
@@ -202,7 +202,7 @@ def check_one_label_type(labels, name):
     examples = {}
     for type_ in dict.fromkeys(map(type, labels)):
         present = (one for one in labels if type(one) is type_ and not _is_missing(one))
-        examples.update({_label_type(type_): example for example in islice(present, 1)})
+        examples.update({_type_name(type_): example for example in islice(present, 1)})
     if "complex" in examples:
         raise ValueError(f"Labels must be numbers, strings or booleans, but {name} is complex.")
     if len(examples) > 1:
@@ -214,7 +214,7 @@ def check_one_label_type(labels, name):
         )
 
 
-def check_equal_label_types(labels):
+def check_attribute_label_types(labels):
     """Raise for groups, as tuples of labels, whose types differ within an attribute."""
     for attribute, column in enumerate(zip(*labels, strict=True)):
         check_one_label_type(column, f"attribute {attribute} of sensitive_features")
@@ -225,7 +225,7 @@ def _is_missing(value):
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
-def _label_type(type_):
+def _type_name(type_):
     """What a type is called in messages; values of two such types are never the same label."""
     if issubclass(type_, bool | np.bool_):
         return "booleans"
@@ -377,7 +377,7 @@ class Groups:
     def codes(self) -> np.ndarray:
         """Group of each sample, (n_samples,); a TypeError where groups may overlap."""
         if self._codes is None:
-            raise TypeError(_OVERLAPPING)
+            raise TypeError(_OVERLAPPING_ERROR)
         return self._codes
 
     @cached_property
@@ -602,16 +602,16 @@ def check_groups(
     """
     if sparse.issparse(sensitive_features):
         if not overlapping:
-            raise TypeError(_OVERLAPPING)
-        return _check_matrix(sensitive_features, n_samples)
+            raise TypeError(_OVERLAPPING_ERROR)
+        return _groups_from_matrix(sensitive_features, n_samples)
     # Codes of the first attribute, then of its combinations with the others.
     columns = attribute_columns(sensitive_features)
     _check_length(len(columns[0]), n_samples)
     names = attribute_names(sensitive_features) or list(range(len(columns)))
-    values, codes = encode(columns[0], names[0])
+    values, codes = unique_labels_and_codes(columns[0], names[0])
     labels = values[:, np.newaxis]
     for name, column in zip(names[1:], columns[1:], strict=True):
-        values, inverse = encode(column, name)
+        values, inverse = unique_labels_and_codes(column, name)
         # Encode only the combinations that occur, so that the codes stay small for any number of
         # attributes. The order is lexicographic.
         combined, codes = unique_inverse(codes * len(values) + inverse)
@@ -722,7 +722,7 @@ def attribute_names(sensitive_features):
     return names or None
 
 
-_OVERLAPPING = (
+_OVERLAPPING_ERROR = (
     "sensitive_features is a sparse matrix, which means overlapping groups; these are for "
     "classifiers. Here every sample belongs to exactly one group: pass one label per sample, "
     "or one dense column per attribute to use the combinations that occur."
@@ -738,7 +738,7 @@ def _check_length(n_rows, n_samples):
         )
 
 
-def _check_matrix(sensitive_features, n_samples):
+def _groups_from_matrix(sensitive_features, n_samples):
     """Overlapping groups of a sparse matrix of booleans."""
     matrix = sparse.csr_array(sensitive_features)
     _check_length(matrix.shape[0], n_samples)
@@ -821,7 +821,7 @@ def data_balance(counts_per_group):
     return float(np.min(counts_per_group) / np.max(counts_per_group))
 
 
-def smallest_balances(tables):
+def balances_and_data_balance(tables):
     """Minimum over attributes of the balance of each cluster, and that of the data as one cluster.
 
     Balances of several attributes are comparable only relative to those of the data: then these

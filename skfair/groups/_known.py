@@ -14,7 +14,7 @@ from skfair.groups._groups import (
     Groups,
     attribute_columns,
     attribute_names,
-    check_equal_label_types,
+    check_attribute_label_types,
     check_groups,
     check_one_label_type,
     group_names,
@@ -31,7 +31,7 @@ from skfair.utils._sklearn import search_error
 MISSING = "(missing)"
 """Name of the group of samples whose group is not recorded."""
 
-_UNKNOWN = re.compile(
+_UNKNOWN_PATTERN = re.compile(
     r"\b(unknown|undisclosed|unspecified|missing|decline[sd]?|prefers? not|not "
     r"(disclosed|stated|specified|reported|recorded|provided|given|known|available|applicable))\b"
     r"|^\W*((n/a|nan|null)\W*)?$"
@@ -42,7 +42,7 @@ _UNKNOWN = re.compile(
 def is_like_unknown(label):
     """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
     is_text = isinstance(label, str) and label != MISSING
-    return is_text and _UNKNOWN.search(normalize_label(label)) is not None
+    return is_text and _UNKNOWN_PATTERN.search(normalize_label(label)) is not None
 
 
 def fill_missing(sensitive_features, unknown=()):
@@ -54,19 +54,19 @@ def fill_missing(sensitive_features, unknown=()):
     """
     (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
     if sparse.issparse(sensitive_features):
-        _refuse_unknown(unknown)
+        _refuse_unknown_argument(unknown)
         return sensitive_features
     columns = attribute_columns(sensitive_features)
     names = attribute_names(sensitive_features) or range(len(columns))
     index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
     by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
     if unknown:
-        by_name = _remove_unknown(by_name, unknown)
+        by_name = _mask_unknown_labels(by_name, unknown)
     filled = {name: _fill_column(column, name) for name, column in by_name.items()}
     return pd.DataFrame(filled, index=index)
 
 
-def _refuse_unknown(unknown):
+def _refuse_unknown_argument(unknown):
     """Raise if labels are named where groups are the columns of a sparse matrix."""
     if unknown:
         raise TypeError(
@@ -75,7 +75,7 @@ def _refuse_unknown(unknown):
         )
 
 
-def _remove_unknown(by_name, unknown):
+def _mask_unknown_labels(by_name, unknown):
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}
     occurring, known = set(), {}
@@ -168,7 +168,7 @@ HOW_TO_PASS_GROUPS = (
 """Advice for errors about missing groups."""
 
 
-HANDLE_UNKNOWN = {"error", "overall"}
+VALID_HANDLE_UNKNOWN = {"error", "overall"}
 """Values of the parameter `handle_unknown` of estimators whose predictions depend on the group."""
 
 
@@ -184,17 +184,17 @@ def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
     _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
-    matched = _match(group_names(groups.labels), known)
+    matched = _find_known_codes(group_names(groups.labels), known)
     codes = np.full(n_samples, len(known))
     codes[is_recorded] = matched[groups.codes]
     unknown = [name for name in group_names(groups.labels) if name not in known]
     _handle_unknown(codes == len(known), is_recorded, unknown, known, handle_unknown)
     # A dict takes True for 1, so types are compared as well.
-    check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
+    check_attribute_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
     return codes
 
 
-def encode_groups_to_predict(sensitive_features, n_samples, summary, reason, handle_unknown):
+def encode_groups_for_prediction(sensitive_features, n_samples, summary, reason, handle_unknown):
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
@@ -230,7 +230,7 @@ def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):
     codes = np.full((n_samples, len(codes_by_attribute)), n_known)
     for number, (attribute, known) in enumerate(codes_by_attribute.items()):
         values = groups.labels[:, number].tolist()
-        codes[is_recorded, number] = _match(values, known, n_known)[groups.codes]
+        codes[is_recorded, number] = _find_known_codes(values, known, n_known)[groups.codes]
         unknown = [value for value in values if value not in known]
         is_unknown = codes[:, number] == n_known
         _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, attribute)
@@ -254,7 +254,7 @@ def _encode_recorded(sensitive_features, n_samples):
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
 
-def _match(names, known, n_known=None):
+def _find_known_codes(names, known, n_known=None):
     """Code of each name among the known ones, and their number for one that is unknown."""
     n_known = len(known) if n_known is None else n_known
     return np.array([known.get(name, n_known) for name in names], dtype=np.intp)

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._groups import (
     Groups,
-    check_equal_label_types,
+    check_attribute_label_types,
     check_groups,
     check_one_label_type,
     prefers_factorize,
@@ -265,7 +265,7 @@ def check_samples(
         group_probabilities = check_group_probabilities(group_probabilities, weights)
     if sensitive_features is None and group_probabilities is None:
         if missing is not None:
-            warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
+            warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
         one_group = Groups.single(len(rows))
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
     extra = {"clusters": clusters}
@@ -318,7 +318,7 @@ def _check_clusters(groups, n_samples):
     return codes
 
 
-def check_columns(sensitive_features, sample_weight, **columns):
+def check_metric_input(sensitive_features, sample_weight, **columns):
     """Check the input of a metric: (Samples without target, list of the columns).
 
     Samples of zero weight are left out, and groups without members or weight too, silently. Groups
@@ -391,7 +391,7 @@ def _check_number_of_groups(groups, n_samples):
         )
 
 
-_ROUTING = (
+_ROUTING_ADVICE = (
     "Inside a search or pipeline, turn on metadata routing: "
     "sklearn.set_config(enable_metadata_routing=True)."
 )
@@ -454,19 +454,26 @@ class EncodedBlock:
 
     unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
 
-    def __init__(self, X, cells, codes, weights=None, place=(0, 0), target=None, attributes=()):
-        self.X, self.cells, self.weights, self.place = X, cells, weights, place
+    def __init__(
+        self, X, cells, codes, weights=None, partition_and_start=(0, 0), target=None, attributes=()
+    ):
+        self.X, self.cells, self.weights, self.partition_and_start = (
+            X,
+            cells,
+            weights,
+            partition_and_start,
+        )
         self.target, self.attributes = target, attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
-    def codes_among(self, positions):
+    def recode(self, positions):
         """Code of each row by the positions of cells; any for cells without weight."""
         codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
         return codes[self.codes]
 
     def row_numbers(self, first):
         """Numbers of the rows in the data, from the number of each partition's first row."""
-        partition, start = self.place
+        partition, start = self.partition_and_start
         return first[partition] + start + np.arange(len(self.X))
 
     def replace_features(self, X, unit_costs=None):
@@ -488,9 +495,9 @@ def encode_block(block, name):
     try:
         X, weights, groups = check_partition(block, name)
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.number)
+        return partition_error(error, block.partition_index)
     cells = [*map(tuple, groups.labels.tolist())]
-    return EncodedBlock(X, cells, groups.codes, weights, (block.number, block.start))
+    return EncodedBlock(X, cells, groups.codes, weights, (block.partition_index, block.start))
 
 
 class SampleSummary:
@@ -512,7 +519,7 @@ class SampleSummary:
         Weighted sum of squared distances to the mean.
     first_rows : ndarray of int, shape (n_cells,)
         Number of the first row of every cell.
-    lengths : list of int
+    partition_lengths : list of int
         Rows of every partition.
     first : ndarray of int, shape (n_partitions,)
         Number of the first row of every partition.
@@ -520,7 +527,7 @@ class SampleSummary:
         Minimum and maximum weight of a sample.
     """
 
-    def __init__(self, blocks, check=check_equal_label_types, key=None):
+    def __init__(self, blocks, check=check_attribute_label_types, key=None):
         counted = blocks.gather(_summarize_block)
         for error in (one for one in counted if isinstance(one, Exception)):
             raise error
@@ -530,15 +537,15 @@ class SampleSummary:
         self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
-        self.lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
-        warn_of_small_partitions(blocks, self.lengths)
+        self.partition_lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
+        warn_of_small_partitions(blocks, self.partition_lengths)
         # Before cells are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
         check([cell for of_block in cells for cell in of_block])
         self.cells = sorted({cell for of_block in cells for cell in of_block}, key=key)
         if not self.cells:
             raise ValueError(
                 "Some samples must have a positive sample_weight, but none has."
-                if any(self.lengths)
+                if any(self.partition_lengths)
                 else "At least one sample is required, but all partitions are empty. Check the "
                 "filter or the files that they are made from."
             )
@@ -600,8 +607,8 @@ def _summarize_block(block):
         of_target = _sum_moments(block.target[:, np.newaxis], weights)
         sums, squares = map(np.append, (sums, squares), of_target)
     range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
-    place = block.place[0], len(X), block.attributes
-    begins = block.place[1] + first
+    place = block.partition_and_start[0], len(X), block.attributes
+    begins = block.partition_and_start[1] + first
     return place, cells, begins, counts[occupied], by_cell[occupied], sums, squares, range_
 
 
@@ -663,7 +670,7 @@ def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
     try:
-        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+        groups, sums, columns = _merge_rows(sensitive_features, sample_weight, columns)
     except _NotMergeableError:
         return sensitive_features, sample_weight, columns
     return groups, sums[:, 1], columns
@@ -690,14 +697,14 @@ def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns
     (array([2., 4.]), array([1., 2.]), array([ 4., 10.]))
     """
     try:
-        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+        groups, sums, columns = _merge_rows(sensitive_features, sample_weight, columns)
     except _NotMergeableError:
         return sensitive_features, sample_weight, columns
     n_samples, totals, squares = sums.T
     return groups, totals, columns | {"n_samples": n_samples, "squared_weight": squares}
 
 
-def _merge(sensitive_features, sample_weight, columns):
+def _merge_rows(sensitive_features, sample_weight, columns):
     """Groups of the distinct rows, their sums of `_weight_powers`, and the columns there."""
     if is_partitioned(sensitive_features, sample_weight, *columns.values()):
         return _merge_partitions(sensitive_features, sample_weight, columns)
@@ -760,7 +767,7 @@ def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
-    if prefers_factorize(column) or _holds_strings(column):
+    if prefers_factorize(column) or _holds_string_objects(column):
         return getattr(column, "array", column)
     array = column.to_numpy() if hasattr(column, "iloc") else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
@@ -769,7 +776,7 @@ def _plain_array(column):
     return array
 
 
-def _holds_strings(column):
+def _holds_string_objects(column):
     """Whether a pandas column holds strings as objects, which is the default before pandas 3."""
     if not hasattr(column, "iloc") or column.dtype != object:
         return False
@@ -853,10 +860,10 @@ def _merge_partitions(sensitive_features, sample_weight, columns):
     if groups.shape[1] == 1:
         groups = groups.iloc[:, 0]
     merged = {name: table["column", name].to_numpy() for name in columns}
-    return groups, table[_SUMS].to_numpy(), merged
+    return groups, table[_SUM_COLUMNS].to_numpy(), merged
 
 
-_SUMS = [("sum", 0), ("sum", 1), ("sum", 2)]
+_SUM_COLUMNS = [("sum", 0), ("sum", 1), ("sum", 2)]
 """Columns of a table that hold the sums of `_weight_powers`."""
 
 
@@ -866,7 +873,8 @@ def _merge_partition(names, partition):
     weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
     if not (weights >= 0.0).all():
         raise ValueError(
-            f"Partition {partition.number}: sample weights must be non-negative numbers, but one "
+            f"Partition {partition.partition_index}: sample weights must be non-negative numbers, "
+            "but one "
             f"of them is {weights[~(weights >= 0.0)][0]}."
         )
     try:
@@ -885,7 +893,7 @@ def _make_table(names, partition, rows, sums):
     groups = partition["sensitive_features"]
     groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    table.update(zip(_SUMS, sums.T, strict=True))
+    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))
     return pd.DataFrame(table)
 
 
@@ -893,14 +901,14 @@ def _merge_tables(tables):
     """One table of the distinct rows of all tables; missing values stay, to be refused later."""
     import pandas as pd
 
-    keys = [key for key in tables[0].columns if key not in _SUMS]
+    keys = [key for key in tables[0].columns if key not in _SUM_COLUMNS]
     attributes = [key for key in keys if key[0] == "attribute"]
     # pandas merges 1 and True, which are different labels.
     for number, attribute in enumerate(attributes):
         labels = [label for table in tables for label in _labels_of_each_type(table[attribute])]
         check_one_label_type(labels, f"attribute {number} of sensitive_features")
     table = pd.concat(tables)
-    return table.groupby(keys, dropna=False, observed=True)[_SUMS].sum().reset_index()
+    return table.groupby(keys, dropna=False, observed=True)[_SUM_COLUMNS].sum().reset_index()
 
 
 def _labels_of_each_type(column):

@@ -35,7 +35,7 @@ def wilson_limits(rates, n, z):
     return np.maximum(center - margin, 0.0), np.minimum(center + margin, 1.0)
 
 
-_LARGEST_EXACT = 3
+_MAX_EXACT_COUNT = 3
 """Successes or failures up to which limits of a rate are exact."""
 
 _SMALL_ERROR = 0.01
@@ -57,7 +57,7 @@ def rate_limits(rates, n, level, z=None):
     """
     hits, n = np.asarray(rates * n), np.asarray(n, dtype=np.float64)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
-    is_exact = np.minimum(hits, n - hits) < _LARGEST_EXACT + 0.5
+    is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
     is_exact |= 1.0 - level < _SMALL_ERROR
     exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
     low = np.where(is_exact, np.minimum(low, exact_low), low)
@@ -118,7 +118,7 @@ class Estimates(ABC):
         raise NotImplementedError(f"{type(self).__name__} has limits, but no standard errors")
 
     @property
-    def is_uncertain(self):
+    def has_unreliable_limits(self):
         """Mask of the estimates whose limits are known to hold less often than stated."""
         return np.zeros(len(self.values), dtype=bool)
 
@@ -179,13 +179,13 @@ class _EventMeans(Estimates):
         self.values = np.bincount(event, weights * x[samples], n_events) / totals
         # Contribution of each sample to the error of a mean, by linearisation.
         deviations = shares * (x[samples] - self.values[event])
-        self._squares = np.bincount(event, deviations**2, n_events)
-        self._thirds = np.bincount(event, deviations**3, n_events)
+        self._error_variances = np.bincount(event, deviations**2, n_events)
+        self._error_third_moments = np.bincount(event, deviations**3, n_events)
         # The correlation needs the contributions if samples, or units, are in several events.
-        self._shared, unit = None, samples if units is None else units[samples]
+        self._unit_contributions, unit = None, samples if units is None else units[samples]
         if len(unit) and np.bincount(unit).max() > 1:
             shape = n_events, unit.max() + 1
-            self._shared = sparse.csr_array((deviations, (event, unit)), shape=shape)
+            self._unit_contributions = sparse.csr_array((deviations, (event, unit)), shape=shape)
         self._set_sizes(kish)
 
     def _set_sizes(self, kish):
@@ -210,9 +210,9 @@ class _EventMeans(Estimates):
     @cached_property
     def correlation(self):
         """Correlation of the means; None if the events share no samples."""
-        if self._shared is None:
+        if self._unit_contributions is None:
             return None
-        covariance = (self._shared @ self._shared.T).toarray()
+        covariance = (self._unit_contributions @ self._unit_contributions.T).toarray()
         errors = np.sqrt(np.diag(covariance))
         scale = np.outer(errors, errors)
         correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -236,7 +236,9 @@ class Rates(_EventMeans):
 
     def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)
-        linearised = np.divide(variances, self._squares, out=kish * 1.0, where=self._squares > 0)
+        linearised = np.divide(
+            variances, self._error_variances, out=kish * 1.0, where=self._error_variances > 0
+        )
         return np.minimum(kish, linearised)
 
     @property
@@ -261,7 +263,7 @@ class Rates(_EventMeans):
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
         deviations = hits[:, 2] * (1.0 - rates.values) ** 2 + misses[:, 2] * rates.values**2
-        rates._squares, rates._shared = deviations / totals**2, None
+        rates._error_variances, rates._unit_contributions = deviations / totals**2, None
         rates._set_sizes(totals**2 / squares)
         return rates
 
@@ -298,7 +300,7 @@ class LogRates(Estimates):
         return -np.expm1(-form)
 
 
-class BoundedRates(Estimates):
+class RatesAgainstBound(Estimates):
     """Rates, each of which is compared with a bound.
 
     The limits are exact ones, or Wilson's if these are wider.
@@ -317,7 +319,7 @@ class BoundedRates(Estimates):
         return np.minimum(low, exact_low), np.maximum(high, exact_high)
 
 
-class Shortfalls(Estimates):
+class ComplementEstimates(Estimates):
     """A largest value less each of several estimates."""
 
     def __init__(self, estimates, largest):
@@ -326,9 +328,9 @@ class Shortfalls(Estimates):
         self.sizes, self.correlation = estimates.sizes, estimates.correlation
 
     @property
-    def is_uncertain(self):
+    def has_unreliable_limits(self):
         """Mask of the estimates whose limits are known to hold less often than stated."""
-        return self.estimates.is_uncertain
+        return self.estimates.has_unreliable_limits
 
     def limits(self, level):
         """The largest value less the limits, as in `Estimates.limits`."""
@@ -370,7 +372,7 @@ class Means(_EventMeans):
     @cached_property
     def _variances(self):
         """Squared standard errors, with Bessel's correction."""
-        return self._squares * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
+        return self._error_variances * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
 
     @property
     def standard_errors(self):
@@ -381,7 +383,9 @@ class Means(_EventMeans):
     def skewness(self):
         """Skewness of each mean, (n_events,); 0 where all values are equal."""
         scale = self._variances**1.5
-        return np.divide(self._thirds, scale, out=np.zeros_like(scale), where=scale > 0)
+        return np.divide(
+            self._error_third_moments, scale, out=np.zeros_like(scale), where=scale > 0
+        )
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`; infinite for a single sample."""
@@ -403,11 +407,11 @@ class Means(_EventMeans):
         # Quantile of the form in its own standard errors; 0 if all its values are equal.
         has_spread = (error > 0.0) & np.isfinite(margin)
         quantile = np.divide(margin, error, out=np.zeros(len(error)), where=has_spread)
-        distance = _hall_quantile(quantile, self._skewness_above(contrasts, errors))
+        distance = _hall_quantile(quantile, self._upper_tail_skewness(contrasts, errors))
         distance = np.maximum(quantile, distance)
         return contrasts @ self.values + np.where(has_spread, distance * error, margin)
 
-    def _skewness_above(self, contrasts, errors):
+    def _upper_tail_skewness(self, contrasts, errors):
         """Skewness of each linear form, of the means with a long tail above it."""
         factors, event, n = contrasts.data, contrasts.indices, contrasts.shape[0]
         row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
@@ -420,9 +424,9 @@ class Means(_EventMeans):
         return np.bincount(row, above * shares.max(axis=0) ** 1.5, n)
 
     @property
-    def is_uncertain(self):
+    def has_unreliable_limits(self):
         """Mask of the means of values too skewed for so few samples, or all equal in one event."""
-        is_constant = (self._squares == 0.0) & (self.counts > 1)
+        is_constant = (self._error_variances == 0.0) & (self.counts > 1)
         # If all are constant they are so by construction, such as predictions of a constant model.
         is_suspect = is_constant & ~is_constant.all()
         return is_suspect | (np.abs(self.skewness) > _LARGE_SKEWNESS)
@@ -464,7 +468,7 @@ def pairwise_contrasts(n_events):
     return sparse.csr_array((factors, (rows, columns)), shape=(len(first), n_events))
 
 
-_SCREEN = 0.1
+_SCREEN_ERROR_SHARE = 0.1
 """Share of an error that each of two screens of pairs takes."""
 
 
@@ -485,7 +489,7 @@ def change_upper_limit(estimates, before, after, level):
     have the same pairs in the same order.
     """
     error = 1.0 - level
-    screen = 1.0 - _SCREEN * error / 2.0
+    screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
     # First screen: the pairs that may attain the second gap.
     lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
     may_attain = estimates.upper(after, screen) >= max(lows.max(), 0.0)
@@ -494,7 +498,9 @@ def change_upper_limit(estimates, before, after, level):
     is_below = estimates.upper(before, screen) < 0.0
     # Limits and margins with each of the three terms.
     forms = [after - before, after, after + before]
-    limits = [estimates.upper(form, 1.0 - (1.0 - 2.0 * _SCREEN) * error) for form in forms]
+    limits = [
+        estimates.upper(form, 1.0 - (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error) for form in forms
+    ]
     margins = [limit - form @ estimates.values for limit, form in zip(limits, forms, strict=True)]
     chosen = np.where(is_above, 0, np.where(is_below, 2, np.argmin(margins, axis=0)))
     limits = np.take_along_axis(np.array(limits), chosen[np.newaxis], axis=0)[0]
@@ -504,7 +510,7 @@ def change_upper_limit(estimates, before, after, level):
 # Areas under the ROC curves of groups, with confidence limits.
 
 
-_SMALLEST_LOGIT = 100
+_MIN_LOGIT_SIZE = 100
 """Size of the smaller class from which on limits are symmetric on the logit scale."""
 
 
@@ -548,7 +554,7 @@ class AUCs(Estimates):
             logits, margin = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
             low, high = special.expit(logits - margin), special.expit(logits + margin)
         # Small samples: the plain scale.
-        is_small = self.sizes < _SMALLEST_LOGIT
+        is_small = self.sizes < _MIN_LOGIT_SIZE
         low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
         high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
         # No variance: Wilson's limits.
@@ -585,7 +591,7 @@ def _delong(positive, scores, weights):
 # Shares of groups above many thresholds, compared on an interval of ranks.
 
 
-class Curves(Estimates):
+class ShareCurves(Estimates):
     """Monotone functions of the shares of events above thresholds.
 
     Shares and their limits are transformed by the same ascending function `transform`, so that
@@ -598,7 +604,7 @@ class Curves(Estimates):
     """
 
     def __init__(self, shares, sizes, transform, is_counted=None):
-        self._shares, self._transform, self._is_counted = shares, transform, is_counted
+        self._shares, self._transform, self._find_counted = shares, transform, is_counted
         self._sizes = sizes[:, np.newaxis]
         self.values = transform(shares).ravel()
         self.sizes = np.repeat(sizes, shares.shape[1])
@@ -613,10 +619,10 @@ class Curves(Estimates):
 
     def upper(self, contrasts, level):
         """As `Estimates.upper`, but 0 for pairs that count nowhere, at a tenth of the error."""
-        if self._is_counted is None:
+        if self._find_counted is None:
             return super().upper(contrasts, level)
         error = 1.0 - level
-        counted = self._is_counted(*self._share_limits(1.0 - error / 10.0)).ravel()
+        counted = self._find_counted(*self._share_limits(1.0 - error / 10.0)).ravel()
         upper = super().upper(contrasts, 1.0 - 0.9 * error)
         return np.where(abs(contrasts) @ counted.astype(np.float64) > 0, upper, 0.0)
 
@@ -642,17 +648,17 @@ def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
 # An exact test of the difference of two rates.
 
 
-_RECTANGLE = 5e-4
+_RECTANGLE_ERROR = 5e-4
 """Probability that the true rates lie outside the rectangle of nuisance parameters."""
 
-_STEP = 0.06
+_GRID_STEP = 0.06
 """Step of the grid of nuisance parameters, in standard errors."""
 
-_TAILS = 1e-12
+_TAIL_PROBABILITY = 1e-12
 """Probability of counts that are left out, counted as rejections."""
 
 
-def exact_pair_test(hits, n, difference):
+def exact_difference_test(hits, n, difference):
     r"""Exact p-value of :math:`H_0: p_1 - p_2 \ge \epsilon` for two rates, by Berger and Boos.
 
     It is the probability, under :math:`H_0`, of counts at least as far from it as the observed
@@ -666,7 +672,7 @@ def exact_pair_test(hits, n, difference):
     `hits` and `n` are pairs of integers: successes and sample sizes of both groups. Rejecting at a
     p-value of at most 0.05 is wrong in at most 5 % of samples, at any size.
 
-    >>> bool(exact_pair_test((30, 28), (200, 200), 0.1) < 0.05)
+    >>> bool(exact_difference_test((30, 28), (200, 200), 0.1) < 0.05)
     True
     """
     check_level(difference, "difference")
@@ -686,15 +692,15 @@ def exact_pair_test(hits, n, difference):
         return 1.0
     nuisance = _nuisance_grid(x1, n1, x2, n2, difference)
     if not len(nuisance):
-        return _RECTANGLE
+        return _RECTANGLE_ERROR
     probability = _worst_probability(x1, n1, x2, n2, difference, nuisance)
-    return float(min(1.0, probability + _RECTANGLE + _STEP**2 / 8.0))
+    return float(min(1.0, probability + _RECTANGLE_ERROR + _GRID_STEP**2 / 8.0))
 
 
 def _nuisance_grid(x1, n1, x2, n2, difference):
     """Grid of the second rate on the line within the rectangle, with both ends."""
     # Four tails share the probability of leaving the rectangle.
-    level = 1.0 - _RECTANGLE / 4.0
+    level = 1.0 - _RECTANGLE_ERROR / 4.0
     (low1, low2), (high1, high2) = clopper_pearson_limits([x1, x2], [n1, n2], level)
     low, high = max(low2, low1 - difference, 0.0), min(high2, high1 - difference, 1.0 - difference)
     if low > high:
@@ -702,10 +708,12 @@ def _nuisance_grid(x1, n1, x2, n2, difference):
     points = [low]
     while points[-1] < high:
         start = points[-1]
-        end = min(high, start + _STEP / np.sqrt(_fisher_information(start, n1, n2, difference)))
+        end = min(
+            high, start + _GRID_STEP / np.sqrt(_fisher_information(start, n1, n2, difference))
+        )
         # The information is convex: within a step it is largest at one of the ends.
         largest = max(_fisher_information(p2, n1, n2, difference) for p2 in (start, end))
-        points.append(min(end, start + _STEP / np.sqrt(largest)))
+        points.append(min(end, start + _GRID_STEP / np.sqrt(largest)))
     return np.array(points)
 
 
@@ -717,15 +725,15 @@ def _fisher_information(p2, n1, n2, difference):
 
 def _worst_probability(x1, n1, x2, n2, difference, nuisance):
     """Largest probability of counts as far from the hypothesis as the observed ones."""
-    first = stats.binom.ppf(_TAILS, n2, nuisance[0])
-    last = stats.binom.isf(_TAILS, n2, nuisance[-1])
+    first = stats.binom.ppf(_TAIL_PROBABILITY, n2, nuisance[0])
+    last = stats.binom.isf(_TAIL_PROBABILITY, n2, nuisance[-1])
     seconds = np.arange(max(first, 0.0), last + 1.0)
     limits = _critical_counts(x1, n1, x2, n2, difference, seconds)[:, np.newaxis]
     # Sum over the second counts of the probability of the first counts up to their limit.
     cumulative = special.bdtr(np.maximum(limits, 0.0), n1, nuisance + difference)
     up_to = np.where(limits < 0, 0.0, cumulative)
     masses = stats.binom.pmf(seconds[:, np.newaxis], n2, nuisance)
-    return (masses * up_to).sum(axis=0).max() + 2.0 * _TAILS
+    return (masses * up_to).sum(axis=0).max() + 2.0 * _TAIL_PROBABILITY
 
 
 def _critical_counts(x1, n1, x2, n2, difference, seconds):

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.special import betainc
 from sklearn.utils import column_or_1d
 
-from skfair.groups import Events, balance, check_columns, count_table
+from skfair.groups import Events, balance, check_metric_input, count_table
 from skfair.inference._estimates import (
     LogRates,
     Rates,
@@ -48,7 +48,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def upper_limit(estimates, contrasts, level):
+def gap_upper_limit(estimates, contrasts, level):
     """Upper limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
 
     It is the largest of the limits of single forms, each at the full level: only the largest form
@@ -57,7 +57,7 @@ def upper_limit(estimates, contrasts, level):
     return float(estimates.gap(estimates.upper(contrasts, level).max(initial=0.0)))
 
 
-def lower_limit(estimates, contrasts, level):
+def gap_lower_limit(estimates, contrasts, level):
     """Lower limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
 
     The limit of any form may err, so that the error is divided among them.
@@ -66,26 +66,26 @@ def lower_limit(estimates, contrasts, level):
     return float(estimates.gap(lows.max(initial=0.0)))
 
 
-def contrast_interval(estimates, contrasts, confidence_level):
+def interval_of_largest_contrast(estimates, contrasts, confidence_level):
     """Two-sided `Interval` of the gap: of the largest of the forms `contrasts`, and of 0.
 
-    The upper limit takes half of the error and needs no correction (`upper_limit`). For the lower
-    one any form may err, so the other half is divided among them.
+    The upper limit takes half of the error and needs no correction (`gap_upper_limit`). For the
+    lower one any form may err, so the other half is divided among them.
     """
     if not contrasts.shape[0]:
         return Interval(0.0, 0.0, 0.0)
-    _warn_of_uncertain(estimates)
+    _warn_of_unreliable_limits(estimates)
     tail = 1.0 - confidence_level
     return Interval(
         estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
-        low=lower_limit(estimates, contrasts, confidence_level),
-        high=upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
+        low=gap_lower_limit(estimates, contrasts, confidence_level),
+        high=gap_upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
     )
 
 
-def _warn_of_uncertain(estimates):
+def _warn_of_unreliable_limits(estimates):
     """Warn of means of values that are too skewed for so few samples."""
-    sizes = estimates.sizes[estimates.is_uncertain]
+    sizes = estimates.sizes[estimates.has_unreliable_limits]
     if len(sizes):
         warn(
             f"Limits of means hold less often than confidence_level says if values are too skewed "
@@ -98,7 +98,7 @@ def _warn_of_uncertain(estimates):
 
 def _group_estimates(values, sensitive_features, sample_weight):
     """`Rates` or `Means` of the groups."""
-    samples, (values,) = check_columns(sensitive_features, sample_weight, values=values)
+    samples, (values,) = check_metric_input(sensitive_features, sample_weight, values=values)
     groups = samples.groups
     if groups.is_disjoint:
         events = Events.disjoint(groups.codes, len(groups.labels), samples.weights)
@@ -178,7 +178,9 @@ def gap_interval(
     """
     confidence_level = check_level(confidence_level)
     estimates = _group_estimates(values, sensitive_features, sample_weight)
-    return contrast_interval(estimates, pairwise_contrasts(len(estimates.values)), confidence_level)
+    return interval_of_largest_contrast(
+        estimates, pairwise_contrasts(len(estimates.values)), confidence_level
+    )
 
 
 def ratio_interval(
@@ -234,7 +236,7 @@ def ratio_interval(
         )
     largest = rates.values.max()
     estimate = float(rates.values.min() / largest) if largest > 0 else 1.0
-    gap = contrast_interval(
+    gap = interval_of_largest_contrast(
         LogRates(rates), pairwise_contrasts(len(rates.values)), confidence_level
     )
     return Interval(estimate, 1.0 - gap.high, 1.0 - gap.low)
@@ -253,8 +255,8 @@ def ratio_interval(
 
 
 _N_STEPS = 300
-"""Steps of an integral, over `_REACH` standard deviations to either side of a rate."""
-_REACH = 6.5
+"""Steps of an integral over `_INTEGRAL_HALF_WIDTH` standard deviations to either side of a rate."""
+_INTEGRAL_HALF_WIDTH = 6.5
 
 _N_DRAWS = 1 << 13
 
@@ -268,14 +270,14 @@ def gap_posterior(events, values, aggregate, tolerance, clusters=None):
     estimates = make_estimates(events, values)
     sizes, correlation = estimates.sizes, estimates.correlation
     if clusters is not None:
-        effects, correlation = cluster_design_effects(events, values, clusters)
+        effects, correlation = cluster_effects_and_correlation(events, values, clusters)
         sizes = sizes / effects
     if not isinstance(estimates, Rates):
         moments = estimates.values, _event_standard_deviations(events, values)
-        return MeanPosterior(moments, sizes, correlation, aggregate, tolerance)
+        return MonteCarloPosterior(moments, sizes, correlation, aggregate, tolerance)
     if aggregate.is_range and correlation is None:
         return RatePosterior(estimates.values, sizes, aggregate, tolerance)
-    return MeanPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
+    return MonteCarloPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
 
 
 def range_probability(rates, sizes, width, scale=1.0):
@@ -310,7 +312,7 @@ def _tabulate_posteriors(rates, sizes):
     """Values of each rate, and the posterior probability that it is below each of them."""
     a, b = rates * sizes + 0.5, (1.0 - rates) * sizes + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
-    reach = _REACH / (2.0 * np.sqrt(sizes + 1.0))
+    reach = _INTEGRAL_HALF_WIDTH / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
     values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
@@ -339,12 +341,12 @@ class RatePosterior:
 
     def _tabulate(self, factor, multiple):
         """Tables of the posteriors of the rates in each block."""
-        rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
+        rates = np.clip(self.aggregate.rescale_means(self.means, factor), 0.0, 1.0)
         values, shares = _tabulate_posteriors(rates, multiple * self.sizes)
         return [(values[block], shares[block]) for block in map(list, self.aggregate.blocks)]
 
 
-class MeanPosterior:
+class MonteCarloPosterior:
     r"""Means of any kind, drawn.
 
     With e an event and z a standard normal variable, correlated with those of other events as the
@@ -360,15 +362,15 @@ class MeanPosterior:
         self.aggregate = aggregate
         self.tolerance = tolerance
         self.z = _correlate(_draw_normal(len(self.means)), correlation)
-        self._errors = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
+        self._draw_errors_cached = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance."""
-        means = self.aggregate.shrink(self.means, factor)[:, np.newaxis]
+        means = self.aggregate.rescale_means(self.means, factor)[:, np.newaxis]
         if self.spread is None:
             drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
         else:
-            drawn = means + self._errors(multiple)
+            drawn = means + self._draw_errors_cached(multiple)
         tolerance = self.tolerance if tolerance is None else tolerance
         return float(np.mean(self.aggregate(drawn) <= tolerance))
 
@@ -414,7 +416,8 @@ class CurvePosterior:
         n_draws = max(1024, min(_N_DRAWS, (1 << 18) // above.size))
         spread = np.sqrt(self.above * (1.0 - self.above))
         self.errors = spread[..., np.newaxis] * _draw_normal(len(above), n_draws)[:, np.newaxis]
-        self._positions = lru_cache(maxsize=1)(self._draw)  # needed many times
+        # needed many times
+        self._draw_positions_cached = lru_cache(maxsize=1)(self._draw_positions)
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """Probability that the population's gap is at most the tolerance, at the worst threshold.
@@ -426,7 +429,7 @@ class CurvePosterior:
         """
         tolerance = self.tolerance if tolerance is None else tolerance
         measured = self._shares_to_positions(self.above[..., np.newaxis])
-        drawn = self._positions(multiple)
+        drawn = self._draw_positions_cached(multiple)
         probabilities = []
         for block in self.blocks:
             # Measured shares move toward the middle of their block; their errors stay.
@@ -436,7 +439,7 @@ class CurvePosterior:
             probabilities.append(is_within.mean(axis=-1).min())
         return float(min(probabilities))
 
-    def _draw(self, multiple):
+    def _draw_positions(self, multiple):
         """Positions of drawn shares in the intervals of their events."""
         scale = 1.0 / np.sqrt(multiple * self.sizes + 1.0)
         return self._shares_to_positions(
@@ -461,7 +464,7 @@ def _event_standard_deviations(events, values):
     return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
 
 
-def cluster_design_effects(events, values, clusters):
+def cluster_effects_and_correlation(events, values, clusters):
     """Design effect of clusters on the mean of each event, and the correlation of the means.
 
     The variance of a mean is the sum of squares of what each cluster adds to its error [1]_. The
@@ -572,7 +575,7 @@ def balance_limit(
     True
     """
     confidence_level = check_level(confidence_level)
-    samples, (labels,) = check_columns(
+    samples, (labels,) = check_metric_input(
         sensitive_features, sample_weight, labels=column_or_1d(labels)
     )
     clusters, codes = np.unique(labels, return_inverse=True)

@@ -111,19 +111,19 @@ class FixedTotalRates(Estimates):
 
     def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
         self.values, self.counts, self._efficiency = hits / sizes, counts, efficiency
-        self._hits, self._n, self._n_selected = hits, sizes, n_selected
+        self._hits, self._n_in_sets, self._n_selected = hits, sizes, n_selected
         self._n_samples, self.sizes = n_samples, sizes * efficiency
 
     @property
     def standard_errors(self):
         """Root of the variance of the hypergeometric distribution at each rate."""
-        rest = np.maximum(self._n_samples - self._n, 0.0) / max(self._n_samples - 1.0, 1.0)
+        rest = np.maximum(self._n_samples - self._n_in_sets, 0.0) / max(self._n_samples - 1.0, 1.0)
         return np.sqrt(self.values * (1.0 - self.values) * rest / self.sizes)
 
     @property
     def correlation(self):
         """Correlation of the shares of sets without common samples."""
-        ratios = self._n / np.maximum(self._n_samples - self._n, 1e-300)
+        ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-300)
         correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
         np.fill_diagonal(correlation, 1.0)
         return correlation
@@ -133,7 +133,7 @@ class FixedTotalRates(Estimates):
         n_samples, n_selected = (
             round(self._efficiency * x) for x in (self._n_samples, self._n_selected)
         )
-        pairs = zip(self._efficiency * self._hits, self._efficiency * self._n, strict=True)
+        pairs = zip(self._efficiency * self._hits, self._efficiency * self._n_in_sets, strict=True)
         ends = [_fixed_total_limits(x, n, n_selected, n_samples, level) for x, n in pairs]
         low, high = np.array(ends).reshape(-1, 2).T
         return np.minimum(low, self.values), np.maximum(high, self.values)
@@ -159,7 +159,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
         masses = np.exp(masses - masses.max())
         return masses / masses.sum()
 
-    def share_at(excess):
+    def solve_share(excess):
         # Bisection: the excess of a tail over the error increases with the odds.
         ends = [-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS]
         for _ in range(_N_BISECTIONS):
@@ -169,9 +169,9 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
 
     error, lower, upper = 1.0 - level, least / size, most / size
     if low > least:
-        lower = share_at(lambda masses: masses[support >= low].sum() - error)
+        lower = solve_share(lambda masses: masses[support >= low].sum() - error)
     if high < most:
-        upper = share_at(lambda masses: error - masses[support <= high].sum())
+        upper = solve_share(lambda masses: error - masses[support <= high].sum())
     return lower, upper
 
 
@@ -212,7 +212,7 @@ class GroupFunction:
         weights = self.weights[rows] if self.is_weighted else None
         return self.function([column[rows] for column in self.columns], weights)
 
-    def resample(self, rows):
+    def make_resample_evaluator(self, rows):
         """Function of the number of times that each of the rows was drawn."""
         if not self.takes_weights:
             return lambda counts: self.function(
@@ -240,7 +240,7 @@ def _distinct_rows(columns):
     return [column[first] for column in columns], codes
 
 
-_KNOWN_SHARE = 0.95
+_MIN_DEFINED_SHARE = 0.95
 """Share of draws that must have a value for limits to be known."""
 
 _TAIL_DRAWS = 10
@@ -284,7 +284,7 @@ class BootstrapEstimates(Estimates):
         """Values of the resampled groups, (n_draws, n_groups)."""
         rng, n_samples = np.random.default_rng(0), len(self._function.weights)
         blocks = self._members if self._is_disjoint else [np.arange(n_samples)]
-        evaluate = [self._function.resample(rows) for rows in self._members]
+        evaluate = [self._function.make_resample_evaluator(rows) for rows in self._members]
         draws = np.empty((self._n_draws, len(self._members)))
         counts = np.zeros(n_samples, dtype=np.intp)
         for draw in draws:
@@ -336,7 +336,7 @@ class BootstrapEstimates(Estimates):
 def _bootstrap_margins(draws, value, size, level, n_draws):
     """Distances of the lower and the upper limit to the value; nan if they are not known."""
     draws = draws[~np.isnan(draws)]
-    is_known = len(draws) >= _KNOWN_SHARE * n_draws and size > 1.0 and np.isfinite(value)
+    is_known = len(draws) >= _MIN_DEFINED_SHARE * n_draws and size > 1.0 and np.isfinite(value)
     if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     t = np.sqrt(size / (size - 1.0)) * special.stdtrit(size - 1.0, level)

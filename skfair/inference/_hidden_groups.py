@@ -15,9 +15,9 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from skfair.groups import MISSING, check_columns, check_group_probabilities, fill_missing
+from skfair.groups import MISSING, check_group_probabilities, check_metric_input, fill_missing
 from skfair.inference._estimates import Rates, check_level, pairwise_contrasts
-from skfair.inference._gaps import Interval, contrast_interval, upper_limit
+from skfair.inference._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 
@@ -43,11 +43,13 @@ class HiddenRates(Rates):
     def __init__(self, values, influence, counts, is_complete=False):
         self.values, self.counts = np.clip(values, 0.0, 1.0), counts
         self.is_weighted = not is_complete
-        self._shared = sparse.csr_array(influence.T / len(influence))
-        self._squares = (influence**2).sum(axis=0) / len(influence) ** 2
+        self._unit_contributions = sparse.csr_array(influence.T / len(influence))
+        self._error_variances = (influence**2).sum(axis=0) / len(influence) ** 2
         variances = self.values * (1.0 - self.values)
-        known = (variances > 0.0) & (self._squares > 0.0)
-        self.sizes = np.divide(variances, self._squares, out=counts.astype(float), where=known)
+        known = (variances > 0.0) & (self._error_variances > 0.0)
+        self.sizes = np.divide(
+            variances, self._error_variances, out=counts.astype(float), where=known
+        )
 
     def _quantile(self, level):
         """Student's quantile for the recorded samples, the normal one if all are."""
@@ -81,7 +83,7 @@ class HiddenGroups(ABC):
         """Number of samples of each group, (n_groups,): those recorded, or those expected."""
 
     @abstractmethod
-    def _end(self, values, within, sign):
+    def _extreme_means(self, values, within, sign):
         """Largest possible means, or for a negative sign smallest ones, and influence values."""
 
     @property
@@ -89,17 +91,17 @@ class HiddenGroups(ABC):
         """Whether all members are known."""
         return False
 
-    def assume_missing_at_random(self):
+    def to_identified_groups(self):
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
     def rates(self, values, within, groups):
         """Estimated `HiddenRates` of the groups at these positions."""
-        means, influence = self.assume_missing_at_random()._end(values, within, 1)
+        means, influence = self.to_identified_groups()._extreme_means(values, within, 1)
         counts = self.count(within)[groups]
         return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
 
-    def ends(self, values, cells):
+    def extreme_rates(self, values, cells):
         """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
 
         `cells` are pairs of a mask of samples and of positions of groups, which are its events.
@@ -107,7 +109,7 @@ class HiddenGroups(ABC):
         means, influences = [], []
         for sign in (1, -1):
             for within, groups in cells:
-                mean, influence = self._end(values, within, sign)
+                mean, influence = self._extreme_means(values, within, sign)
                 means.append(mean[groups])
                 influences.append(influence[:, groups])
         counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
@@ -123,7 +125,7 @@ class HiddenGroups(ABC):
 # Groups that are missing for some samples: models of the group, and of whether it is recorded.
 
 
-_PENALTY, _N_FOLDS, _LEAST_RECORDED = 0.1, 5, 0.1
+_INVERSE_PENALTY, _N_FOLDS, _MIN_RELATIVE_RECORDING = 0.1, 5, 0.1
 """C of both logistic models, folds, and the smallest probability of a record over its mean."""
 
 
@@ -145,8 +147,8 @@ class RecordedGroups(HiddenGroups):
                 "missing. Record the group of random samples, or pass group_probabilities alone."
             )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
-        self.probabilities = predict_groups(features, codes, len(names))
-        self.recording = _predict_recording(features, self.is_recorded)
+        self.probabilities = predict_group_probabilities(features, codes, len(names))
+        self.recording_probabilities = _predict_recording(features, self.is_recorded)
 
     @property
     def is_complete(self):
@@ -158,7 +160,7 @@ class RecordedGroups(HiddenGroups):
         other.odds_ratio = odds_ratio
         return other
 
-    def assume_missing_at_random(self):
+    def to_identified_groups(self):
         """The same groups, if missing at random.
 
         Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and
@@ -170,13 +172,13 @@ class RecordedGroups(HiddenGroups):
     def count(self, within):
         return self.members[within].sum(axis=0).astype(np.intp)
 
-    def _end(self, values, within, sign):
+    def _extreme_means(self, values, within, sign):
         # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
         # divided by it, or the reverse for a negative sign.
         ratio = float(self.odds_ratio)
         factors = np.where(values > 0.0, ratio**sign, ratio**-sign)
         tilted, slopes = _tilt_odds(self.probabilities, factors[:, np.newaxis])
-        odds = ((1.0 - self.recording) / self.recording)[:, np.newaxis]
+        odds = ((1.0 - self.recording_probabilities) / self.recording_probabilities)[:, np.newaxis]
         corrected = self.members + odds * slopes * (self.members - self.probabilities)
         memberships = np.where(self.is_recorded[:, np.newaxis], corrected, tilted)
         return _membership_means(memberships, within, values)
@@ -192,7 +194,7 @@ def _tilt_odds(probabilities, factors):
     return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
 
 
-def predict_groups(features, codes, n_groups):
+def predict_group_probabilities(features, codes, n_groups):
     """Probability of each group by models of the recorded samples of the other folds.
 
     `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
@@ -209,12 +211,14 @@ def predict_groups(features, codes, n_groups):
         if len(np.unique(codes[train])) < 2:
             probabilities[np.ix_(test, np.unique(codes[train]))] = 1.0
             continue
-        model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features[train], codes[train])
+        model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(
+            features[train], codes[train]
+        )
         probabilities[np.ix_(test, model.classes_)] = model.predict_proba(features[test])
     return probabilities
 
 
-def separate_groups(features, probabilities):
+def unmix_group_probabilities(features, probabilities):
     """Probability of each group given features, if probabilities depend on the group alone.
 
     The expectation of the probabilities given the features is then that given the groups, averaged
@@ -253,15 +257,15 @@ def _predict_recording(features, is_recorded):
     from sklearn.linear_model import LogisticRegression  # takes long to import
 
     features = _standardize(features)
-    model = LogisticRegression(C=_PENALTY, max_iter=200).fit(features, is_recorded)
-    least = _LEAST_RECORDED * is_recorded.mean()
+    model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(features, is_recorded)
+    least = _MIN_RELATIVE_RECORDING * is_recorded.mean()
     return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
 
 
 # Groups that are known as probabilities: bounds without an assumption, and two estimates.
 
 
-class ProbableGroups(HiddenGroups):
+class ProbabilisticGroups(HiddenGroups):
     """Groups that are known as probabilities, a DataFrame of shape (n_samples, n_groups).
 
     `assume` is a name in `ASSUMPTIONS`, or None: then rates have bounds only.
@@ -274,12 +278,12 @@ class ProbableGroups(HiddenGroups):
     @property
     def assumption(self):
         """What is assumed, as a clause."""
-        return state_assumption(self.assume)
+        return describe_probability_assumption(self.assume)
 
     def count(self, within):
         return (within @ self.probabilities).round().astype(np.intp)
 
-    def _end(self, values, within, sign):
+    def _extreme_means(self, values, within, sign):
         if self.assume is None:
             return _bound_means(self.probabilities, within, values, sign)
         estimate, _ = ASSUMPTIONS[self.assume]
@@ -364,7 +368,7 @@ ASSUMPTIONS = {
 """What `assume` names: the estimates that it makes right, and its sentence."""
 
 
-def state_assumption(assume):
+def describe_probability_assumption(assume):
     """What is assumed of probabilities of groups, as a clause."""
     return "however group and value are linked" if assume is None else ASSUMPTIONS[assume][1]
 
@@ -541,24 +545,26 @@ def hidden_gap_interval(
     if group_probabilities is not None:
         group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
-        _refuse_record_arguments(group_probabilities, X, odds_ratio)
+        _check_probability_arguments(group_probabilities, X, odds_ratio)
         _check_assumption(assume)
-        groups = ProbableGroups(group_probabilities, assume)
-        return _bound_by_probabilities(groups, within, values, level)
+        groups = ProbabilisticGroups(group_probabilities, assume)
+        return _probabilistic_groups_gap(groups, within, values, level)
     if assume is not None:
         raise ValueError(
             f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
             "groups, with which no such assumption is needed; leave one of the two out."
         )
     features = stack_features(X, [values], group_probabilities)
-    groups = make_hidden_groups(sensitive_features, features, unknown, check_odds_ratio(odds_ratio))
-    return _gap_of_missing(groups, within, values, level)
+    groups = make_recorded_groups(
+        sensitive_features, features, unknown, check_odds_ratio(odds_ratio)
+    )
+    return _recorded_groups_gap(groups, within, values, level)
 
 
-def make_hidden_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
+def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
     """`RecordedGroups` of sensitive features with missing values."""
     filled = fill_missing(sensitive_features, unknown or ())
-    samples, _ = check_columns(filled, None, X=np.arange(len(features)))
+    samples, _ = check_metric_input(filled, None, X=np.arange(len(features)))
     groups = samples.groups
     is_known = ~(groups.labels == MISSING).any(axis=1)
     codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
@@ -566,13 +572,13 @@ def make_hidden_groups(sensitive_features, features, unknown=None, odds_ratio=1.
     return RecordedGroups(names, codes, features, odds_ratio)
 
 
-def _gap_of_missing(groups, within, values, level):
+def _recorded_groups_gap(groups, within, values, level):
     """The statements on groups that are missing for some samples."""
     compared = groups.find_compared_groups(within)
     _check_compared(groups.names, compared)
 
     def interval(ratio):
-        ends = groups.replace_odds_ratio(ratio).ends(values, [(within, compared)])
+        ends = groups.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
         return interval_from_bounds(ends, level)
 
     chosen, possible = interval(groups.odds_ratio), interval(np.inf)
@@ -583,13 +589,13 @@ def _gap_of_missing(groups, within, values, level):
         high=chosen.high,
         possible_low=possible.low,
         possible_high=possible.high,
-        assumption=describe_assumption(groups.odds_ratio, "X and the value"),
+        assumption=describe_missing_assumption(groups.odds_ratio, "X and the value"),
         confidence_level=level,
         largest_odds_ratio=_largest_odds_ratio(interval),
     )
 
 
-def describe_assumption(odds_ratio, features):
+def describe_missing_assumption(odds_ratio, features):
     """What is assumed of missing groups, as a clause; `features` names what it is given."""
     if np.isinf(odds_ratio):
         return "whatever the missing groups are"
@@ -617,7 +623,7 @@ def _largest_odds_ratio(interval):
     return float(np.exp(low))
 
 
-def bound_contrasts(forms):
+def extreme_contrasts(forms):
     """Forms of rates as forms of their ends: where they are largest, and where smallest.
 
     `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
@@ -638,28 +644,28 @@ def interval_from_bounds(ends, level):
 
     The estimate is the largest gap that they allow.
     """
-    widest, narrowest = bound_contrasts(pairwise_contrasts(len(ends.values) // 2))
+    widest, narrowest = extreme_contrasts(pairwise_contrasts(len(ends.values) // 2))
     tail = 1.0 - level
     # The lower limit may err for any pair, the upper one for that of the largest difference only.
     lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
     return Interval(
         estimate=float((widest @ ends.values).max(initial=0.0)),
         low=float(lows.max(initial=0.0)),
-        high=min(1.0, upper_limit(ends, widest, 1.0 - tail / 2.0)),
+        high=min(1.0, gap_upper_limit(ends, widest, 1.0 - tail / 2.0)),
     )
 
 
-def _bound_by_probabilities(groups, within, values, level):
+def _probabilistic_groups_gap(groups, within, values, level):
     """The statements on groups that are known as probabilities."""
     compared = groups.find_compared_groups(within)
     _check_compared(groups.names, compared)
     possible = copy(groups)
     possible.assume = None
-    bounds = interval_from_bounds(possible.ends(values, [(within, compared)]), level)
+    bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
     gap = bounds._replace(estimate=np.nan)
     if groups.assume is not None:
         rates = groups.rates(values, within, compared)
-        gap = contrast_interval(rates, pairwise_contrasts(len(compared)), level)
+        gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
     return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
 
 
@@ -698,7 +704,7 @@ def to_log_odds(probabilities):
     return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
 
 
-def check_what_is_known(sensitive_features, probabilities, assume, missing):
+def check_group_arguments(sensitive_features, probabilities, assume, missing):
     """Raise for arguments about groups that contradict each other, or if there is none."""
     _check_assumption(assume)
     if sensitive_features is None and probabilities is None:
@@ -732,7 +738,7 @@ def require_assumption(sensitive_features, assume, remedy):
         )
 
 
-def _refuse_record_arguments(probabilities, X, odds_ratio):
+def _check_probability_arguments(probabilities, X, odds_ratio):
     """Raise for arguments that do not go with probabilities alone."""
     if probabilities is None:
         raise ValueError(

@@ -13,7 +13,7 @@ from skfair.inference._estimates import (
     Rates,
     check_level,
     clopper_pearson_limits,
-    exact_pair_test,
+    exact_difference_test,
     rate_limits,
 )
 from skfair.inference._gaps import range_probability
@@ -22,13 +22,13 @@ from skfair.utils._checks import check_tolerance, join_names
 _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
 
-_LARGE_COUNT = 5000.0
+_LOG_NORMAL_COUNT = 5000.0
 """The same for logarithms of rates: the normal size is then 1 % too small at most."""
 
-_NEGLIGIBLE = 1e-4
+_NEGLIGIBLE_PROBABILITY = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
 
-_NOISE = 0.6
+_NOISE_SHARE = 0.6
 """Share of the range of sampling noise by which posteriors of a range must be narrower."""
 
 
@@ -218,7 +218,7 @@ def _required_z_score(n_groups, level, power):
 def _guarantee_size(tolerance, n_groups, rate, level, power):
     """Sample size of each group at which the posterior of equal rates is certain enough."""
     certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
-    errors, rates = certain + _NOISE * noise, np.full(n_groups, rate)
+    errors, rates = certain + _NOISE_SHARE * noise, np.full(n_groups, rate)
     width = tolerance * certain / errors
     return _smallest_size(
         max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
@@ -249,8 +249,10 @@ def certificate_power(n, tolerance, n_groups, rate, level):
     counts = np.arange(n + 1)
     all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
     all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
-    smallest = counts[(all_reach > _NEGLIGIBLE) & (all_exceed < 1.0 - _NEGLIGIBLE)]
-    largest = _largest_accepted(n, smallest, tolerance, level)
+    smallest = counts[
+        (all_reach > _NEGLIGIBLE_PROBABILITY) & (all_exceed < 1.0 - _NEGLIGIBLE_PROBABILITY)
+    ]
+    largest = _largest_accepted_counts(n, smallest, tolerance, level)
     return _probability_of_ranges(smallest, largest, n, n_groups, rate)
 
 
@@ -263,7 +265,7 @@ def _probability_of_ranges(smallest, largest, n, n_groups, rate):
     return float((from_smallest**n_groups - above_smallest**n_groups).sum())
 
 
-def _largest_accepted(n, smallest, tolerance, level):
+def _largest_accepted_counts(n, smallest, tolerance, level):
     """For each smallest count, the largest count next to it that is certified, or -1.
 
     The rule is that of `skfair.audit.certify`: a pair passes if Clopper and Pearson's limits of
@@ -290,7 +292,7 @@ def _largest_accepted(n, smallest, tolerance, level):
 
 def _is_accepted(first, second, n, tolerance, level):
     """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
-    return exact_pair_test((first, second), (n, n), tolerance) <= 1.0 - level
+    return exact_difference_test((first, second), (n, n), tolerance) <= 1.0 - level
 
 
 def _ratio_size(ratio, n_groups, rate, level, power):
@@ -298,7 +300,7 @@ def _ratio_size(ratio, n_groups, rate, level, power):
     # The logarithm of a rate has the variance (1 - p) / (n p).
     errors = _required_z_score(n_groups, level, power) / np.log(ratio)
     n = int(np.ceil((1.0 - rate) / rate * errors**2))
-    if n * min(rate, 1.0 - rate) >= _LARGE_COUNT:
+    if n * min(rate, 1.0 - rate) >= _LOG_NORMAL_COUNT:
         return n
     return _smallest_size(
         max(1, int(0.8 * n)), lambda n: ratio_power(n, ratio, n_groups, rate, level) >= power
@@ -337,7 +339,9 @@ def ratio_power(n, ratio, n_groups, rate, level):
 
     As in `certificate_power`; the rule of `skfair.audit.certify` is that of `LogRates`.
     """
-    first, last = stats.binom.ppf((_NEGLIGIBLE**2, 1.0 - _NEGLIGIBLE**2), n, rate)
+    first, last = stats.binom.ppf(
+        (_NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2), n, rate
+    )
     counts = np.arange(first, last + 1.0)
     # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
     hits = np.repeat(counts[:, np.newaxis], 3, axis=1)

@@ -25,7 +25,7 @@ from skfair.metrics._clustering import (
     coverage,
     group_constraint_residual,
     hypervolume,
-    non_dominated,
+    non_dominated_mask,
     normalized_cut,
     share_ratio_score,
     spectral_objective,
@@ -36,8 +36,8 @@ from skfair.metrics._group_report import check_top_k as check_top_k
 from skfair.metrics._group_report import class_report, group_report
 from skfair.metrics._measures import MEASURES, Measure, encode_columns, find_measure
 from skfair.metrics._measures import check_columns_of as check_columns_of
+from skfair.metrics._measures import decide_top_k as decide_top_k
 from skfair.metrics._measures import find_measures as find_measures
-from skfair.metrics._measures import select_decisions as select_decisions
 from skfair.metrics._measures import to_numbers as to_numbers
 from skfair.metrics._partial import ScoredMembers as ScoredMembers
 from skfair.metrics._partial import (
@@ -48,14 +48,14 @@ from skfair.metrics._partial import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.metrics._partial import demographic_parity_gap as demographic_parity_gap
-from skfair.metrics._partial import equal_opportunity_gap as equal_opportunity_gap
-from skfair.metrics._partial import equalized_odds_gap as equalized_odds_gap
-from skfair.metrics._partial import group_auc_gap as group_auc_gap
-from skfair.metrics._partial import statistical_parity_gap as statistical_parity_gap
+from skfair.metrics._partial import partial_demographic_parity_gap as partial_demographic_parity_gap
+from skfair.metrics._partial import partial_equal_opportunity_gap as partial_equal_opportunity_gap
+from skfair.metrics._partial import partial_equalized_odds_gap as partial_equalized_odds_gap
+from skfair.metrics._partial import partial_group_auc_gap as partial_group_auc_gap
+from skfair.metrics._partial import partial_statistical_parity_gap as partial_statistical_parity_gap
 from skfair.metrics._rates import RATES, Rate, find_positive
 from skfair.metrics._rates import counted_values as counted_values
-from skfair.metrics._rates import find_class_vs_rest as find_class_vs_rest
+from skfair.metrics._rates import find_positive_multiclass as find_positive_multiclass
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._rates import is_share as is_share
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
@@ -74,7 +74,7 @@ from skfair.metrics._regression import (
     ranking_parity_difference,
     wasserstein_distance_between_groups,
 )
-from skfair.metrics._scoring import PREDICTIONS, get_scorer
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, get_scorer
 
 __all__ = [
     "METRICS",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import Events, check_columns, to_pandas_index
+from skfair.groups import Events, check_metric_input, to_pandas_index
 from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
@@ -196,7 +196,7 @@ def reliability_table(
     import pandas as pd
 
     level = (1.0 + check_level(confidence_level)) / 2.0
-    samples, (truth, probabilities) = check_columns(
+    samples, (truth, probabilities) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_proba=y_proba
     )
     is_true = truth == find_positive(truth, pos_label=pos_label)

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import check_columns, check_groups, merge_duplicate_rows
+from skfair.groups import check_groups, check_metric_input, merge_duplicate_rows
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import (
     confusion_matrices,
-    difference,
     find_positive,
     gap,
+    rate_difference,
     ratio,
     smallest_ratio,
 )
@@ -87,7 +87,7 @@ def demographic_parity_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "selection_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "selection_rate", reference=reference, aggregate=aggregate)
 
 
 @classification_docs
@@ -132,7 +132,7 @@ def equal_opportunity_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "true_positive_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "true_positive_rate", reference=reference, aggregate=aggregate)
 
 
 @classification_docs
@@ -177,7 +177,9 @@ def false_positive_rate_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "false_positive_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(
+        matrices, "false_positive_rate", reference=reference, aggregate=aggregate
+    )
 
 
 @classification_docs
@@ -229,7 +231,7 @@ def equalized_odds_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(
+    return rate_difference(
         matrices,
         "true_positive_rate",
         "false_positive_rate",
@@ -279,7 +281,7 @@ def accuracy_score_difference(
     0.0
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "error_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "error_rate", reference=reference, aggregate=aggregate)
 
 
 # Conditional demographic parity: selection rates compared within strata.
@@ -406,7 +408,7 @@ def _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos
     groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
     )
-    samples, (truth, predicted, levels) = check_columns(groups, weights, **columns)
+    samples, (truth, predicted, levels) = check_metric_input(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
     return _selection_rates(samples, selected, check_groups(levels, len(levels)))
 

@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import (
-    check_columns,
+    balances_and_data_balance,
     check_groups,
+    check_metric_input,
     count_table,
     merge_duplicate_rows,
-    smallest_balances,
     smallest_share_ratios,
     to_pandas_index,
 )
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import cluster_links, group_constraint_basis, node_degrees
+from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def _composition_tables(labels, sensitive_features, sample_weight, attributes):
     group_columns, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, labels=labels
     )
-    samples, (labels,) = check_columns(group_columns, weights, **columns)
+    samples, (labels,) = check_metric_input(group_columns, weights, **columns)
     groups = samples.groups
     # Table of weights by cluster and group.
     clusters, codes = np.unique(labels, return_inverse=True)
@@ -120,7 +120,7 @@ def balance_score(
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
     _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
-    balances, data_balance = smallest_balances(tables)
+    balances, data_balance = balances_and_data_balance(tables)
     value = float(balances.min() if aggregate == "min" else balances.mean())
     return value / data_balance if relative else value
 
@@ -393,7 +393,7 @@ def spectral_objective(embedding, affinity):
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
-    degrees, _ = node_degrees(affinity)
+    degrees, _ = filled_node_degrees(affinity)
     # Tr(H' M H) = sum of T * (K T), with T = D^-1/2 H.
     T = H / np.sqrt(degrees)[:, None]
     return float(np.sum(T * (affinity @ T)))
@@ -409,7 +409,7 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
     groups = check_groups(sensitive_features, len(H))
-    degrees, _ = node_degrees(affinity)
+    degrees, _ = filled_node_degrees(affinity)
     C = group_constraint_basis(groups.codes, len(groups.labels), degrees)
     return float(np.linalg.norm(C.T @ H))
 
@@ -498,7 +498,7 @@ def _check_points(points, name):
     return points.T
 
 
-def non_dominated(cost, balance):
+def non_dominated_mask(cost, balance):
     """Mask of the strict Pareto front of points: less cost is better, and more balance.
 
     A point belongs to it if no other is at least as good in both and better in one; of exact

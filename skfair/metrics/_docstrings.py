@@ -1,8 +1,8 @@
 """Docstring entries that the metrics share."""
 
-from skfair.utils._api import shared_docs
+from skfair.utils._api import make_docstring_decorator
 
-_COMMON = """
+_COMMON_ENTRIES = """
 y_true : array-like of shape (n_samples,)
     True class of each sample, of two classes.
 y_pred : array-like of shape (n_samples,)
@@ -38,8 +38,8 @@ ValueError
     If the inputs differ in length or in their pandas index, or hold missing or infinite values.
 """
 
-classification_docs = shared_docs(
-    _COMMON,
+classification_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
     """
     ValueError
         If the inputs differ in length or in their pandas index, hold missing values or more than
@@ -55,8 +55,8 @@ classification_docs = shared_docs(
     """,
 )
 
-loss_docs = shared_docs(
-    _COMMON,
+loss_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
     """
     y_score : array-like of shape (n_samples,)
         Values of the decision function, not probabilities.
@@ -72,8 +72,8 @@ loss_docs = shared_docs(
     """,
 )
 
-regression_docs = shared_docs(
-    _COMMON,
+regression_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
     """
     y_true : array-like of shape (n_samples,)
         Target of each sample, a real number.
@@ -82,10 +82,10 @@ regression_docs = shared_docs(
     """,
 )
 
-score_docs = shared_docs(_COMMON)
+score_docs = make_docstring_decorator(_COMMON_ENTRIES)
 
-partial_docs = shared_docs(
-    _COMMON,
+partial_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
     """
     y_score : array-like of shape (n_samples,)
         Scores. The higher, the more positive.
@@ -108,8 +108,8 @@ partial_docs = shared_docs(
     """,
 )
 
-clustering_docs = shared_docs(
-    _COMMON,
+clustering_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
     """
     labels : array-like of shape (n_samples,)
         Cluster of each sample. Every distinct label is a cluster, so is the -1 with which some

@@ -14,8 +14,8 @@ from skfair.groups import (
     Groups,
     attribute_names,
     check_alignment,
-    check_columns,
     check_groups,
+    check_metric_input,
     merge_duplicate_rows_with_sizes,
     to_pandas_index,
 )
@@ -24,12 +24,12 @@ from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._measures import (
     Measure,
     check_columns_of,
+    decide_top_k,
     encode_columns,
     find_measures,
     needs_raw_labels,
-    select_decisions,
 )
-from skfair.metrics._rates import Rate, count_confusions, find_class_vs_rest
+from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Measures = Sequence[str | Rate | Measure | Callable] | Mapping[str, str | Rate | Measure | Callable]
 """What users pass as measures."""
 
-_COLUMNS = (
+_DEFAULT_MEASURES = (
     "base_rate",
     "selection_rate",
     "true_positive_rate",
@@ -57,7 +57,7 @@ def group_report(
     y_pred: ArrayLike | None,
     *,
     sensitive_features: MatrixLike,
-    measures: Measures = _COLUMNS,
+    measures: Measures = _DEFAULT_MEASURES,
     y_proba: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
     k: float | None = None,
@@ -195,13 +195,13 @@ def group_report(
     groups, weights = sensitive_features, sample_weight
     if all(map(_is_count_based, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
-    samples, arrays = check_columns(groups, weights, **columns)
+    samples, arrays = check_metric_input(groups, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))
     codes = columns.pop("stratum", None)
     columns = encode_columns(columns, _positive_class(by_name, columns, pos_label))
     ties = None
     if k is not None:
-        columns, by_name, ties = select_decisions(columns, by_name, samples.weights, k)
+        columns, by_name, ties = decide_top_k(columns, by_name, samples.weights, k)
     check_columns_of(by_name, columns)
     if codes is None:
         report = _tabulate(by_name, samples, columns, groups, confidence_level)
@@ -252,7 +252,7 @@ def _positive_class(by_name, columns, pos_label):
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     if not takes_two and needs_raw_labels(labels, pos_label):
         return None
-    return find_class_vs_rest(*labels, pos_label=pos_label)
+    return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
 def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
@@ -267,7 +267,7 @@ def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
         n_samples = tables[..., 0].sum(axis=(1, 2))
         described = _make_share_columns(shares, tables, confidence_level)
     for name in by_name.keys() - shares.keys():
-        estimated = _all_estimates(by_name[name], columns, groups, weights)
+        estimated = _group_and_overall_estimates(by_name[name], columns, groups, weights)
         described[name] = _make_report_columns(estimated, len(n_samples), confidence_level)
     # The values come first, then the columns of the interval of each.
     report = {"n": n_samples} | {name: described[name].pop("") for name in by_name}
@@ -321,7 +321,7 @@ def _make_share_columns(shares, tables, confidence_level):
     }
 
 
-def _all_estimates(measure, columns, groups, weights):
+def _group_and_overall_estimates(measure, columns, groups, weights):
     """Estimates of a measure in the groups, and in all samples, each with its rows."""
     everyone = Groups.single(len(weights), "overall")
     estimates = [measure.estimate(columns, one, weights) for one in (groups, everyone)]
@@ -359,7 +359,7 @@ def class_report(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    measures: Measures = _COLUMNS,
+    measures: Measures = _DEFAULT_MEASURES,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = None,
 ) -> pd.DataFrame:
@@ -424,7 +424,7 @@ def class_report(
     labels, reports = (columns.pop("y_true"), columns.pop("y_pred")), {}
     for label, (truth, predicted) in _iter_class_masks(*labels):
         masks = {"y_true": truth, "y_pred": predicted} | columns
-        samples, arrays = check_columns(groups, weights, **masks)
+        samples, arrays = check_metric_input(groups, weights, **masks)
         encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)
         reports[label] = _tabulate(by_name, samples, encoded, groups, confidence_level)
     return pd.concat(reports, names=["class"])

@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from skfair.groups import Groups, check_columns
+from skfair.groups import Groups, check_metric_input
 from skfair.inference import (
     Estimates,
     GroupFunction,
@@ -31,7 +31,7 @@ from skfair.metrics._rates import (
     find_positive,
     gap,
     ratio,
-    warn_of_unknown,
+    warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
 from skfair.utils._checks import join_names, spelling_hint
@@ -148,7 +148,10 @@ class Measure:
                 f"Samples have weights, but {self.name} takes none. Pass a function with a "
                 "parameter sample_weight, or leave sample_weight out."
             )
-        arguments = [_as_numbers(columns["y_true"]), _as_numbers(columns[self.response])]
+        arguments = [
+            _booleans_to_integers(columns["y_true"]),
+            _booleans_to_integers(columns[self.response]),
+        ]
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
         return estimate_by_bootstrap(function, groups, self.n_draws)
 
@@ -192,7 +195,7 @@ def _takes_weights(function):
     return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
-def _as_numbers(column):
+def _booleans_to_integers(column):
     """Booleans as 0 and 1; other columns unchanged."""
     return column.astype(np.int64) if column.dtype == bool else column
 
@@ -349,7 +352,7 @@ def encode_columns(columns, positive):
     return encoded
 
 
-def select_decisions(columns, measures, weights, k):
+def decide_top_k(columns, measures, weights, k):
     """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
     if "scores" not in columns:
         raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
@@ -361,12 +364,13 @@ def select_decisions(columns, measures, weights, k):
     ]
     if selection.n_tied and of_decisions:
         raise ValueError(
-            f"{selection.describe()}, but {join_names(of_decisions)} takes whole decisions. Pass "
+            f"{selection.describe_ties()}, but {join_names(of_decisions)} takes whole decisions. "
+            "Pass "
             "rates, another k, or scores without ties."
         )
     decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
     top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}
-    return columns | {"decisions": decisions}, top, selection.describe()
+    return columns | {"decisions": decisions}, top, selection.describe_ties()
 
 
 def to_numbers(column, name):
@@ -416,14 +420,14 @@ class GroupComparison:
     def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
         """The number, from outcomes and what the measure takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.measure.response]
-        samples, (y_true, response) = check_columns(
+        samples, (y_true, response) = check_metric_input(
             sensitive_features, sample_weight, y_true=y_true, **{name: response}
         )
         columns = {"y_true": y_true, name: response}
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
         groups, by_name = samples.groups, {self.__name__: self.measure}
         if self.k is not None:
-            columns, by_name, _ = select_decisions(columns, by_name, samples.weights, self.k)
+            columns, by_name, _ = decide_top_k(columns, by_name, samples.weights, self.k)
         (measure,) = by_name.values()
         estimates, present = measure.estimate(columns, groups, samples.weights)
         values = np.full(len(groups.labels), np.nan)
@@ -433,7 +437,7 @@ class GroupComparison:
             return self._value_of_group(values, groups.names)
         if len(values) > 1:
             message = f"{self.measure.name} is unknown for some groups"
-            warn_of_unknown(~np.isnan(values), groups.names, message)
+            warn_of_unknown_rates(~np.isnan(values), groups.names, message)
         return COMPARISONS[self.how](values)
 
     @property

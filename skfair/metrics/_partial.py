@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
-from skfair.groups import check_columns, check_interval, is_in_intervals, tabulate_scores
+from skfair.groups import check_metric_input, intervals_by_group, is_in_intervals, tabulate_scores
 from skfair.metrics._docstrings import partial_docs
-from skfair.metrics._rates import find_positive, warn_of_unknown
+from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
@@ -39,10 +39,10 @@ class ScoredMembers(NamedTuple):
         """`ScoreTable` of the members at the distinct scores."""
         return tabulate_scores(self.y_score, self.codes, len(self.names))
 
-    def select(self):
+    def is_inside(self):
         """Mask of the members with a rank in the interval of the group, (n_members,)."""
         selected = np.zeros(len(self.codes), dtype=bool)
-        for members, pairs in zip(self._members(), self.intervals, strict=True):
+        for members, pairs in zip(self._positions_by_group(), self.intervals, strict=True):
             if len(members):
                 scores = self.y_score[members]
                 values, _, ranks = _tabulate_ranks(scores, self.weights[members])
@@ -52,20 +52,20 @@ class ScoredMembers(NamedTuple):
                 selected[members] = np.any(masks, axis=0)
         return selected
 
-    def _members(self):
+    def _positions_by_group(self):
         """Positions of the members of each group."""
         # A stable sort by code: small integers are sorted by radix, in linear time.
         order = np.argsort(self.codes.astype(np.min_scalar_type(len(self.names))), kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.codes, minlength=len(self.names)))[:-1])
 
-    def selected_rates(self):
+    def rates_at_thresholds(self):
         """Share of the selected of each group above every selected score, (n_groups, n_thresholds).
 
         The last threshold is -inf. The shares of a group without selected members are nan.
         """
         # Selected scores of every group, descending, with the weight at or above each.
         ranked = []
-        for members, pairs in zip(self._members(), self.intervals, strict=True):
+        for members, pairs in zip(self._positions_by_group(), self.intervals, strict=True):
             values, weight_at, ranks = _tabulate_ranks(self.y_score[members], self.weights[members])
             inside = _is_inside(ranks, pairs)
             ranked.append((values[inside], np.cumsum(weight_at[inside])))
@@ -116,7 +116,7 @@ def _is_inside(ranks, pairs):
 
 def check_scored_members(sensitive_features, sample_weight, interval, **columns):
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
-    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
     # A sample in several groups becomes several members.
     rows, codes = samples.groups.memberships
     members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
@@ -126,7 +126,7 @@ def check_scored_members(sensitive_features, sample_weight, interval, **columns)
         codes=codes,
         weights=samples.weights[rows],
         names=samples.groups.names,
-        intervals=check_interval(interval, samples.groups),
+        intervals=intervals_by_group(interval, samples.groups),
     )
     return scored, list(members.values())
 
@@ -147,7 +147,7 @@ def largest_difference(rates, names, condition="a rank in the interval"):
 def warn_of_empty_groups(known, names, condition):
     """Pass on the mask of the groups that can be compared, with a warning that names the others."""
     if len(names) > 1:
-        warn_of_unknown(
+        warn_of_unknown_rates(
             known,
             names,
             f"{(~known).sum()} of {len(known)} groups have no samples with {condition}",
@@ -242,13 +242,13 @@ def partial_statistical_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
-    return statistical_parity_gap(scored, scale)
+    return partial_statistical_parity_gap(scored, scale)
 
 
-def statistical_parity_gap(scored, scale):
+def partial_statistical_parity_gap(scored, scale):
     """`partial_statistical_parity_difference` of checked members."""
     if scale == "normalized":
-        return largest_difference(scored.selected_rates(), scored.names)
+        return largest_difference(scored.rates_at_thresholds(), scored.names)
     # "raw": differences of whole groups where the rank of either is inside the interval.
     rates = scored.table().rates(scored.weights)
     inside = is_in_intervals(rates, scored.intervals)
@@ -328,12 +328,12 @@ def partial_demographic_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
-    return demographic_parity_gap(scored, threshold, scale)
+    return partial_demographic_parity_gap(scored, threshold, scale)
 
 
-def demographic_parity_gap(scored, threshold, scale):
+def partial_demographic_parity_gap(scored, threshold, scale):
     """`partial_demographic_parity_difference` of checked members."""
-    rates = scored.rates_above(threshold, scored.select(), scale)
+    rates = scored.rates_above(threshold, scored.is_inside(), scale)
     return largest_difference(rates, scored.names)
 
 
@@ -397,13 +397,13 @@ def partial_group_auc_difference(
     """
     check_option("ties", ties, ("half", "full"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
-    return group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
+    return partial_group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
 
-def group_auc_gap(scored, tie=0.5):
+def partial_group_auc_gap(scored, tie=0.5):
     """`partial_group_auc_difference` of checked members, where a tie counts so much."""
     table = scored.table()
-    selected = table.select(scored.intervals, scored.weights)
+    selected = table.is_inside(scored.intervals, scored.weights)
     weight_at = table.weight_at(scored.weights * selected)
     return _largest_auc_gap(weight_at, scored.names, tie)
 
@@ -505,10 +505,10 @@ def partial_equal_opportunity_difference(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)
-    return equal_opportunity_gap(scored, positive, threshold, rank_within, scale)
+    return partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale)
 
 
-def equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
+def partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
     """`partial_equal_opportunity_difference` of checked members, by the mask of the positives."""
     (rates,) = _rates_by_class(scored, [positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
@@ -586,10 +586,10 @@ def partial_equalized_odds_difference(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
     positive = y_true == find_positive(y_true, pos_label=pos_label)
-    return equalized_odds_gap(scored, positive, threshold, rank_within, scale)
+    return partial_equalized_odds_gap(scored, positive, threshold, rank_within, scale)
 
 
-def equalized_odds_gap(scored, positive, threshold, rank_within, scale):
+def partial_equalized_odds_gap(scored, positive, threshold, rank_within, scale):
     """`partial_equalized_odds_difference` of checked members, by the mask of the positives."""
     classes = [positive, ~positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
@@ -600,9 +600,9 @@ def _rates_by_class(scored, classes, threshold, rank_within, scale):
     """Yield the positive rates of the groups inside their intervals, for each mask of a class."""
     # Ranks within the whole group are those of all of its members, of both classes.
     if rank_within == "group":
-        selected = scored.select()
+        selected = scored.is_inside()
     for members in classes:
         # Ranks within the group and class are computed among the members of the class alone.
         of_class = scored.take(members)
-        inside = of_class.select() if rank_within == "class" else selected[members]
+        inside = of_class.is_inside() if rank_within == "class" else selected[members]
         yield of_class.rates_above(threshold, inside, scale)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import Groups, check_columns, merge_duplicate_rows, unique_values
+from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, unique_values
 from skfair.inference import Estimates, Means, Rates, estimate_means, estimate_quotients
-from skfair.losses import SELECTED, WRONG
+from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
 # Aggregate the rates of the groups into one number: the gap between them.
@@ -71,7 +71,7 @@ def ratio(rates):
     return float(known.min() / known.max()) if known.max() > 0 else 1.0
 
 
-def warn_of_unknown(known, names, message, advice=""):
+def warn_of_unknown_rates(known, names, message, advice=""):
     """Warn "{message}: {names}" of the groups that are not in the mask of known rates."""
     if known.all():
         return
@@ -346,32 +346,32 @@ def to_confusion_matrix(table):
     return np.array([[true_negative, false_positive], [false_negative, true_positive]])
 
 
-_ALL, _TRUE, _FALSE = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0)
+_ALL, _POSITIVES, _NEGATIVES = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0)
 _REJECTED = (0.0, 0.0, 1.0, 1.0)
 
 _PHRASES = {
     _ALL: "at all",
-    _TRUE: "of the positive class",
-    _FALSE: "of the negative class",
-    SELECTED: "predicted positive",
+    _POSITIVES: "of the positive class",
+    _NEGATIVES: "of the negative class",
+    SELECTION_RATE_TABLE: "predicted positive",
     _REJECTED: "predicted negative",
 }
 
 RATES = {
     rate.name: rate
     for rate in (
-        Rate("base_rate", _TRUE),
-        Rate("selection_rate", SELECTED),
-        Rate("true_positive_rate", {"tp": 1}, _TRUE),
-        Rate("false_positive_rate", {"fp": 1}, _FALSE),
-        Rate("true_negative_rate", {"tn": 1}, _FALSE),
-        Rate("false_negative_rate", {"fn": 1}, _TRUE),
-        Rate("positive_predictive_value", {"tp": 1}, SELECTED),
-        Rate("false_discovery_rate", {"fp": 1}, SELECTED),
+        Rate("base_rate", _POSITIVES),
+        Rate("selection_rate", SELECTION_RATE_TABLE),
+        Rate("true_positive_rate", {"tp": 1}, _POSITIVES),
+        Rate("false_positive_rate", {"fp": 1}, _NEGATIVES),
+        Rate("true_negative_rate", {"tn": 1}, _NEGATIVES),
+        Rate("false_negative_rate", {"fn": 1}, _POSITIVES),
+        Rate("positive_predictive_value", {"tp": 1}, SELECTION_RATE_TABLE),
+        Rate("false_discovery_rate", {"fp": 1}, SELECTION_RATE_TABLE),
         Rate("negative_predictive_value", {"tn": 1}, _REJECTED),
         Rate("false_omission_rate", {"fn": 1}, _REJECTED),
         Rate("accuracy", {"tp": 1, "tn": 1}),
-        Rate("error_rate", WRONG),
+        Rate("error_rate", ERROR_RATE_TABLE),
         Rate("f1_score", {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1}),
         Rate("jaccard_score", {"tp": 1}, {"tp": 1, "fp": 1, "fn": 1}),
         Rate("treatment_equality", {"fn": 1}, {"fp": 1}),
@@ -416,7 +416,7 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    samples, (y_true, y_pred) = check_columns(groups, weights, **columns)
+    samples, (y_true, y_pred) = check_metric_input(groups, weights, **columns)
     return samples, confusion_cells(y_true, y_pred, pos_label)
 
 
@@ -445,18 +445,20 @@ def confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_la
     )
 
 
-def difference(matrices, *names, reference="groups", aggregate="max"):
+def rate_difference(matrices, *names, reference="groups", aggregate="max"):
     """Gap between the groups' rates of these names, as in `gap`; 0 for one group."""
-    cells = [(_known_rates(matrices, name), RATES[name](matrices.overall)[0]) for name in names]
+    cells = [
+        (_rates_with_warning(matrices, name), RATES[name](matrices.overall)[0]) for name in names
+    ]
     return gap(cells, reference, aggregate)
 
 
 def smallest_ratio(matrices, *names):
     """Smallest over largest rate of the groups, as in `ratio`; the smallest of several rates."""
-    return float(np.min([ratio(_known_rates(matrices, name)) for name in names]))
+    return float(np.min([ratio(_rates_with_warning(matrices, name)) for name in names]))
 
 
-def _known_rates(matrices, name):
+def _rates_with_warning(matrices, name):
     """Rates of the groups, with a warning that names those where it is unknown."""
     rate = RATES[name]
     rates = rate(matrices.weights)
@@ -466,7 +468,7 @@ def _known_rates(matrices, name):
             f"The {name} is unknown for {(~known).sum()} of {len(known)} groups, which have no "
             f"samples {rate.phrase}"
         )
-        warn_of_unknown(known, matrices.names, message)
+        warn_of_unknown_rates(known, matrices.names, message)
     return rates
 
 
@@ -498,7 +500,7 @@ def find_positive(*columns, pos_label):
     return positive_class(labels, pos_label)
 
 
-def find_class_vs_rest(*columns, pos_label):
+def find_positive_multiclass(*columns, pos_label):
     """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
     labels = set().union(*map(_labels_of, columns))
     if pos_label is None or len(labels) <= 2:

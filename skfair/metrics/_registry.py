@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._rates import confusion_matrices, difference
+from skfair.metrics._rates import confusion_matrices, rate_difference
 from skfair.utils._api import Decorated, Label, MatrixLike
 
 # Registry of the metrics, for scorers, documentation and common tests.
@@ -84,7 +84,7 @@ class Metric:
         )
 
 
-_DECISIONS = ("classification", "decision", "labelled_decision")
+_DECISION_KINDS = ("classification", "decision", "labelled_decision")
 """Kinds of metrics that compare rates of decisions."""
 
 METRICS: dict[str, "Metric"] = {}
@@ -107,7 +107,7 @@ def register_metric(
     other parameters.
     """
     if largest is None:
-        largest = 1.0 if best > 0.0 or kind in _DECISIONS else np.inf
+        largest = 1.0 if best > 0.0 or kind in _DECISION_KINDS else np.inf
 
     def register(function):
         METRICS[name or function.__name__] = Metric(
@@ -169,7 +169,7 @@ def separation_gap(
     1.0
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "true_positive_rate", "false_positive_rate", aggregate="sum")
+    return rate_difference(matrices, "true_positive_rate", "false_positive_rate", aggregate="sum")
 
 
 @classification_docs
@@ -216,7 +216,9 @@ def sufficiency_gap(
     0.6666666666666667
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(matrices, "positive_predictive_value", "false_omission_rate", aggregate="sum")
+    return rate_difference(
+        matrices, "positive_predictive_value", "false_omission_rate", aggregate="sum"
+    )
 
 
 # Names that other libraries and papers give to fairness criteria, and what they mean here.
@@ -431,7 +433,7 @@ CRITERIA = (
 )
 """The criteria that users ask for, also those that are not offered."""
 
-_AMBIGUOUS = {"acceptance", "rejection", "accept", "reject", "rejectance", "utility", "rank"}
+_AMBIGUOUS_WORDS = {"acceptance", "rejection", "accept", "reject", "rejectance", "utility", "rank"}
 """Words that libraries use for different rates."""
 
 _ABBREVIATIONS = {
@@ -464,29 +466,39 @@ _ABBREVIATIONS = {
     "odd": "odds",
 }
 
-_RATIOS = {"ratio", "impact", "rule"}
-_FORMS = {"parity", "difference", "gap", "equality", "equal", "equalized", "disparity"} | _RATIOS
+_RATIO_WORDS = {"ratio", "impact", "rule"}
+_COMPARISON_WORDS = {
+    "parity",
+    "difference",
+    "gap",
+    "equality",
+    "equal",
+    "equalized",
+    "disparity",
+} | _RATIO_WORDS
 """Words that say how rates are compared."""
 
-_FILLERS = (_FORMS - {"impact", "rule"}) | {
+_FILLERS = (_COMPARISON_WORDS - {"impact", "rule"}) | {
     *("average", "abs", "absolute", "between", "by", "of", "the", "groups", "score"),
     *("constraint", "fairness", "classification"),
 }
 """Words that do not say which rate is meant."""
 
-_SIMILAR, _NEARLY_EQUAL = 0.75, 0.9
+_MIN_WORD_SIMILARITY, _MIN_NAME_SIMILARITY = 0.75, 0.9
 """Similarity of misspelt words, and of whole names that are written without separators."""
 
-_SHORTEST = 3
+_MIN_WORD_LENGTH = 3
 """Letters of the shortest word that is corrected."""
 
-_BY_SYNONYM = {synonym: criterion for criterion in CRITERIA for synonym in criterion.synonyms}
-_EXACT = {"mean difference": "demographic", "error ratio": "error ratio"}
+_CRITERION_BY_SYNONYM = {
+    synonym: criterion for criterion in CRITERIA for synonym in criterion.synonyms
+}
+_SYNONYM_BY_NAME = {"mean difference": "demographic", "error ratio": "error ratio"}
 """Names of which a word such as "difference" is the distinctive part."""
 
 _VOCABULARY = sorted(
-    {word for synonym in _BY_SYNONYM for word in synonym.split()}
-    | {*_ABBREVIATIONS, *_FILLERS, *_AMBIGUOUS, "group", "bounded"}
+    {word for synonym in _CRITERION_BY_SYNONYM for word in synonym.split()}
+    | {*_ABBREVIATIONS, *_FILLERS, *_AMBIGUOUS_WORDS, "group", "bounded"}
 )
 
 
@@ -496,13 +508,13 @@ def find_criterion(name: str) -> Criterion | None:
     # Correct words that are no known ones, each by itself; short ones are like too many others.
     corrected = [
         word
-        if word in _VOCABULARY or len(word) < _SHORTEST
-        else _closest(word, _VOCABULARY, _SIMILAR) or word
+        if word in _VOCABULARY or len(word) < _MIN_WORD_LENGTH
+        else _closest(word, _VOCABULARY, _MIN_WORD_SIMILARITY) or word
         for word in words
     ]
     for candidate in (words, corrected):
         expanded = " ".join(_ABBREVIATIONS.get(word, word) for word in candidate).split()
-        if _AMBIGUOUS & {*expanded}:
+        if _AMBIGUOUS_WORDS & {*expanded}:
             return None
         criterion = _criterion_of(expanded)
         if criterion is not None:
@@ -510,12 +522,18 @@ def find_criterion(name: str) -> Criterion | None:
     # Names without separators, such as "equalizedodds".
     joined = {
         (synonym + form).replace(" ", ""): criterion
-        for synonym, criterion in _BY_SYNONYM.items()
+        for synonym, criterion in _CRITERION_BY_SYNONYM.items()
         for form in ("parity", "difference", "ratio", "")
     }
-    joined |= {"equalizedodds": _BY_SYNONYM["odds"], "equalopportunity": _BY_SYNONYM["opportunity"]}
-    joined |= {name.replace(" ", ""): _BY_SYNONYM[synonym] for name, synonym in _EXACT.items()}
-    return joined.get(_closest("".join(words), joined, _NEARLY_EQUAL))
+    joined |= {
+        "equalizedodds": _CRITERION_BY_SYNONYM["odds"],
+        "equalopportunity": _CRITERION_BY_SYNONYM["opportunity"],
+    }
+    joined |= {
+        name.replace(" ", ""): _CRITERION_BY_SYNONYM[synonym]
+        for name, synonym in _SYNONYM_BY_NAME.items()
+    }
+    return joined.get(_closest("".join(words), joined, _MIN_NAME_SIMILARITY))
 
 
 def asks_for_ratio(name: str) -> bool:
@@ -524,12 +542,20 @@ def asks_for_ratio(name: str) -> bool:
     The ratio of two shares is another than that of their complements.
     """
     words = {*" ".join(_ABBREVIATIONS.get(word, word) for word in _split_words(name)).split()}
-    return bool(_RATIOS & words) and not {"negative", "accuracy", "specificity", "miss"} & words
+    return (
+        bool(_RATIO_WORDS & words) and not {"negative", "accuracy", "specificity", "miss"} & words
+    )
 
 
-def names_comparison(name: str) -> bool:
+def mentions_comparison(name: str) -> bool:
     """Whether a name says that groups are compared, and not only which rate is meant."""
-    comparing = _FORMS | {"demographic", "statistical", "opportunity", "odds", "independence"}
+    comparing = _COMPARISON_WORDS | {
+        "demographic",
+        "statistical",
+        "opportunity",
+        "odds",
+        "independence",
+    }
     words = (_ABBREVIATIONS.get(word, word) for word in _split_words(name))
     return bool(comparing & {*" ".join(words).split()})
 
@@ -543,12 +569,12 @@ def _split_words(name):
 def _criterion_of(words):
     """The criterion of words in full, or of those among them that name a rate."""
     name = " ".join(words)
-    if name in _EXACT:
-        return _BY_SYNONYM[_EXACT[name]]
+    if name in _SYNONYM_BY_NAME:
+        return _CRITERION_BY_SYNONYM[_SYNONYM_BY_NAME[name]]
     rates = [word for word in words if word not in _FILLERS]
     if "group" in rates and not {"min", "max"} & {*rates}:
         rates.remove("group")
-    return _BY_SYNONYM.get(name) or _BY_SYNONYM.get(" ".join(rates))
+    return _CRITERION_BY_SYNONYM.get(name) or _CRITERION_BY_SYNONYM.get(" ".join(rates))
 
 
 def _closest(word, known, cutoff):

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
-from skfair.groups import DocumentPairs, check_columns, check_groups
+from skfair.groups import DocumentPairs, check_groups, check_metric_input
 from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
-from skfair.metrics._rates import find_positive, gap, warn_of_unknown
+from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import resolve_name, warn
@@ -218,7 +218,7 @@ def largest_group_loss(
 def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     """Check the input: samples, their target -1 and +1, and their losses."""
     loss = resolve_name(LOSSES, loss, "loss")
-    samples, (truth, scores) = check_columns(
+    samples, (truth, scores) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
@@ -238,7 +238,7 @@ def mean_losses(samples, losses, inside):
     if n_groups > 1:
         known = totals > 0
         message = f"{(~known).sum()} of {n_groups} groups have no samples of a class to compare"
-        warn_of_unknown(known, samples.groups.names, message)
+        warn_of_unknown_rates(known, samples.groups.names, message)
     total = weights.sum()
     return means, float(weights @ losses / total) if total > 0 else np.nan
 
@@ -405,7 +405,7 @@ def largest_mean_squared_error(
 
 def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
     """Mean of a function of the errors, in each group and over all samples."""
-    samples, columns = check_columns(
+    samples, columns = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     truth, predicted = (
@@ -456,7 +456,7 @@ def mean_score_difference(
     >>> mean_score_difference([1.0, 2.0, 3.0, 5.0], sensitive_features=["a", "a", "b", "b"])
     2.5
     """
-    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     means = [
         np.average(scores[members], weights=samples.weights[members])
@@ -516,7 +516,7 @@ def wasserstein_distance_between_groups(
     """
     if not 1.0 <= order < np.inf:
         raise ValueError(f"order must be finite and at least 1, got {order!r}; 1 is the usual one.")
-    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
     # The largest distance of two groups.
@@ -620,7 +620,7 @@ def ranking_parity_difference(
     0.5
     """
     query_id = np.zeros(len(y_true)) if query_id is None else query_id  # type: ignore[arg-type]
-    samples, (relevance, scores, query) = check_columns(
+    samples, (relevance, scores, query) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
     )
     if len(samples.groups.names) == 1:

@@ -21,7 +21,7 @@ from skfair.metrics._registry import (
     Metric,
     asks_for_ratio,
     find_criterion,
-    names_comparison,
+    mentions_comparison,
 )
 from skfair.utils._api import Label
 from skfair.utils._checks import join_names, positive_class, spelling_hint
@@ -79,7 +79,7 @@ class FairnessScorer(GroupScorer):
             views = _binary_views(estimator, y, sensitive_features, self.pos_label)
         values = []
         for view, truth, pos_label in views:
-            predictions, params = PREDICTIONS[metric.kind](
+            predictions, params = ARGUMENTS_BY_METRIC_KIND[metric.kind](
                 view, X, truth, sensitive_features, pos_label
             )
             values.append(metric(*predictions, **groups, sample_weight=sample_weight, **params))
@@ -164,7 +164,7 @@ class _OneVsRest:
         return scores[:, self.position] - np.delete(scores, self.position, axis=1).max(axis=1)
 
 
-TASKS = {
+METRIC_KINDS_BY_TASK = {
     "classifier": (
         *("classification", "score", "decision", "labelled_decision", "labelled_margin"),
         *("labelled_score", "labelled_probability", "prediction"),
@@ -181,9 +181,11 @@ def _check_task(estimator, metric):
     task, name = _task_of(estimator), type(estimator).__name__
     metric_name = getattr(metric.function, "__name__", "This metric")
     # The metric must be of the estimator's task.
-    if metric.kind not in TASKS[task]:
+    if metric.kind not in METRIC_KINDS_BY_TASK[task]:
         fitting = sorted(
-            _scorer_name(key, other) for key, other in METRICS.items() if other.kind in TASKS[task]
+            _scorer_name(key, other)
+            for key, other in METRICS.items()
+            if other.kind in METRIC_KINDS_BY_TASK[task]
         )
         raise ValueError(
             f"{metric_name} is not a metric of a {task}, but {name} is one. Pass one "
@@ -205,11 +207,11 @@ def _check_task(estimator, metric):
 
 
 def _task_of(estimator):
-    """The task of a fitted estimator: a key of `TASKS`."""
+    """The task of a fitted estimator: a key of `METRIC_KINDS_BY_TASK`."""
     if hasattr(estimator, "classes_"):
         return "classifier"
     known = hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).estimator_type
-    return known if known in TASKS else "model without classes"
+    return known if known in METRIC_KINDS_BY_TASK else "model without classes"
 
 
 def _scorer_name(name, metric):
@@ -361,7 +363,7 @@ def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return _regression_arguments(estimator, X, y, sensitive_features)
 
 
-PREDICTIONS = {
+ARGUMENTS_BY_METRIC_KIND = {
     "clustering": _cluster_label_arguments,
     "regression": _regression_arguments,
     "classification": _class_arguments,
@@ -472,14 +474,17 @@ def get_scorer(
     array([1., 1., 1., 1., 1.])
     """
     if measure is not None:
-        return FairnessScorer(_comparison(scoring, find_measure(measure), group, k), pos_label)
+        return FairnessScorer(
+            _comparison_metric(scoring, find_measure(measure), group, k), pos_label
+        )
     if group is not None or k is not None:
         raise ValueError("group and k are for the value of a measure; pass measure= too.")
     # A metric, the name of one, or the name of a scorer of scikit-learn.
     if isinstance(scoring, Metric):
-        if scoring.kind not in PREDICTIONS:
+        if scoring.kind not in ARGUMENTS_BY_METRIC_KIND:
             raise ValueError(
-                f"The kind of a metric must be one of {sorted(PREDICTIONS)}, which determines its "
+                f"The kind of a metric must be one of {sorted(ARGUMENTS_BY_METRIC_KIND)}, which "
+                "determines its "
                 f"arguments; got {scoring.kind!r}."
             )
         return FairnessScorer(scoring, pos_label)
@@ -499,7 +504,7 @@ def get_scorer(
     return FairnessScorer(scorers[scoring], pos_label)
 
 
-_KINDS = {
+_KIND_BY_RESPONSE = {
     "decisions": "prediction",
     "scores": "labelled_score",
     "probabilities": "labelled_probability",
@@ -507,7 +512,7 @@ _KINDS = {
 """Responses of measures -> kinds of metrics."""
 
 
-def _comparison(scoring, measure, group, k):
+def _comparison_metric(scoring, measure, group, k):
     """The metric that compares a measure between groups."""
     names = {"neg_difference": "difference", "ratio": "ratio"}
     names |= {sign + how: how for how in ("minimum", "maximum", "group") for sign in ("", "neg_")}
@@ -522,7 +527,7 @@ def _comparison(scoring, measure, group, k):
             f"group names the group whose value is the score, with scoring='group' alone; got "
             f"scoring={scoring!r} and group={group!r}."
         )
-    kind = "classification" if isinstance(measure, Rate) else _KINDS[measure.response]
+    kind = "classification" if isinstance(measure, Rate) else _KIND_BY_RESPONSE[measure.response]
     if k is not None:
         if measure.response != "decisions":
             raise ValueError(
@@ -546,7 +551,7 @@ def _scorer_hint(scoring, scorers):
             "greater_is_better=False, best=0.0)."
         )
     known = [*scorers, *get_scorer_names()]
-    if not isinstance(scoring, str) or "partial" in scoring or not names_comparison(scoring):
+    if not isinstance(scoring, str) or "partial" in scoring or not mentions_comparison(scoring):
         return spelling_hint(scoring, known)
     criterion = find_criterion(scoring.removeprefix("neg_"))
     if criterion is None:

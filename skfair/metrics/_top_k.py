@@ -22,19 +22,21 @@ class TopSelection(NamedTuple):
         1 above the cut, 0 below it. Samples at the cut share the places that are left, equally.
     n_tied : int
         Samples at the cut that share places; 0 where each sample is selected or not.
-    n_shared : float
+    n_shared_places : float
         Places that they share.
     """
 
     decisions: np.ndarray
     n_tied: int
-    n_shared: float
+    n_shared_places: float
 
-    def describe(self) -> str:
+    def describe_ties(self) -> str:
         """Sentence on the ties; empty without ties."""
         if not self.n_tied:
             return ""
-        return f"{self.n_tied:,} samples tie at the cut and share {self.n_shared:,.6g} places"
+        return (
+            f"{self.n_tied:,} samples tie at the cut and share {self.n_shared_places:,.6g} places"
+        )
 
 
 def select_top(scores, weights, k):
@@ -97,7 +99,7 @@ class TopRate:
         """Estimates of the groups, as `Rate.estimate`; decisions are numbers in [0, 1]."""
         selected = columns["decisions"]
         truth = columns["y_true"] if self.needs_target else np.zeros(len(selected), dtype=bool)
-        truth, counted = truth.astype(np.intp), self._count_sides()
+        truth, counted = truth.astype(np.intp), self._counted_classes()
         if counted is not None and groups.is_disjoint:
             is_set, counts_selected = counted
             hits = selected if counts_selected else 1.0 - selected
@@ -115,7 +117,7 @@ class TopRate:
         )
         return estimate_quotients(numerators, denominators, groups, weights, units)
 
-    def _count_sides(self):
+    def _counted_classes(self):
         """Which true classes are counted, and whether hits are the selected ones of their samples.
 
         None of rates that are no shares of selected, or of rejected, samples of true classes.

@@ -9,8 +9,8 @@ from skfair.models._linear import GroupInterceptsModel as GroupInterceptsModel
 from skfair.models._linear import GroupwiseModel as GroupwiseModel
 from skfair.models._linear import LinearModel
 from skfair.models._mlp import MLPModel
-from skfair.models._model import OPTIONAL_LINEAR as OPTIONAL_LINEAR
-from skfair.models._model import OPTIONAL_MODEL as OPTIONAL_MODEL
+from skfair.models._model import OPTIONAL_LINEAR_MEMBERS as OPTIONAL_LINEAR_MEMBERS
+from skfair.models._model import OPTIONAL_MODEL_MEMBERS as OPTIONAL_MODEL_MEMBERS
 from skfair.models._model import ChunkedPoint as ChunkedPoint
 from skfair.models._model import LinearInParameters as LinearInParameters
 from skfair.models._model import Model, check_model

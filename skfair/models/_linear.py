@@ -13,13 +13,13 @@ from scipy.sparse import csr_array
 
 from skfair.models._model import (
     LinearPoint,
-    full_columns,
+    full_column_mask,
     moments,
     replace_zeros,
     rows_times,
     shift_columns,
-    store_columns,
     times_vector,
+    to_dense_or_csr,
     weighted_outer_sum,
 )
 from skfair.utils._api import MatrixLike, RandomState
@@ -33,7 +33,7 @@ _ROUNDING = 1e-13
 _MAX_KERNEL_COLUMNS = 64
 """Columns up to which one kernel is faster than products of BLAS."""
 
-_FAR = 1e3
+_LARGE_MEAN_RATIO = 1e3
 """Mean, relative to the standard deviation, above which columns are stored without it."""
 
 
@@ -123,7 +123,7 @@ class LinearModel:
         model : LinearModel
         """
         original = X
-        X = store_columns(X)
+        X = to_dense_or_csr(X)
         if not sparse.issparse(X) and X.shape[1] <= _MAX_KERNEL_COLUMNS:
             X = np.ascontiguousarray(X)  # kernels are compiled for one layout
         normalized = weights / weights.sum()
@@ -131,7 +131,7 @@ class LinearModel:
         model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):
-            origin = np.where(full_columns(X), origin, 0.0)
+            origin = np.where(full_column_mask(X), origin, 0.0)
         if not np.any(origin):
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
@@ -165,7 +165,7 @@ class LinearModel:
         constant = variance <= _ROUNDING**2 * second_moment
         scale = replace_zeros(np.sqrt(np.where(constant, second_moment, variance)))
         # Columns far from 0 are stored without their mean, as products would lose its digits.
-        origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
+        origin = np.where(~constant & (np.abs(mean) > _LARGE_MEAN_RATIO * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)
 
     def replace_features(self, X: MatrixLike) -> LinearModel:
@@ -565,7 +565,7 @@ class GroupwiseModel(LinearBlocks):
         """Length of a parameter vector."""
         return sum(model.n_parameters for model in self.models)
 
-    def _each(self):
+    def _models_and_members(self):
         return zip(self.models, self.rows, strict=True)
 
     def take(self, rows):
@@ -597,21 +597,29 @@ class GroupwiseModel(LinearBlocks):
 
     def _score_groups(self, score, parameters):
         scores = np.empty(sum(map(len, self.rows)))
-        for (model, rows), values in zip(self._each(), self._split(parameters), strict=True):
+        for (model, rows), values in zip(
+            self._models_and_members(), self._split(parameters), strict=True
+        ):
             scores[rows] = score(model, values)
         return scores
 
     def pull_back(self, slopes):
         """Gradient by the parameters from one derivative per sample."""
-        return np.concatenate([model.pull_back(slopes[rows]) for model, rows in self._each()])
+        return np.concatenate(
+            [model.pull_back(slopes[rows]) for model, rows in self._models_and_members()]
+        )
 
     def pull_back_rows(self, slopes):
         """Gradients of several functions, from a csr_array (n_rows, n_samples)."""
-        return np.hstack([model.pull_back_rows(slopes[:, rows]) for model, rows in self._each()])
+        return np.hstack(
+            [model.pull_back_rows(slopes[:, rows]) for model, rows in self._models_and_members()]
+        )
 
     def gram(self, weights):
         """Weighted Gram matrix of the rows: one diagonal block per group."""
-        return linalg.block_diag(*(model.gram(weights[rows]) for model, rows in self._each()))
+        return linalg.block_diag(
+            *(model.gram(weights[rows]) for model, rows in self._models_and_members())
+        )
 
 
 # Linear models of several classes: the class of the largest score is predicted.

@@ -14,15 +14,15 @@ from skfair.models._linear import LinearModel
 from skfair.models._model import ChunkedPoint, moments, pull_back_sparse_rows, replace_zeros
 from skfair.utils._api import MatrixLike
 
-_CHUNK = 4096
+_CHUNK_SIZE = 4096
 """Rows evaluated at a time, so that their activations stay in the cache."""
 
 
-def _relu(values):
+def _relu_in_place(values):
     return np.maximum(values, 0.0, out=values)
 
 
-def _tanh(values):
+def _tanh_in_place(values):
     return np.tanh(values, out=values)
 
 
@@ -34,11 +34,11 @@ def _tanh_slope(activations):
     return 1.0 - activations * activations
 
 
-ACTIVATIONS = {"relu": (_relu, _relu_slope), "tanh": (_tanh, _tanh_slope)}
+ACTIVATIONS = {"relu": (_relu_in_place, _relu_slope), "tanh": (_tanh_in_place, _tanh_slope)}
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 
-def _ends(X):
+def _column_ranges(X):
     """Minimum and maximum of each column."""
     if sparse.issparse(X):
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
@@ -146,7 +146,7 @@ class MLPModel:
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         center, variance = moments(X, weights / weights.sum())
         rounding = 1e-13 * np.abs(center)  # below it a column is constant
-        low, high = _ends(X)
+        low, high = _column_ranges(X)
         # The variance is at most this product, with equality for two values only.
         has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
         # Dummies are scaled to half their range, so that rare categories do not get huge columns.
@@ -290,8 +290,8 @@ class MLPModel:
             Scores, and derivatives by the parameters; see `Model.evaluate`.
         """
         parameters = parameters.astype(self.X.dtype, copy=False)
-        if self.X.shape[0] > _CHUNK or sparse.issparse(self.X):
-            return ChunkedPoint(self, parameters, self.X.shape[0], _CHUNK)
+        if self.X.shape[0] > _CHUNK_SIZE or sparse.issparse(self.X):
+            return ChunkedPoint(self, parameters, self.X.shape[0], _CHUNK_SIZE)
         return MLPPoint(self, parameters)
 
     def ridge(self, alpha: float) -> np.ndarray:

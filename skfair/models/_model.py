@@ -121,13 +121,15 @@ class Model(Protocol):
         ...
 
 
-OPTIONAL_MODEL = frozenset({"X", "astype", "batch", "kernel_columns", "original", "predict"})
+OPTIONAL_MODEL_MEMBERS = frozenset(
+    {"X", "astype", "batch", "kernel_columns", "original", "predict"}
+)
 """Members that a model may have: ``predict(parameters)``, the scores by the coefficients that users
 see, where they have fewer digits, and then ``original``, the columns as passed; ``batch(rows)``,
 the model of a training mini-batch, where training differs; ``astype(dtype)``, the same in another
 precision; ``kernel_columns``, X with center and scale of its columns for kernels; and X itself."""
 
-OPTIONAL_LINEAR = OPTIONAL_MODEL | {"class_scores", "lines", "orient_flips"}
+OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
 """The same of a model that is linear in its parameters. Where a decision may flip more than once
 along a direction, as with several classes, ``lines(direction)`` are directions to search in turn,
 along each of which it flips at most once, ``orient_flips(scores, slopes)`` scores and slopes along
@@ -213,44 +215,44 @@ def check_model(model: Model, *, random_state: RandomState = 0) -> None:
     """
     rng = check_random_state(random_state)
     parameters = np.asarray(model.initial(rng), dtype=np.float64)
-    _compare(model, "shape of initial()", parameters.shape, (model.n_parameters,))
+    _check_close(model, "shape of initial()", parameters.shape, (model.n_parameters,))
     parameters = parameters + 0.1 * rng.normal(size=parameters.shape)
     point = model.evaluate(parameters)
     scores = np.asarray(point.scores)
-    _compare(model, "number of axes of the scores", (scores.ndim,), (1,))
+    _check_close(model, "number of axes of the scores", (scores.ndim,), (1,))
     # Gradient of a weighted sum of scores, against central differences along a random direction.
     direction, slopes = rng.normal(size=parameters.shape), rng.normal(size=scores.shape)
     above, below = (
         model.evaluate(parameters + sign * _STEP * direction).scores for sign in (1.0, -1.0)
     )
     expected = slopes @ (above - below) / (2.0 * _STEP)
-    _compare(model, "pull_back(slopes)", point.pull_back(slopes) @ direction, expected, 1e-4)
+    _check_close(model, "pull_back(slopes)", point.pull_back(slopes) @ direction, expected, 1e-4)
     # Several functions at once, and what else the point has.
     several = rng.normal(size=(3, len(scores)))
     rows = point.pull_back_rows(sparse.csr_array(several))
-    _compare(
+    _check_close(
         model, "pull_back_rows(slopes)", rows, np.array([point.pull_back(one) for one in several])
     )
     jacobian = point.pull_back_rows(sparse.eye_array(len(scores), format="csr"))
     weights = rng.random(len(scores))
     if hasattr(point, "gram"):
         gram = (jacobian.T * weights) @ jacobian
-        _compare(model, "gram(weights)", point.gram(weights), gram)
+        _check_close(model, "gram(weights)", point.gram(weights), gram)
     if hasattr(point, "push_forward"):
-        _compare(model, "push_forward()", point.push_forward(direction), jacobian @ direction)
+        _check_close(model, "push_forward()", point.push_forward(direction), jacobian @ direction)
     # Subsets, penalty and last layer.
     subset = rng.randint(len(scores), size=max(2, len(scores) // 2))
     taken = model.take(subset).evaluate(parameters).scores
-    _compare(model, "take(rows), whose scores", taken, scores[subset])
+    _check_close(model, "take(rows), whose scores", taken, scores[subset])
     ridge = np.asarray(model.ridge(0.5))
-    _compare(model, "shape of ridge(alpha)", ridge.shape, parameters.shape)
-    _compare(model, "ridge(alpha), which grows with alpha,", model.ridge(1.0), 2.0 * ridge)
+    _check_close(model, "shape of ridge(alpha)", ridge.shape, parameters.shape)
+    _check_close(model, "ridge(alpha), which grows with alpha,", model.ridge(1.0), 2.0 * ridge)
     last = model.last_layer(parameters)
     of_last = last.evaluate(parameters[len(parameters) - last.n_parameters :]).scores
-    _compare(model, "last_layer(parameters), whose scores", of_last, scores)
+    _check_close(model, "last_layer(parameters), whose scores", of_last, scores)
 
 
-def _compare(model, what, value, expected, tol=1e-6):
+def _check_close(model, what, value, expected, tol=1e-6):
     """Raise if a quantity of the model differs from what it must be."""
     value, expected = np.asarray(value), np.asarray(expected)
     name = type(model).__name__
@@ -321,7 +323,7 @@ class ChunkedPoint:
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
 
-_CHUNK = 8192
+_CHUNK_SIZE = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
 
 _MAX_DENSE_ROWS = 16
@@ -329,7 +331,7 @@ _MAX_DENSE_ROWS = 16
 
 
 def _chunks(n_samples):
-    return [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
+    return [slice(start, start + _CHUNK_SIZE) for start in range(0, n_samples, _CHUNK_SIZE)]
 
 
 def replace_zeros(scale):
@@ -341,7 +343,7 @@ MAX_DOUBLED = 1 << 17
 """Samples up to which dense float32 features are stored as float64, which is faster."""
 
 
-def store_columns(X):
+def to_dense_or_csr(X):
     """The features in canonical CSR if they are sparse enough, and as float64.
 
     Dense float32 features of very many samples stay as they are. All sums are in float64.
@@ -392,14 +394,14 @@ def moments(X, weights, n_jobs=None):
     # Two passes: means, then deviations from them, so that no digits cancel.
     if sparse.issparse(X):
         mean = X.T @ weights
-        residual, squares = _sparse_deviations(X, weights, mean)
+        residual, squares = _sum_sparse_deviations(X, weights, mean)
     elif len(weights) <= BLOCK:
         mean = X.T.dot(weights)
-        residual, squares = _deviations((X, weights), mean)
+        residual, squares = _sum_deviations((X, weights), mean)
     else:
         parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
         mean = parts.reduce(_sums)
-        residual, squares = parts.reduce(_deviations, mean)
+        residual, squares = parts.reduce(_sum_deviations, mean)
     return mean + residual, np.maximum(0.0, squares - residual**2)
 
 
@@ -408,7 +410,7 @@ def _sums(block):
     return X.T.dot(weights)
 
 
-def _deviations(block, mean):
+def _sum_deviations(block, mean):
     """Sums of deviations from the means and of their squares, by column."""
     X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
@@ -419,7 +421,7 @@ def _deviations(block, mean):
     return residual, squares
 
 
-def _sparse_deviations(X, weights, mean):
+def _sum_sparse_deviations(X, weights, mean):
     from skfair._kernels.scores import sum_stored_deviations
 
     counts, stored, residual, squares = sum_stored_deviations(
@@ -430,7 +432,7 @@ def _sparse_deviations(X, weights, mean):
     return residual - absent * mean, squares + absent * mean**2
 
 
-def full_columns(X):
+def full_column_mask(X):
     """Whether all entries of a column are stored."""
     if not sparse.issparse(X):
         return np.ones(X.shape[1], dtype=bool)
@@ -457,11 +459,11 @@ def rows_times(rows, X):
         # A sparse product would copy columns that are stored one after the other.
         is_small = rows.shape[0] <= _MAX_DENSE_ROWS
         return rows.toarray() @ X if is_small else rows @ X
-    from skfair._kernels.scores import outer_sum
+    from skfair._kernels.scores import sum_outer_products
 
     # One pass over the samples: a product by rows would read X once per row.
     left, right = ((A.data, A.indices, A.indptr) for A in (sparse.csr_array(rows.T), X))
-    return outer_sum(left, right, rows.shape[0], X.shape[1])
+    return sum_outer_products(left, right, rows.shape[0], X.shape[1])
 
 
 def weighted_outer_sum(X, weights):

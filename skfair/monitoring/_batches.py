@@ -14,7 +14,13 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair.constraints import as_terms
-from skfair.groups import Groups, Samples, check_columns, check_equal_label_types, check_groups
+from skfair.groups import (
+    Groups,
+    Samples,
+    check_attribute_label_types,
+    check_groups,
+    check_metric_input,
+)
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import counted_values, find_positive, is_share, to_numbers
 from skfair.utils._checks import join_names, warn
@@ -50,7 +56,7 @@ def normalize_time(time):
     return point.isoformat()
 
 
-def to_point(time):
+def restore_time(time):
     """The time that text stands for, or the number."""
     return pd.Timestamp(time) if isinstance(time, str) else time
 
@@ -62,7 +68,7 @@ def check_order(time, latest):
             f"time must be passed with every batch or with none; got {time!r} after {latest!r}."
         )
     try:
-        runs_backwards = time is not None and to_point(time) < to_point(latest)
+        runs_backwards = time is not None and restore_time(time) < restore_time(latest)
     except TypeError:
         raise ValueError(
             f"time must be of one type in all batches, but {time!r} came after {latest!r}."
@@ -76,13 +82,13 @@ def check_order(time, latest):
 
 def end_of_delay(start, delay):
     """The point in time or the number at which a delay is over."""
-    return to_point(start) + (pd.Timedelta(delay) if isinstance(start, str) else delay)
+    return restore_time(start) + (pd.Timedelta(delay) if isinstance(start, str) else delay)
 
 
 def check_delay(delay, time):
     """Raise for a delay that cannot be added to a time, or is negative."""
     try:
-        is_valid = time is not None and end_of_delay(time, delay) >= to_point(time)
+        is_valid = time is not None and end_of_delay(time, delay) >= restore_time(time)
     except (TypeError, ValueError):
         is_valid = False
     if not is_valid:
@@ -94,13 +100,13 @@ def check_delay(delay, time):
 
 def restore_times(column):
     """A column of stored times with points in time in place of text."""
-    return column.map(to_point) if len(column) else column
+    return column.map(restore_time) if len(column) else column
 
 
 # Samples whose outcome is not known yet, or whose cohort is not complete.
 
 
-_TIME, _TARGET = 0, 3
+_TIME_POSITION, _TARGET_POSITION = 0, 3
 """Positions in the record of a sample: time, score, weight, target (None: not known) and labels."""
 
 
@@ -159,7 +165,7 @@ class OutstandingSamples:
         records = dict(self.records)
         for one, value in zip(ids, target, strict=True):
             records[one] = [*records[one]]
-            records[one][_TARGET] = value
+            records[one][_TARGET_POSITION] = value
         return OutstandingSamples(records)
 
     def check_ids(self, ids):
@@ -175,7 +181,7 @@ class OutstandingSamples:
         repeated = [
             one
             for one, count in counts.items()
-            if count > 1 or self.records[one][_TARGET] is not None
+            if count > 1 or self.records[one][_TARGET_POSITION] is not None
         ]
         if repeated:
             raise ValueError(
@@ -186,9 +192,9 @@ class OutstandingSamples:
     def cohorts(self, ids, attributes):
         """Samples whose outcome has come, as cohorts by the time of their decisions."""
         records = [self.records[one] for one in ids]
-        if records and records[0][_TIME] is not None:
-            records.sort(key=lambda one: to_point(one[_TIME]))
-        for time, of_time in groupby(records, key=lambda one: one[_TIME]):
+        if records and records[0][_TIME_POSITION] is not None:
+            records.sort(key=lambda one: restore_time(one[_TIME_POSITION]))
+        for time, of_time in groupby(records, key=lambda one: one[_TIME_POSITION]):
             _, scores, weights, target, rows = zip(*of_time, strict=True)
             labels = np.empty((len(rows), len(attributes)), dtype=object)
             for label, row in zip(labels, rows, strict=True):
@@ -209,21 +215,21 @@ class OutstandingSamples:
     def overdue_ids(self, delay, now):
         """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
         ids = []
-        for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME]):
+        for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME_POSITION]):
             cohort, end = dict(items), end_of_delay(time, delay)
-            is_complete = all(one[_TARGET] is not None for one in cohort.values())
-            if end > to_point(now) or (end == to_point(now) and not is_complete):
+            is_complete = all(one[_TARGET_POSITION] is not None for one in cohort.values())
+            if end > restore_time(now) or (end == restore_time(now) and not is_complete):
                 break
             ids += cohort
         return ids
 
     def ids_without_outcome(self):
         """Ids of the samples whose outcome has not come."""
-        return [one for one, record in self.records.items() if record[_TARGET] is None]
+        return [one for one, record in self.records.items() if record[_TARGET_POSITION] is None]
 
-    def known_ids(self, ids):
+    def ids_with_outcome(self, ids):
         """Those of the samples whose outcome has come; warn that the others are left out."""
-        known = [one for one in ids if self.records[one][_TARGET] is not None]
+        known = [one for one in ids if self.records[one][_TARGET_POSITION] is not None]
         if len(known) < len(ids):
             warn(
                 f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
@@ -252,13 +258,13 @@ def is_empty(y_pred, sensitive_features, sample_weight):
 class Batch(NamedTuple):
     """Predictions as the constraint uses them.
 
-    `late_ids` are those of samples that are counted later, or None. `is_known` is whether the
+    `late_ids` are those of samples that are counted later, or None. `has_outcomes` is whether the
     cohort has its outcomes.
     """
 
     late_ids: list | None
     cohort: Cohort
-    is_known: bool
+    has_outcomes: bool
 
 
 def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, weights, ids, X):
@@ -273,7 +279,7 @@ def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, we
     if X is not None:
         check_consistent_length(y_pred, X)
         columns["rows"] = np.arange(len(y_pred))
-    samples, arrays = check_columns(sensitive_features, weights, **columns)
+    samples, arrays = check_metric_input(sensitive_features, weights, **columns)
     columns = dict(zip(columns, arrays, strict=True))
     if not samples.groups.is_disjoint:
         raise ValueError(
@@ -455,10 +461,10 @@ def attribute_codes(groups, attributes):
         yield str(name), codes[groups.codes], values
 
 
-def check_names(known, names):
+def check_label_types(known, names):
     """Raise for groups whose labels are of another type than those of earlier batches."""
     labels = [name if isinstance(name, tuple) else (name,) for name in (*known, *names)]
-    check_equal_label_types(labels)
+    check_attribute_label_types(labels)
 
 
 def sort_samples(codes, values, weights):

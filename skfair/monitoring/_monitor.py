@@ -37,8 +37,8 @@ from skfair.monitoring._batches import (
     check_time,
     is_empty,
     read_batch,
+    restore_time,
     restore_times,
-    to_point,
 )
 from skfair.monitoring._state import (
     CellEvidence,
@@ -53,7 +53,7 @@ from skfair.monitoring._state import (
 )
 from skfair.partitions import load_rows
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import ExplainsArguments, check_tolerance, join_names, resolve_name
+from skfair.utils._checks import ArgumentHintMixin, check_tolerance, join_names, resolve_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ class Settings:
     value_range: tuple
     max_weight: float
 
-    def changes(self, params):
+    def changed_names(self, params):
         """Names of the parameters that have another value than these."""
         params = params | {"constraint": _resolve_constraint(params["constraint"])}
         return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
@@ -103,7 +103,9 @@ class Settings:
     def scaled_tolerance(self):
         """The tolerance as a level between 0 and 1."""
         low, high = self.range
-        return (self.tolerance - (0.0 if self.hypothesis.is_paired else low)) / (high - low)
+        return (self.tolerance - (0.0 if self.hypothesis.compares_group_pairs else low)) / (
+            high - low
+        )
 
     @cached_property
     def levels(self):
@@ -119,7 +121,7 @@ class Settings:
     def unscale(self, level):
         """A level between 0 and 1 in units of the mean."""
         low, high = self.range
-        return float((0.0 if self.hypothesis.is_paired else low) + level * (high - low))
+        return float((0.0 if self.hypothesis.compares_group_pairs else low) + level * (high - low))
 
     def log_evidence_needed(self, n_restarts, n_sides=1):
         """Logarithm of the e-value that a statement needs after so many restarts.
@@ -153,7 +155,7 @@ def check_settings(params):
     check_level(settings.confidence_level)
     is_weight = _is_number(weight) and weight > 0
     is_length = length is None or (_is_number(length) and length > 1)
-    if is_range and settings.hypothesis.is_paired and settings.value_range == (0, 1):
+    if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
         check_tolerance(settings.tolerance, closed="left", of=settings.constraint)
     is_gap = is_range and _is_number(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
     for name, is_valid, requirement in (
@@ -185,7 +187,7 @@ def _check_constraint(constraint):
         and resolved.aggregate == "max"
         and resolved.ratio is None
         and not isinstance(resolved, MinimumRate)
-        and _averages(resolved)
+        and _has_mean_rates(resolved)
     )
     if not is_supported:
         raise ValueError(
@@ -200,7 +202,7 @@ def _check_constraint(constraint):
     return resolved
 
 
-def _averages(constraint):
+def _has_mean_rates(constraint):
     """Whether rates are means, or shares of samples that all count the same."""
     terms = as_terms(constraint.rate(step_function, LogisticLoss()))
     if len(terms) == 1:
@@ -230,7 +232,7 @@ _FORMAT = "skfair.GapMonitor"
 _VERSION = 2
 """Version of the format; other versions are refused."""
 
-_CLASSES = {
+_STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
@@ -240,18 +242,18 @@ _CLASSES = {
 """Classes that a file may name, besides the public constraints."""
 
 
-_SCALARS = {"float": float, "time": to_point, "duration": pd.Timedelta}
+_SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedelta}
 """Functions that read values from text."""
 
 
-def write_content(content):
+def encode_content(content):
     """Text in JSON of the attributes of a monitor by name."""
     content = {name: _encode(value) for name, value in content.items()}
     return json.dumps({"format": _FORMAT, "version": _VERSION, "content": content})
 
 
-def read_content(text, names):
-    """The attributes, with these names, that `write_content` wrote."""
+def decode_content(text, names):
+    """The attributes, with these names, that `encode_content` wrote."""
     try:
         stored = json.loads(text)
     except (TypeError, ValueError) as error:
@@ -296,7 +298,7 @@ def _encode(value):
     if hasattr(value, "isoformat"):
         return {"type": "time", "value": value.isoformat()}
     name, content = type(value).__name__, None
-    if name in _CLASSES:
+    if name in _STORABLE_CLASSES:
         content = {one: getattr(value, one) for one in _field_names(type(value))}
     elif name in constraints.__all__ and isinstance(value, constraints.Constraint):
         content = value.get_params(deep=False)
@@ -314,7 +316,7 @@ def _field_names(cls):
     return [one.name for one in fields(cls)] if is_dataclass(cls) else inspect.get_annotations(cls)
 
 
-class _DamagedText(ValueError):
+class _DamagedTextError(ValueError):
     """A field is missing, or is not what was written."""
 
 
@@ -322,7 +324,7 @@ def _decode_fields(content, names, path):
     """Values of fields by name; raise if one is missing or damaged."""
     absent = [name for name in names if not isinstance(content, dict) or name not in content]
     if absent:
-        raise _DamagedText(
+        raise _DamagedTextError(
             f"The text of a monitor must have the fields {join_names(absent)} in {path}, but they "
             "are missing: it is damaged. Write it again by GapMonitor.to_json."
         )
@@ -330,10 +332,10 @@ def _decode_fields(content, names, path):
     for name in names:
         try:
             values[name] = _decode(content[name], f"{path}.{name}")
-        except _DamagedText:
+        except _DamagedTextError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _DamagedText(
+            raise _DamagedTextError(
                 f"The field {path}.{name} of the text of a monitor is damaged ({error}). Write it "
                 "again by GapMonitor.to_json."
             ) from error
@@ -349,15 +351,15 @@ def _decode(value, path):
     kind, content = value["type"], value["value"]
     if kind == "array":
         return np.array(_decode(content, path), dtype=value["dtype"]).reshape(value["shape"])
-    if kind in _SCALARS:
-        return _SCALARS[kind](content)
+    if kind in _SCALAR_DECODERS:
+        return _SCALAR_DECODERS[kind](content)
     if kind == "tuple":
         return tuple(_decode(content, path))
     if kind == "dict":
         return {_decode(key, path): _decode(one, path) for key, one in content}
-    if kind in _CLASSES:
-        restored = _CLASSES[kind].__new__(_CLASSES[kind])
-        vars(restored).update(_decode_fields(content, _field_names(_CLASSES[kind]), path))
+    if kind in _STORABLE_CLASSES:
+        restored = _STORABLE_CLASSES[kind].__new__(_STORABLE_CLASSES[kind])
+        vars(restored).update(_decode_fields(content, _field_names(_STORABLE_CLASSES[kind]), path))
         return restored
     if kind not in constraints.__all__ or not inspect.isclass(getattr(constraints, kind)):
         raise ValueError(f"text must name classes of skfair.constraints; got {kind!r}")
@@ -371,7 +373,7 @@ def _decode(value, path):
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
-class GapMonitor(ExplainsArguments, BaseEstimator):
+class GapMonitor(ArgumentHintMixin, BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
     A fixed-sample test or interval errs more and more often the more often it is read: of 24
@@ -593,7 +595,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             load_rows, (y_pred, y_true, sensitive_features, sample_weight, ids, X)
         )
         row = state.begin_row(time, has_decisions=True)
-        state, cohorts = state.pop_complete(settings, time)
+        state, cohorts = state.split_complete(settings, time)
         if not is_empty(y_pred, sensitive_features, sample_weight):
             columns = y_pred, y_true, sensitive_features, sample_weight, ids, X
             batch = read_batch(settings, row, state.attributes, *columns)
@@ -603,7 +605,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             else:
                 outstanding = state.outstanding.add_samples(*batch)
                 state = replace(state, outstanding=outstanding)
-        return self._publish(settings, advance_state(settings, state, row, cohorts))
+        return self._set_state(settings, advance_state(settings, state, row, cohorts))
 
     def update_labels(self, ids: Any, y_true: ArrayLike, *, time: Any = None) -> GapMonitor:
         """Read late outcomes of samples that `update` has been passed with their ids.
@@ -638,8 +640,8 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             )
         row = state.begin_row(time, has_decisions=False)
         state, cohorts = state.add_outcomes(settings, ids, outcomes)
-        state, complete = state.pop_complete(settings, time)
-        return self._publish(settings, advance_state(settings, state, row, cohorts + complete))
+        state, complete = state.split_complete(settings, time)
+        return self._set_state(settings, advance_state(settings, state, row, cohorts + complete))
 
     def interval(self) -> Interval:
         """The gap so far, with an interval that holds at all times simultaneously.
@@ -729,7 +731,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             If the constraint or a label has no form in JSON, as a callable has none; pickle does.
         """
         results = {name: getattr(self, f"_{name}", None) for name in ("settings", "state")}
-        return write_content(parameters(self) | results)
+        return encode_content(parameters(self) | results)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -749,13 +751,13 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
         ValueError
             If the text is not what `to_json` returned, or a field is missing or damaged.
         """
-        content = read_content(text, [*cls._get_param_names(), "settings", "state"])
+        content = decode_content(text, [*cls._get_param_names(), "settings", "state"])
         settings, state = content.pop("settings"), content.pop("state")
         monitor = cls(**content)
         if state is None:
             return monitor
         try:
-            return monitor._publish(settings, state)
+            return monitor._set_state(settings, state)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise ValueError(
                 f"The state in the text of a monitor is damaged ({error}). Write it again by "
@@ -775,7 +777,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
         params = parameters(self)
         if not hasattr(self, "status_"):
             return check_settings(params)
-        if names := self._settings.changes(params):
+        if names := self._settings.changed_names(params):
             first = [f"{name}={getattr(self._settings, name)!r}" for name in names]
             raise ValueError(
                 "The parameters of a GapMonitor must not change after its first batch, which had "
@@ -783,7 +785,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             )
         return self._settings
 
-    def _publish(self, settings, state):
+    def _set_state(self, settings, state):
         """Replace the state and all attributes at once; whatever fails before leaves them as is."""
         row = state.rows[-1]
         verdict = row.verdict
@@ -796,7 +798,7 @@ class GapMonitor(ExplainsArguments, BaseEstimator):
             evidence_needed_=verdict.evidence_needed,
             change_evidence_=verdict.change_evidence,
             was_exceeded_=verdict.was_exceeded,
-            since_=to_point(state.since),
+            since_=restore_time(state.since),
             n_batches_=row.number,
             n_outstanding_=row.n_outstanding,
         )

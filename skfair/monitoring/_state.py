@@ -14,13 +14,13 @@ from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
     attribute_codes,
-    check_names,
+    check_label_types,
     draw_blocks,
     evaluate_cohort,
     make_generator_from_key,
+    restore_time,
     sort_samples,
     tabulate,
-    to_point,
     to_target,
 )
 from skfair.utils._checks import join_names, warn
@@ -31,7 +31,7 @@ from skfair.utils._checks import join_names, warn
 # (predicted means) are the groups; values of samples are in [0, 1].
 
 
-_EDGE = 1e-12
+_EDGE_DISTANCE = 1e-12
 """Distance of projected means from 0 and 1."""
 
 _MAX_STEPS = 50
@@ -68,13 +68,13 @@ def log_likelihood_ratio(x, n, q, p):
 class DifferenceHypotheses:
     """Hypotheses on the differences of the means of groups, which are compared in pairs."""
 
-    is_paired = True
+    compares_group_pairs = True
 
     def tested_value(self, means):
         """Largest difference of these means, 0 of fewer than two."""
         return float(np.ptp(means)) if len(means) else 0.0
 
-    def project_gap(self, q, n, level):
+    def project_means(self, q, n, level):
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
         The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
@@ -121,7 +121,7 @@ class DifferenceHypotheses:
         columns = np.broadcast_arrays(x, n, q)
         (x1, n1, q1), (x2, n2, q2) = ([one[group] for one in columns] for group in (first, second))
         p2 = constrained_rate(q1 * n1, n1, q2 * n2, n2, eps)
-        p1, p2 = (np.clip(p, _EDGE, 1.0 - _EDGE) for p in (p2 + eps, p2))
+        p1, p2 = (np.clip(p, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE) for p in (p2 + eps, p2))
         log_e = np.zeros(is_bet.shape)
         log_e[is_bet] = log_likelihood_ratio(x1, n1, q1, p1) + log_likelihood_ratio(x2, n2, q2, p2)
         return log_e
@@ -130,21 +130,23 @@ class DifferenceHypotheses:
 class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
-    is_paired = False
+    compares_group_pairs = False
 
     def tested_value(self, means):
         """The largest of these means, 0 without any."""
         return float(np.max(means, initial=0.0))
 
-    def project_gap(self, q, n, level):
+    def project_means(self, q, n, level):
         """Means nearest to q that are at most the level."""
         level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
-        return np.clip(np.minimum(q, level), _EDGE, 1.0 - _EDGE)
+        return np.clip(np.minimum(q, level), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
 
     def log_e_contrasts(self, x, n, q, levels, is_open):
         """Evidence of a batch against p_i >= level, (..., n_groups, 1, n_levels)."""
         x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
-        log_e = log_likelihood_ratio(x, n, q, np.clip(np.maximum(q, levels), _EDGE, 1.0 - _EDGE))
+        log_e = log_likelihood_ratio(
+            x, n, q, np.clip(np.maximum(q, levels), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
+        )
         return np.where(is_open, log_e, 0.0)
 
 
@@ -153,7 +155,7 @@ def log_e_gap(hypothesis, x, n, q, level, fraction):
 
     A `fraction` below 1 bets more carefully: on means between the projection and the prediction.
     """
-    p = hypothesis.project_gap(q, n, level)
+    p = hypothesis.project_means(q, n, level)
     return log_likelihood_ratio(x, n, p + fraction * (q - p), p).sum(axis=-1)
 
 
@@ -163,13 +165,13 @@ def log_e_gap(hypothesis, x, n, q, level, fraction):
 WINDOWS = np.array([200.0, 1000.0, 5000.0])
 """Samples of a group after which the weight of past samples has fallen to 1 / e."""
 
-_ENOUGH = np.log(1e12)
+_SUFFICIENT_LOG_EVIDENCE = np.log(1e12)
 """Evidence after which a certificate needs no further bets."""
 
 _START_WEIGHT = 0.75
 """Weight of the e-process from the start; the mixtures over all starts have the rest."""
 
-_FRACTION = 0.75
+_BET_FRACTION = 0.75
 """How far toward the predicted means a detector bets."""
 
 
@@ -192,12 +194,14 @@ class CellEvidence:
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
         self.counts = np.zeros((2, *streams, 0))
         self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
-        self.log_e = np.zeros((*streams, 0, 0 if hypothesis.is_paired else 1, len(levels)))
+        self.log_e = np.zeros(
+            (*streams, 0, 0 if hypothesis.compares_group_pairs else 1, len(levels))
+        )
         self.log_max = self.log_e.copy()
 
     def add_groups(self, n_groups):
         """Let groups join, of which nothing is known."""
-        axes = (-3, -2) if self.hypothesis.is_paired else (-3,)
+        axes = (-3, -2) if self.hypothesis.compares_group_pairs else (-3,)
         self.counts, self.windows = (
             _pad(one, [-1], n_groups) for one in (self.counts, self.windows)
         )
@@ -212,7 +216,7 @@ class CellEvidence:
         """
         # Certificates: every contrast bets against a difference of at least each level.
         q = plug_in_means(self.counts[1], self.counts[0])
-        is_open = self.log_max < _ENOUGH
+        is_open = self.log_max < _SUFFICIENT_LOG_EVIDENCE
         self.log_e = self.log_e + self.hypothesis.log_e_contrasts(x, n, q, self.levels, is_open)
         self.log_max = np.maximum(self.log_max, self.log_e)
         # Alarms: one bet of all groups against a gap of at most the level, by all past samples
@@ -221,7 +225,7 @@ class CellEvidence:
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
         q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
-        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _FRACTION)[:, np.newaxis]
+        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _BET_FRACTION)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
         self._count(n, x)
         return log_e[..., :n_levels], log_e[..., n_levels:]
@@ -246,7 +250,7 @@ class CellEvidence:
         `compared` is a mask of groups; inf if there is no contrast between them.
         """
         mask = compared[..., np.newaxis]
-        if self.hypothesis.is_paired:
+        if self.hypothesis.compares_group_pairs:
             mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
         mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
@@ -324,7 +328,7 @@ class GapEvidence:
         self.log_best = np.zeros_like(self.log_best)
 
     @property
-    def log_mixture_value(self):
+    def log_mixture_e_process(self):
         """Logarithm of A_t + 1 / (t + 1), an e-process."""
         return np.logaddexp(self.log_mixture, -np.log(self.n_starts + 1.0))
 
@@ -343,7 +347,7 @@ def log_evidence_against(gaps):
     """
     log_start, log_mixture = (
         log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
-        for name in ("log_start", "log_mixture_value")
+        for name in ("log_start", "log_mixture_e_process")
     )
     logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
     return np.logaddexp(*logs)
@@ -431,17 +435,17 @@ class Comparison:
 
     def with_groups(self, names):
         """Let groups join that have not occurred before; raise if labels are of other types."""
-        check_names(self.groups, names)
+        check_label_types(self.groups, names)
         joined = [name for name in names if name not in self.groups]
         if not joined:
             return self
         other = self.copy()
         other.groups = self.groups + joined
         for cell in other.cells:
-            other._widen(cell)
+            other._add_joined_groups(cell)
         return other
 
-    def count(self, batch, time, codes, names, cells, values, weights):
+    def count_and_bet(self, batch, time, codes, names, cells, values, weights):
         """Count samples of known groups, bet on them, and return tables of what was counted.
 
         `batch` is the number of the batch, `time` that of the decisions. `codes` are positions in
@@ -489,9 +493,9 @@ class Comparison:
         """Let a cell join that has not occurred before."""
         self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
         self.totals[cell], self.blocks[cell] = np.zeros((3, 0)), np.zeros((2, 0))
-        self._widen(cell)
+        self._add_joined_groups(cell)
 
-    def _widen(self, cell):
+    def _add_joined_groups(self, cell):
         """Let the groups that have joined join the tables of a cell."""
         n_new = len(self.groups) - self.totals[cell].shape[1]
         self.cells[cell].add_groups(n_new)
@@ -505,7 +509,7 @@ class Comparison:
             return counts >= min(AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE * counts.sum())
         return counts >= (self.min_group_size or 1)
 
-    def compared_groups(self, cell):
+    def is_compared(self, cell):
         """Whether each group is compared within a cell."""
         return self.is_large() & (self.totals[cell][1] > 0)
 
@@ -513,15 +517,13 @@ class Comparison:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
         for cell, (_, weight, weighted_sum) in self.totals.items():
-            compared = self.compared_groups(cell)
+            compared = self.is_compared(cell)
             gaps.append(self.hypothesis.tested_value(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
     def log_certificates(self):
         """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
-        logs = [
-            one.log_certificates(self.compared_groups(cell)) for cell, one in self.cells.items()
-        ]
+        logs = [one.log_certificates(self.is_compared(cell)) for cell, one in self.cells.items()]
         return np.min([np.full(len(self.levels), np.inf), *logs], axis=0)
 
     def start_of_excess(self):
@@ -653,14 +655,14 @@ class State:
             return Row(len(self.rows) + 1, time, has_decisions, [], np.nan, 0, None)
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
-    def pop_complete(self, settings, time):
+    def split_complete(self, settings, time):
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []
         ids = self.outstanding.overdue_ids(settings.delay, time)
         if not ids:
             return self, []
-        cohorts = self.outstanding.cohorts(self.outstanding.known_ids(ids), self.attributes)
+        cohorts = self.outstanding.cohorts(self.outstanding.ids_with_outcome(ids), self.attributes)
         return replace(self, outstanding=self.outstanding.drop(ids)), list(cohorts)
 
     def add_outcomes(self, settings, ids, outcomes):
@@ -715,7 +717,7 @@ def advance_state(settings, state, row, cohorts):
             comparison.restart()
     tables = {tuple(key): table for *key, table in row.tables}
     for cohort in cohorts:
-        _count(settings, comparisons, row.number, cohort, tables)
+        _count_and_bet(settings, comparisons, row.number, cohort, tables)
     row = replace(
         row,
         tables=[(*key, table) for key, table in tables.items()],
@@ -738,13 +740,13 @@ def advance_state(settings, state, row, cohorts):
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
-def _count(settings, comparisons, number, cohort, tables):
+def _count_and_bet(settings, comparisons, number, cohort, tables):
     """Let the groups of each attribute bet on a cohort, and add its counts to the tables."""
     cells, values = evaluate_cohort(settings, cohort)
     weights, groups = cohort.samples.weights, cohort.samples.groups
     for name, codes, names in attribute_codes(groups, settings.constraint.attributes):
         columns = codes, names, cells, values, weights
-        for cell, table in comparisons[name].count(number, cohort.time, *columns).items():
+        for cell, table in comparisons[name].count_and_bet(number, cohort.time, *columns).items():
             key = cohort.time, name, cell
             tables[key] = _add_tables(table, tables[key]) if key in tables else table
 
@@ -772,7 +774,7 @@ def _gap_of_tables(settings, comparisons, tables):
 def _last_decision_time(row):
     """The latest time of the decisions that were counted in a row."""
     times = [time for time, *_ in row.tables]
-    return times[0] if times[0] is None else max(times, key=to_point)
+    return times[0] if times[0] is None else max(times, key=restore_time)
 
 
 def judge(settings, comparisons, n_restarts, was_exceeded):

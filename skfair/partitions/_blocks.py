@@ -14,7 +14,7 @@ import numpy as np
 from skfair.partitions._partitions import BLOCK, blocks
 from skfair.utils._checks import join_names
 
-PARQUET = (".parquet", ".pq")
+PARQUET_SUFFIXES = (".parquet", ".pq")
 """How names of Parquet files end."""
 
 
@@ -195,7 +195,7 @@ class _StoredFile:
         return now.st_size, now.st_mtime_ns, now.st_ino
 
     @contextmanager
-    def check_unchanged(self):
+    def guard_against_changes(self):
         """Raise for what is read if the file is not, or no longer, the one that was opened."""
         self._check_unchanged()
         try:
@@ -241,16 +241,16 @@ class _ArrayFile(_StoredFile):
         """Rows of a block."""
         start = number * BLOCK
         n_rows = min(BLOCK, self.shape[0] - start)
-        with self.check_unchanged(), open(self.path, "rb") as file:
+        with self.guard_against_changes(), open(self.path, "rb") as file:
             # In C order a block of rows is contiguous; in Fortran order each of its columns is.
             if self._is_by_rows:
                 width = self.shape[1]
-                rows = self._numbers(file, start * width, n_rows * width)
+                rows = self._read_numbers(file, start * width, n_rows * width)
                 return rows.reshape(-1, width)[:, columns]
             starts = (column * self.shape[0] + start for column in columns)
-            return np.column_stack([self._numbers(file, first, n_rows) for first in starts])
+            return np.column_stack([self._read_numbers(file, first, n_rows) for first in starts])
 
-    def _numbers(self, file, first, count):
+    def _read_numbers(self, file, first, count):
         file.seek(self._offset + first * self._dtype.itemsize)
         return np.fromfile(file, self._dtype, count)
 
@@ -307,7 +307,7 @@ class _ParquetFile(_StoredFile):
     def read(self, number, columns):
         """Columns of a row group."""
         stored = [name for name in columns if name not in self.folder_values]
-        with self.check_unchanged(), self._open() as opened:
+        with self.guard_against_changes(), self._open() as opened:
             table = opened.read_row_group(number, columns=stored).select(stored)
             frame = table.to_pandas(ignore_metadata=True)
         # Columns of folder names are constant within a file.
@@ -355,7 +355,7 @@ def _read_row_group(groups, number, columns):
 
 def _visible_parquet(folder):
     """The Parquet files in a folder, but for those that writers hide."""
-    files = (path for path in folder.rglob("*") if path.suffix.lower() in PARQUET)
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_SUFFIXES)
     return sorted(
         path
         for path in files

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.partitions._blocks import Blocks
-from skfair.partitions._dask import DaskWorkers, active_client, check_workers, gather
+from skfair.partitions._dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
 from skfair.utils._api import Decorated
 from skfair.utils._checks import join_names, warn
@@ -70,7 +70,7 @@ def _find_misaligned(named):
     return None
 
 
-def expected_columns(rows, name):
+def expected_layout(rows, name):
     """What each partition of a collection must have: names of columns, or the shape of a row."""
     if hasattr(rows, "map_partitions") and rows.ndim == 2:
         return list(rows.columns)
@@ -177,12 +177,12 @@ def _drop_features(block):
 
 
 def _compute_together(collections):
-    client = active_client()
+    client = acquire_client()
     if client is None:
         import dask
 
         return dask.compute(*collections)
-    # Within a task of a worker the wait must not block its thread pool, see `active_client`.
+    # Within a task of a worker the wait must not block its thread pool, see `acquire_client`.
     return gather(client, client.compute(collections))
 
 
@@ -190,7 +190,7 @@ def _check_columns_lazily(name, rows):
     """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
     if not (hasattr(rows, "map_partitions") and rows.ndim == 2):
         return rows
-    check = partial(_arrange_frame, name, expected_columns(rows, name))
+    check = partial(_arrange_frame, name, expected_layout(rows, name))
     return rows.map_partitions(check, meta=rows._meta)
 
 
@@ -277,16 +277,16 @@ def partitions_of(n_jobs=None, **columns):
 class Block(dict):
     """The same rows of several collections, by name, with their place.
 
-    That is the ``number`` of their partition, and the position of the first of them in it, the
-    ``start``.
+    That is the ``partition_index`` of their partition, and the position of the first of them in it,
+    the ``start``.
     """
 
-    def __init__(self, columns, number, start):
+    def __init__(self, columns, partition_index, start):
         super().__init__(columns)
-        self.number, self.start = number, start
+        self.partition_index, self.start = partition_index, start
 
     def __reduce__(self):
-        return Block, (dict(self), self.number, self.start)
+        return Block, (dict(self), self.partition_index, self.start)
 
 
 def _read(columns, number):
@@ -333,9 +333,9 @@ def _check_same_number(numbers, what):
 
 def _partitions_of_dask(columns, n_jobs):
     partitions = _delayed_partitions(columns)
-    client = active_client()
+    client = acquire_client()
     if client is not None:
-        check_workers(client)
+        check_worker_imports(client)
         return Partitions(DaskWorkers(client, partitions))
     warn(
         "There is no Dask client, so that threads of this process read the collections, again for "
@@ -378,7 +378,7 @@ def _delayed_partitions(columns):
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
-    expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
+    expected = {name: expected_layout(rows, name) for name, rows in columns.items()}
     frames = {name: rows for name, rows in columns.items() if hasattr(rows, "map_partitions")}
     arrays = _rechunk_arrays({name: rows for name, rows in columns.items() if name not in frames})
     chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
@@ -387,11 +387,13 @@ def _delayed_partitions(columns):
     _check_same_number({name: numbers[name] for name in columns}, "partitions")
     if frames:
         chunks.insert(0, _bundles(frames))
-    assemble = delayed(partial(_assemble, expected, tuple(frames), tuple(arrays)), pure=False)
+    assemble = delayed(
+        partial(_assemble_blocks, expected, tuple(frames), tuple(arrays)), pure=False
+    )
     return [assemble(number, *row) for number, row in enumerate(zip(*chunks, strict=True))]
 
 
-def _assemble(expected, frames, arrays, number, *chunks):
+def _assemble_blocks(expected, frames, arrays, number, *chunks):
     """The blocks of a partition, from its bundle of frames, if any, and its chunks of arrays."""
     bundled = chunks[0].iloc[0] if frames else ()
     columns = dict(zip(frames + arrays, (*bundled, *chunks[bool(frames) :]), strict=True))
@@ -480,16 +482,16 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
                 return method(self, X, **others)
             others = {name: rows for name, rows in others.items() if rows is not None}
             if isinstance(X, Blocks):
-                return _answer_block_by_block(method, self, X, others, empty(self))
+                return _apply_to_blocks(method, self, X, others, empty(self))
             # Compute chunk by chunk: the method is called again, with chunks that are in memory.
-            return _chunk_by_chunk(getattr(self, method.__name__), X, others, empty(self))
+            return _apply_to_chunks(getattr(self, method.__name__), X, others, empty(self))
 
         return answer
 
     return decorate
 
 
-def _answer_block_by_block(method, estimator, X, others, empty):
+def _apply_to_blocks(method, estimator, X, others, empty):
     """What a method answers about every block of files, as one array."""
     in_memory = {name: rows for name, rows in others.items() if not isinstance(rows, Blocks)}
     if in_memory:
@@ -497,11 +499,11 @@ def _answer_block_by_block(method, estimator, X, others, empty):
             f"{join_names(in_memory)} must be in blocks as X is, but is of type "
             f"{type(next(iter(in_memory.values()))).__name__}. Select it from the same file."
         )
-    answers = partitions_of(X=X, **others).gather(_answer_block, method, estimator, empty)
+    answers = partitions_of(X=X, **others).gather(_apply_to_block, method, estimator, empty)
     return np.concatenate(answers)
 
 
-def _answer_block(block, method, estimator, empty):
+def _apply_to_block(block, method, estimator, empty):
     """What a method answers about one block, which may have no rows."""
     return method(estimator, block.pop("X"), **block) if len(block["X"]) else empty
 
@@ -517,7 +519,7 @@ def _call_on_chunk(method, expected, empty, number, *chunks):
     return method(X, **arranged) if X.shape[0] else empty
 
 
-def _chunk_by_chunk(method, X, others, empty):
+def _apply_to_chunks(method, X, others, empty):
     """A method of chunks of X and of other collections with the same rows, as one of Dask."""
     is_frame = hasattr(X, "map_partitions")
     for name, rows in others.items():
@@ -529,11 +531,11 @@ def _chunk_by_chunk(method, X, others, empty):
                 f"same samples; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
     columns = {"X": X, **others}
-    expected = {name: expected_columns(rows, name) for name, rows in columns.items()}
+    expected = {name: expected_layout(rows, name) for name, rows in columns.items()}
     answer = partial(_call_on_chunk, method, expected, empty)
     if is_frame:
         return X.map_partitions(
-            partial(_answer_as_frame, answer),
+            partial(_apply_to_frame_chunk, answer),
             *others.values(),
             meta=_as_frame(empty, None),
             align_dataframes=False,
@@ -547,10 +549,10 @@ def _chunk_by_chunk(method, X, others, empty):
     if empty.ndim > 1:
         shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
     n_axes = [rows.ndim for rows in columns.values()]
-    return X.map_blocks(partial(_answer_as_array, answer, n_axes), *wide, meta=empty, **shape)
+    return X.map_blocks(partial(_apply_to_array_chunk, answer, n_axes), *wide, meta=empty, **shape)
 
 
-def _answer_as_array(answer, n_axes, *chunks, block_id=None):
+def _apply_to_array_chunk(answer, n_axes, *chunks, block_id=None):
     number = "?" if block_id is None else block_id[0]
     # Undo the reshape to the dimensions of X.
     chunks = [
@@ -560,7 +562,7 @@ def _answer_as_array(answer, n_axes, *chunks, block_id=None):
     return answer(number, *chunks)
 
 
-def _answer_as_frame(answer, *chunks, partition_info=None):
+def _apply_to_frame_chunk(answer, *chunks, partition_info=None):
     return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
 
 

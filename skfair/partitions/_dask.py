@@ -17,9 +17,9 @@ from skfair.utils._fit import single_threaded_blas
 
 CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
 WARN_AFTER = 30.0  # seconds in which hardly any could
-TIMEOUT = "skfair.no-workers-timeout"  # key of Dask's configuration
+TIMEOUT_KEY = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
-_MAX_DIRECT = 32  # partitions up to which a task is sent with each of its calls
+_MAX_DIRECT_PARTITIONS = 32  # partitions up to which a task is sent with each of its calls
 
 
 class DaskWorkers:
@@ -114,7 +114,7 @@ class DaskWorkers:
     def _submit(self, task, others):
         """Futures of what a task makes of each partition."""
         # To few partitions it is sent with every call, as workers wait for messages of one another.
-        if self.is_stored and len(self) <= _MAX_DIRECT:
+        if self.is_stored and len(self) <= _MAX_DIRECT_PARTITIONS:
             columns = self.partitions, *(other.partitions for other in others)
             return self.client.map(partial(_call_single_threaded, task), *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
@@ -148,7 +148,7 @@ class DaskWorkers:
         return futures
 
 
-def active_client():
+def acquire_client():
     """The client of this process or task, or None.
 
     A task secedes from the thread pool of its worker, whose threads the tasks that it submits may
@@ -186,7 +186,7 @@ def gather(client, futures, what="Result"):
     with _explain_errors(client):
         try:
             results = _await_results(client, futures)
-            _raise_failure(futures, what)
+            _raise_if_failed(futures, what)
             return results
         except BaseException:
             with contextlib.suppress(Exception):  # of a closed client, which would hide the error
@@ -254,14 +254,16 @@ class _StallClock:
 
     def add(self, seconds, reason):
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
-        self.seconds = max(0.0, self.seconds + seconds * (-_RECOVERY if reason is None else 1.0))
+        self.seconds = max(
+            0.0, self.seconds + seconds * (-_RECOVERY_WEIGHT if reason is None else 1.0)
+        )
         # It starts again once there are workers, or most of the stalls are long ago.
         if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
             self.seconds, self.has_warned = 0.0, False
         self._reason = reason
 
 
-_RECOVERY = 0.25
+_RECOVERY_WEIGHT = 0.25
 """Weight of times of progress: workers that are stalled in a fifth of the time go on."""
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
@@ -272,12 +274,12 @@ def _await_results(client, futures):
     """Results of tasks, unless one fails, or workers cannot run them for too long."""
     clock, timeout, before = _CLOCKS.setdefault(client, _StallClock()), _timeout(), monotonic()
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
-    gathering = client.sync(_begin, client, futures)
+    gathering = client.sync(_begin_gathering, client, futures)
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
             return None
-        stall, now = client.sync(_find_stall, client), monotonic()
+        stall, now = client.sync(_relieve_and_explain_stall, client), monotonic()
         clock.add(now - before, stall)
         before = now
         if stall is not None and clock.seconds >= WARN_AFTER and not clock.has_warned:
@@ -287,7 +289,7 @@ def _await_results(client, futures):
             _cancel(gathering)
             del _CLOCKS[client]  # the next call has as much time
             raise TimeoutError(_stall_message(client, futures, timeout, stall))
-        client.sync(_wait, gathering)
+        client.sync(_wait_until_check, gathering)
     clock.add(monotonic() - before, None)
     return gathering.result()
 
@@ -296,7 +298,7 @@ def _cancel(gathering):
     gathering.get_loop().call_soon_threadsafe(gathering.cancel)
 
 
-def _raise_failure(futures, what):
+def _raise_if_failed(futures, what):
     """Raise the error of the first task that failed, with its number."""
     statuses = [future.status for future in futures]
     failed = [
@@ -319,17 +321,17 @@ def _raise_failure(futures, what):
         raise
 
 
-async def _begin(client, futures):
+async def _begin_gathering(client, futures):
     """A task of the client's event loop that gathers the futures; mostly it is done."""
-    # Errors are raised by `_raise_failure`. Dask would report all but the first one of several as
+    # Errors are raised by `_raise_if_failed`. Dask would report all but the first one of several as
     # "never retrieved".
     gathering = client.gather(futures, errors="skip", asynchronous=True)
     gathering = asyncio.ensure_future(gathering)
-    await _wait(gathering)
+    await _wait_until_check(gathering)
     return gathering
 
 
-async def _wait(gathering):
+async def _wait_until_check(gathering):
     """Wait until results are there, or until it is time to see whether workers can run tasks."""
     try:
         await asyncio.wait({gathering}, timeout=CHECK_EVERY)
@@ -342,7 +344,7 @@ _NO_WORKERS = "has had no worker for {seconds:g} s. Start workers"
 """Why no worker can run tasks where there is none, as the end of a sentence."""
 
 
-async def _find_stall(client):
+async def _relieve_and_explain_stall(client):
     """Why workers can run hardly any tasks, as the end of a sentence; None if they can."""
     try:
         workers = (await client.scheduler.identity())["workers"]
@@ -376,7 +378,7 @@ def _timeout():
     """Seconds in which workers can run hardly any tasks, after which a wait ends."""
     import dask
 
-    timeout = dask.utils.parse_timedelta(dask.config.get(TIMEOUT, DEFAULT_TIMEOUT))
+    timeout = dask.utils.parse_timedelta(dask.config.get(TIMEOUT_KEY, DEFAULT_TIMEOUT))
     return float("inf") if timeout is None else timeout
 
 
@@ -384,7 +386,8 @@ def _stall_message(client, futures, seconds, stall):
     n_missing = sum(not future.done() for future in futures)
     return (
         f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
-        f"{_address(client)}, which {stall.format(seconds=seconds)}. Dask's setting {TIMEOUT!r} "
+        f"{_address(client)}, which {stall.format(seconds=seconds)}. Dask's setting "
+        f"{TIMEOUT_KEY!r} "
         f"(now {_timeout():g} s) says after how long a call gives up."
     )
 
@@ -401,7 +404,7 @@ def _worker_addresses(client):
     return set(client.nthreads())
 
 
-def check_workers(client):
+def check_worker_imports(client):
     """Raise for workers without skfair, which would never end tasks that they cannot read."""
     with _explain_errors(client):
         results = client.run(exec, "import skfair", on_error="return")

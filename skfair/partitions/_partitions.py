@@ -213,7 +213,7 @@ def evaluate_partition(steps, combine, blocks, *others):
     return combine(results)
 
 
-SMALL_PARTITIONS = 64, 1 << 12
+SMALL_PARTITION_THRESHOLDS = 64, 1 << 12
 """More partitions than these, of fewer rows on average, take more time than their rows."""
 
 
@@ -229,7 +229,7 @@ def warn_of_small_partitions(partitions, lengths):
     """
     in_memory = partitions.engine.is_stored and not partitions.engine.is_cluster
     number, n_rows = len(lengths), sum(lengths)
-    max_number, min_rows = SMALL_PARTITIONS
+    max_number, min_rows = SMALL_PARTITION_THRESHOLDS
     if in_memory or number <= max_number or n_rows >= min_rows * number:
         return
     enough = max(-(-n_rows // BLOCK), partitions.engine.n_workers)
@@ -352,7 +352,7 @@ class Threads:
 
     def results(self, task, others):
         """Yield what a task makes of each partition, in their order."""
-        evaluate = partial(_evaluate, task, [self, *others])
+        evaluate = partial(_call_on_partition, task, [self, *others])
         # Few rows, for which BLAS may use as many threads as it is set to.
         if len(self) == 1:
             yield evaluate(0)
@@ -402,7 +402,7 @@ def make_partitions(blocks, n_jobs=None):
     return Partitions(Threads([[block] for block in blocks], n_jobs))
 
 
-def _evaluate(task, engines, number):
+def _call_on_partition(task, engines, number):
     return task(*[engine.partitions[number] for engine in engines])
 
 
@@ -487,7 +487,7 @@ SUBSAMPLE_SIZES: dict[str, Any] = {
 all it needs are sums, in several. On partitions the subsample is 1/256 of the rows, between two
 limits: four times as many halve the distance to the solution of all, which saves one pass."""
 
-MIN_SHARE = 1 / 4
+MIN_EVEN_FRACTION = 1 / 4
 """Share of an even division among cells (groups, or groups and classes) that each is drawn with."""
 
 
@@ -514,7 +514,7 @@ def sampling_rates(counts, size):
     >>> sampling_rates(np.array([9_000, 990, 10]), 1_200)
     array([0.12, 0.12, 1.  ])
     """
-    per_cell = MIN_SHARE * size / len(counts)
+    per_cell = MIN_EVEN_FRACTION * size / len(counts)
     return np.minimum(np.maximum(size / counts.sum(), per_cell / counts), 1.0)
 
 

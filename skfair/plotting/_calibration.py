@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.metrics import PREDICTIONS, reliability_table
+from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, reliability_table
 from skfair.plotting._display import (
     INK,
     Display,
@@ -107,7 +107,7 @@ class GroupCalibrationDisplay(Display):
                 f"Calibration is that of probabilities, but this {type(estimator).__name__} has no "
                 "predict_proba. Wrap it in sklearn.calibration.CalibratedClassifierCV."
             )
-        (y_true, y_proba), params = PREDICTIONS["labelled_probability"](
+        (y_true, y_proba), params = ARGUMENTS_BY_METRIC_KIND["labelled_probability"](
             estimator, X, y, sensitive_features, pos_label
         )
         return cls.from_predictions(

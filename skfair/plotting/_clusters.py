@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import cluster_balances, group_names
-from skfair.metrics import cluster_composition, non_dominated
+from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
     INK,
     Display,
@@ -251,7 +251,7 @@ class ClusterCompositionDisplay(Display):
 
 
 _MAX_MARKERS = 25
-_LABELS = {
+_CRITERION_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
     "share_ratio": "share ratio (smallest / largest share of a group, worst cluster)",
 }
@@ -377,9 +377,9 @@ class ParetoFrontDisplay(Display):
         ax = self._use_axes(ax, size=(6.4, 4.2))
         # Colours and markers continue after the fronts that are on the axes.
         self._draw_front(n_before=self._count_drawn())
-        self._draw_limit()
+        self._draw_data_balance()
         self._draw_selected()
-        ax.set_xlabel(_LABELS[self.criterion])
+        ax.set_xlabel(_CRITERION_LABELS[self.criterion])
         ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
@@ -389,7 +389,7 @@ class ParetoFrontDisplay(Display):
         """Draw the points that are not dominated as steps."""
         cost, balance = np.asarray(self.cost), np.asarray(self.balance)
         # Steps by ascending balance, without dominated points.
-        front = np.flatnonzero(non_dominated(cost, balance))
+        front = np.flatnonzero(non_dominated_mask(cost, balance))
         front = front[np.argsort(balance[front])]
         (self.line_,) = self.ax_.plot(
             balance[front],
@@ -402,7 +402,7 @@ class ParetoFrontDisplay(Display):
             **style(n_before, "color", "linestyle", "marker"),
         )
 
-    def _draw_limit(self):
+    def _draw_data_balance(self):
         """Mark the balance of the data, once for all fronts of the axes."""
         label = "balance of the data"
         if self.data_balance is None or label in self.ax_.get_legend_handles_labels()[1]:

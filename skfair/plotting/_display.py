@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skfair.utils._api import shared_docs
+from skfair.utils._api import make_docstring_decorator
 
 # What the displays share: colours, markers, hatches, legends, and their base class.
 
@@ -17,20 +17,20 @@ COLORS = (
     *("#882255", "#999999", "#332288"),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", "p")
-LINES = ("-", "--", "-.", ":")
+LINE_STYLES = ("-", "--", "-.", ":")
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++", "oo", "||||", "**")
 INK = "#333333"
-_STYLES = {"color": COLORS, "marker": MARKERS, "linestyle": LINES, "hatch": HATCHES}
+_STYLES = {"color": COLORS, "marker": MARKERS, "linestyle": LINE_STYLES, "hatch": HATCHES}
 
 
-def cycle(values, index):
+def pick_cyclic(values, index):
     """Take the value at `index`, starting over at the end."""
     return values[index % len(values)]
 
 
 def style(index, *properties):
     """Keyword arguments of matplotlib, such as color and marker, for the group or model `index`."""
-    return {name: cycle(_STYLES[name], index) for name in properties}
+    return {name: pick_cyclic(_STYLES[name], index) for name in properties}
 
 
 def import_pyplot():
@@ -109,7 +109,7 @@ class Display:
 # Docstring entries that the displays share.
 
 
-display_docs = shared_docs(
+display_docs = make_docstring_decorator(
     """
     estimator : estimator instance
         A fitted classifier of two classes.

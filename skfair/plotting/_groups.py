@@ -11,13 +11,19 @@ from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import count_table, is_in_intervals
-from skfair.metrics import PREDICTIONS, Measures, check_scored_members, find_measures, group_report
+from skfair.metrics import (
+    ARGUMENTS_BY_METRIC_KIND,
+    Measures,
+    check_scored_members,
+    find_measures,
+    group_report,
+)
 from skfair.plotting._display import (
     COLORS,
     INK,
     Display,
-    cycle,
     display_docs,
+    pick_cyclic,
     strip_frame,
     style,
     to_text,
@@ -129,7 +135,7 @@ class GroupRateDisplay(Display):
         {NotFittedError}
         """
         check_is_fitted(estimator)
-        (y_true, y_pred), params = PREDICTIONS["classification"](
+        (y_true, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
             estimator, X, y, sensitive_features, pos_label
         )
         y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, measures, params)
@@ -274,7 +280,9 @@ def _find_scores(estimator, X, y, sensitive_features, measures, params):
     responses = {one.response for one in find_measures(measures).values()}
     kinds = {"probabilities": "labelled_probability", "scores": "labelled_score"}
     return [
-        PREDICTIONS[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][1]
+        ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][
+            1
+        ]
         if response in responses
         else None
         for response, kind in kinds.items()
@@ -792,7 +800,7 @@ class ScoreDistributionDisplay(Display):
             If the inputs differ in length or hold missing values, or the interval is invalid.
         """
         scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
-        scores, densities, above = _estimate(scored)
+        scores, densities, above = _estimate_densities(scored)
         display = cls(
             scores,
             densities,
@@ -823,8 +831,8 @@ class ScoreDistributionDisplay(Display):
                     self.scores,
                     density,
                     where=self.inside[k],
-                    facecolor=(cycle(COLORS, k), 0.25),
-                    edgecolor=(cycle(COLORS, k), 0.6),
+                    facecolor=(pick_cyclic(COLORS, k), 0.25),
+                    edgecolor=(pick_cyclic(COLORS, k), 0.6),
                     linewidth=0,
                     **style(k, "hatch"),
                 )
@@ -840,7 +848,7 @@ class ScoreDistributionDisplay(Display):
         return self
 
 
-def _estimate(scored):
+def _estimate_densities(scored):
     """Grid of scores, density of each group on it, and share of each group above its points."""
     lowest, highest = scored.y_score.min(), scored.y_score.max()
     # A single value gets a grid of width 1 around it.
@@ -876,7 +884,9 @@ def _bandwidths(shares, n_samples):
 def _predict_scores(estimator, X, sensitive_features, pos_label):
     """Scores of a fitted classifier."""
     check_is_fitted(estimator)
-    (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
+    (y_score,), _ = ARGUMENTS_BY_METRIC_KIND["decision"](
+        estimator, X, None, sensitive_features, pos_label
+    )
     return y_score
 
 

@@ -30,7 +30,7 @@ _QUANTITIES = {
     "balance": "balance",
 }
 """Label of the axis of each column of a log."""
-_TO_ZERO = ("violation", "residual")
+_SYMLOG_QUANTITIES = ("violation", "residual")
 """Quantities that converge to zero, drawn on a logarithmic axis."""
 
 
@@ -179,8 +179,8 @@ class ConvergenceDisplay:
         for axes, quantity in zip(self.ax_, quantities, strict=True):
             for index, (name, log) in enumerate(self.logs.items()):
                 self._draw_runs(axes, log, quantity, name, index)
-            if quantity in _TO_ZERO:
-                _set_scale_to_zero(axes, [log[quantity] for log in self.logs.values()])
+            if quantity in _SYMLOG_QUANTITIES:
+                _set_symlog_scale(axes, [log[quantity] for log in self.logs.values()])
             axes.set_xlabel(self.against)
             axes.set_ylabel(_QUANTITIES[quantity])
             strip_frame(axes, "top", "right")
@@ -253,7 +253,7 @@ def _make_axes(ax, n_axes):
     return axes
 
 
-def _set_scale_to_zero(axes, columns):
+def _set_symlog_scale(axes, columns):
     """Set a logarithmic scale that is linear below the smallest positive value."""
     values = np.concatenate(columns)
     # Linear below the smallest positive value, so that zero is on the axis.
@@ -343,7 +343,9 @@ class GapMonitorDisplay(Display):
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
         edges = _edges(x).repeat(2)[1:-1]
         for status, color in _STATUS_COLORS.items():
-            for number, (start, stop) in enumerate(_runs(summary["status"] == status)):
+            for number, (start, stop) in enumerate(
+                _find_true_intervals(summary["status"] == status)
+            ):
                 steps = slice(2 * start, 2 * stop)
                 band = low.repeat(2)[steps], high.repeat(2)[steps]
                 label = f"interval: {status}" if number == 0 else None
@@ -371,7 +373,7 @@ class GapMonitorDisplay(Display):
         return self
 
 
-def _runs(mask):
+def _find_true_intervals(mask):
     """Start and end of each run of consecutive True."""
     steps = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
     return steps.reshape(-1, 2).tolist()

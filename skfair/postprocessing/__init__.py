@@ -2,37 +2,37 @@
 
 from skfair.postprocessing._constrained_cv import ConstrainedCV
 from skfair.postprocessing._events import (
-    check_several_classes,
-    check_training_positions,
-    estimate_groups_by_class,
+    check_multiclass_support,
+    check_training_without_features,
     feature_attributes,
+    fill_groups_by_class,
     route_metadata,
     stratify,
 )
-from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint
+from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint_probabilities
 from skfair.postprocessing._oof import (
-    CV_CONSTRAINTS,
-    calibrate,
+    VALID_CV,
     calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
     cross_fit,
-    cross_fit_once,
+    cross_fit_and_refit,
+    fit_platt_scaling,
     fit_rows,
     make_folds,
     make_predicted_class_likeliest,
-    match_decisions,
+    match_probabilities_to_decisions,
     mean_scores,
     snap_to_levels,
     unique_levels,
-    warn_of_memorized,
+    warn_if_training_data,
 )
 from skfair.postprocessing._rank_shift import (
-    N_TRIES,
+    MAX_TRIES,
     RankedSamples,
-    check_sizes,
+    check_interval_sizes,
     ranks_in_groups,
     search_rates,
     search_with_guarantee,
-    shift_ranks,
+    shifted_scores,
 )

@@ -13,37 +13,37 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
-from skfair.groups import HANDLE_UNKNOWN, check_alignment, encode_groups_to_predict
+from skfair.constraints import CONSTRAINTS, VALID_MIN_GROUP_SIZE, Constraint
+from skfair.groups import VALID_HANDLE_UNKNOWN, check_alignment, encode_groups_for_prediction
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
-    check_training_positions,
-    estimate_groups_by_class,
+    check_training_without_features,
     feature_attributes,
+    fill_groups_by_class,
     find_events,
     fit_event_features,
     route_metadata,
     stratify,
     warn_if_groups_predictable,
 )
-from skfair.postprocessing._feasibility import fit_feasible_rule
-from skfair.postprocessing._joint import fit_joint
+from skfair.postprocessing._feasibility import check_feasibility_and_fit
+from skfair.postprocessing._joint import fit_joint_probabilities
 from skfair.postprocessing._oof import (
-    CV_CONSTRAINTS,
+    VALID_CV,
     check_held_out,
     check_out_of_bag,
     cross_fit,
+    estimator_noun,
     fit_rows,
     make_folds,
     mean_scores,
-    task_name,
-    warn_of_memorized,
+    warn_if_training_data,
 )
 from skfair.training import (
-    CONFIDENCE_LEVELS,
-    REPORT,
-    FitProgress,
+    REPORT_ATTRIBUTE,
+    VALID_CONFIDENCE_LEVEL,
+    FitProgressCallback,
     PlainStateMixin,
     Subtask,
     columns_of,
@@ -86,15 +86,15 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     _parameter_constraints = {
         "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": CONFIDENCE_LEVELS,
-        "min_group_size": MIN_GROUP_SIZES,
+        "confidence_level": VALID_CONFIDENCE_LEVEL,
+        "min_group_size": VALID_MIN_GROUP_SIZE,
         "group_estimator": [
             HasMethods(["fit", "predict_proba"]),
             StrOptions({"sensitive_features"}),
             None,
         ],
-        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
-        "cv": [*CV_CONSTRAINTS, None],
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
+        "cv": [*VALID_CV, None],
         "ensemble": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -113,19 +113,19 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         """The problems of the final linear model, one per score; raise for unfit constraints."""
 
     @abstractmethod
-    def _fit_columns(self, scores, problems):
+    def _fit_score_columns(self, scores, problems):
         """Fitted attributes of the columns, and the column of each problem, (n_samples, n)."""
 
     @abstractmethod
-    def _columns(self, scores):
+    def _score_columns(self, scores):
         """The columns of new samples from their scores, (n_samples, n_problems)."""
 
-    def _suits_joint(self, problems, events, constraints):
+    def _suits_joint_probabilities(self, problems, events, constraints):
         """Whether probabilities of group and class are estimated together."""
         return False
 
     @abstractmethod
-    def _objective(self, training):
+    def _loss_and_weights(self, training):
         """Loss of the final linear model, and the weight of each sample's loss."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         """Fitted attributes of the final linear model, or of those of several classes."""
 
     @abstractmethod
-    def _warn(self, problem, guarantee, training):
+    def _warn_after_fit(self, problem, guarantee, training):
         """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
 
     def _fit(self, X, y, metadata, groups, X_fit, params):
@@ -144,17 +144,17 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         """
         constraints = resolve_constraints(self.constraint)
         # Check the input; from here on, training data are the samples of positive weight.
-        training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
+        training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
         problems = self._make_problems(training, constraints)
-        objective = self._objective(training)
+        objective = self._loss_and_weights(training)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
+        fit_params, folds = self._route_and_split(X, y, training, rows, metadata, groups, params)
         # Score every sample by an estimator that was not fitted to it.
         estimators, scores = self._cross_fit(training, folds, fit_params, context)
         if X_fit is None:
-            warn_of_memorized(self._base, self.cv, training.samples.X, training.labels, scores)
+            warn_if_training_data(self._base, self.cv, training.samples.X, training.labels, scores)
         # Features of the final model: the columns of the scores, and probabilities of the
         # constraints' events.
         rule, problems, chances = self._fit_features(
@@ -162,10 +162,12 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         )
         # Fit the final linear model, whose out-of-fold predictions keep the constraints.
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
-            progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
+            progress = FitProgressCallback(
+                self, step.context, lambda e: rule | _coefficient_attributes(e), step.name
+            )
             constraints = [] if training.lacks_groups else constraints
             request = problems, objective, constraints, self.tolerance
-            problem, guarantee = fit_feasible_rule(
+            problem, guarantee = check_feasibility_and_fit(
                 rule["_event_features"], request, chances, self.confidence_level, progress
             )
         # Store what predictions need, and what describes the fit; then warn.
@@ -176,15 +178,15 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
         store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
-        self._warn(problem, guarantee, training)
+        self._warn_after_fit(problem, guarantee, training)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _check(self, X, y, metadata, constraints):
+    def _check_input(self, X, y, metadata, constraints):
         """Training data of positive weight, with the rows of X as they were passed; positions."""
         refuse_partitioned(self, X)
         request = f"constraint={self.constraint!r} compares groups"
-        training, rows = check_training_positions(
+        training, rows = check_training_without_features(
             self, X, y, metadata, request if constraints else None
         )
         if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
@@ -198,7 +200,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             warn_of_dependence(training.samples.X, training)
         return training, rows
 
-    def _split(self, X, y, training, rows, metadata, groups, params):
+    def _route_and_split(self, X, y, training, rows, metadata, groups, params):
         """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
         fit_params, split_params = route_metadata(self, self._base, metadata, params)
         # Weights that reach the constraint but not the estimator deserve a warning.
@@ -225,7 +227,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         """Fit an estimator per fold; return these and the out-of-fold scores."""
         # "prefit" and "oob" fit the estimator once at most.
         cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
-        name = f"{task_name(self._base)}s"
+        name = f"{estimator_noun(self._base)}s"
         with Subtask(self, context, name, max_subtasks=n_fits) as step:
             return cross_fit(
                 self._base,
@@ -242,7 +244,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     ):
         """Fitted attributes of the features, problems with the features as X, and probabilities.
 
-        The latter are those of `outcome_probabilities`.
+        The latter are those of `group_class_probabilities`.
         """
 
         def fit_features(training, events):
@@ -252,15 +254,15 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
 
         # Samples whose group is missing count by their probability of each group.
         if training.samples.groups.is_partly_recorded:
-            training = estimate_groups_by_class(training, fit_features, folds)
+            training = fill_groups_by_class(training, fit_features, folds)
             problems = self._make_problems(training, constraints)
 
         # Out-of-fold probabilities of the events that the constraints compare.
         unit, events = problems[0].unit, find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        attributes, columns = self._fit_columns(unit.to_unit(scores), problems)
-        if self._suits_joint(problems, events, constraints):
-            features, columns, probabilities = fit_joint(
+        attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
+        if self._suits_joint_probabilities(problems, events, constraints):
+            features, columns, probabilities = fit_joint_probabilities(
                 estimators, training, columns, events, folds, self.n_jobs
             )
         else:
@@ -273,10 +275,10 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             if len(estimators) > 1:
                 all_rows = np.arange(len(training.samples.target))
                 data = training.samples.X, training.labels, fit_params, all_rows
-                task = Subtask(self, context, f"{task_name(self._base)} of all samples")
+                task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
                 estimators = [fit_rows(self._base, *data, task)]
             features = features.refit(estimators[0], training, events)
-        chances = features.outcome_probabilities(columns, probabilities)
+        chances = features.group_class_probabilities(columns, probabilities)
         features_of_problems = features.features(columns, probabilities)
         problems = [
             problem._replace(X=one)
@@ -296,12 +298,12 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         outcome = {
             "multipliers_": guarantee.candidate.result.multipliers,
             "constraint_violation_": guarantee.candidate.violation,
-            REPORT: columns_of(report),
+            REPORT_ATTRIBUTE: columns_of(report),
         }
         outcome |= guarantee_attributes(self, guarantee, status)
         if compares_nothing(problems[0], problem.constraint):
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= {**unconstrained_attributes(), REPORT: columns_of(report[:0])}
+            outcome |= {**unconstrained_attributes(), REPORT_ATTRIBUTE: columns_of(report[:0])}
         return outcome
 
     def rule_inputs(
@@ -338,7 +340,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         self._check_exportable()
         check_alignment(X=X, sensitive_features=sensitive_features)
         scores = mean_scores(self.estimators_, X)
-        _, probabilities = self._inputs(scores, X, sensitive_features)
+        _, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         if probabilities is None:
             probabilities = np.zeros((len(scores), 1, 1))
         return scores[:, 0], probabilities
@@ -368,21 +370,21 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         """Raise if no rule describes the predictions."""
         check_is_fitted(self)
 
-    def _scores(self, X, sensitive_features):
+    def _columns_and_scores(self, X, sensitive_features):
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         scores = mean_scores(self.estimators_, X)
-        columns, probabilities = self._inputs(scores, X, sensitive_features)
+        columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         features = self._event_features.features(columns, probabilities)
         coef = np.atleast_2d(self.coef_)
         return columns, np.einsum("cir,cr->ic", features, coef) + self.intercept_
 
-    def _inputs(self, scores, X, sensitive_features):
+    def _columns_and_probabilities(self, scores, X, sensitive_features):
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
-        columns = self._columns(self._unit.to_unit(scores))
+        columns = self._score_columns(self._unit.to_unit(scores))
         codes = self._codes(sensitive_features, len(columns))
-        return self._event_features.inputs(columns, X, codes)
+        return self._event_features.columns_and_probabilities(columns, X, codes)
 
     def _codes(self, sensitive_features, n_samples):
         """Code of each row's group in the features, where it is used."""
@@ -392,13 +394,13 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             "With group_estimator='sensitive_features' predictions depend on the group, so that "
             "they need sensitive_features: with group_estimator=None the group is estimated from X."
         )
-        groups = encode_groups_to_predict(
+        groups = encode_groups_for_prediction(
             sensitive_features, n_samples, self.groups_, reason, self.handle_unknown
         )
         return np.append(self._event_codes, -1)[groups]
 
 
-def _coefficients(evaluation):
+def _coefficient_attributes(evaluation):
     """Fitted attributes of a linear model during its fit."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return {"coef_": np.array(coef), "intercept_": intercept}

@@ -28,10 +28,10 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 from skfair.training import (
-    check_real_training,
-    check_training,
+    check_classification_data,
+    check_regression_data,
+    estimate_group_probabilities,
     fill_groups,
-    predict_missing,
     warn_of_group_in_features,
 )
 from skfair.utils._checks import join_names
@@ -44,7 +44,7 @@ from skfair.utils._sklearn import safe_indexing
 # group within a class. A linear model of the log-odds and of these probabilities contains them all.
 
 
-_CERTAIN = 10.0
+_CERTAIN_SCORE = 10.0
 """Score far beyond the threshold of a decision."""
 
 
@@ -103,8 +103,8 @@ def find_events(problems, constraints):
             for cell in constraint.cells(problem.samples).values():
                 for effects in _decision_effects(constraint, cell, problem):
                     sums = _group_shares(effects, groups, problem.samples.weights)
-                    columns[-1] += _contrasts(effects, members, sums, subsets)
-        sources += [(number, _source(one, problem)) for one in subsets[len(sources) :]]
+                    columns[-1] += _collect_contrasts(effects, members, sums, subsets)
+        sources += [(number, _probability_source(one, problem)) for one in subsets[len(sources) :]]
     tables = [
         _drop_proportional_features(_tabulate(one, len(subsets), len(first))) for one in columns
     ]
@@ -138,7 +138,8 @@ def _term_effects(rate, cell, target):
     """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
     negative, positive = (
-        rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-_CERTAIN, _CERTAIN)
+        rate(np.full(2, score), np.array([-1.0, 1.0])).value
+        for score in (-_CERTAIN_SCORE, _CERTAIN_SCORE)
     )
     # What a decision adds per sample, relative to the largest effect; its sign decides the
     # direction.
@@ -157,7 +158,7 @@ def _group_shares(effects, groups, weights):
     return groups.matrix.T @ (weights * inside) / weights.sum()
 
 
-def _contrasts(effects, members, share, subsets):
+def _collect_contrasts(effects, members, share, subsets):
     """Features of a cell: each group's event less that of the largest, as weights by subset.
 
     ``share`` has the groups' shares in all samples. Subsets that are new are appended to
@@ -185,7 +186,7 @@ def _find_or_append(subset, subsets):
     return len(subsets) - 1
 
 
-def _source(subset, problem):
+def _probability_source(subset, problem):
     """What the probability of a subset follows from."""
     target = problem.samples.target
     if subset.all():
@@ -217,7 +218,7 @@ def _drop_proportional_features(table):
     return table[:, :, np.sort(first)]
 
 
-def check_several_classes(problems, constraints, confidence):
+def check_multiclass_support(problems, constraints, confidence):
     """Raise for what needs the one score of two classes where there are several classes."""
     if len(problems) == 1:
         return
@@ -238,13 +239,13 @@ def check_several_classes(problems, constraints, confidence):
 # Probabilities of events, estimated from X, and the features of the final linear model.
 
 
-_REVEALED = 0.99
+_REVEALED_SHARE = 0.99
 """Share of a group's members that are recognised, from which on X is said to reveal the group."""
 
 _MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
-_AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
+_AFFINE_COEFFICIENTS = {"positives": (0, 1), "negatives": (1, -1)}
 """Constant and slope of a subset's probability as a function of success; (1, 0) for all others."""
 
 
@@ -272,7 +273,7 @@ class EventModel(NamedTuple):
         weights, codes = training.samples.weights[rows], events.codes[rows]
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
-        classifier = default_kinds(features)[0] if knows_groups else group_estimator
+        classifier = default_estimator_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
         fit = partial(fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
@@ -314,7 +315,7 @@ class EventModel(NamedTuple):
 def fit_classifier(estimator, features, target, *, weights, rows):
     """A clone fitted to some rows; a constant classifier where the target is constant.
 
-    Strings are kinds of `default_kinds`.
+    Strings are kinds of `default_estimator_names`.
     """
     features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
     if len(np.unique(target)) == 1:
@@ -360,7 +361,7 @@ def _fit_scaled_logistic(features, target, weights):
     return classifier
 
 
-def default_kinds(features):
+def default_estimator_names(features):
     """Kinds of default models of the group that the features allow."""
     if sparse.issparse(features):
         return ["linear"]
@@ -383,7 +384,7 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
-def estimate_groups_by_class(training, fit_features, folds):
+def fill_groups_by_class(training, fit_features, folds):
     """The training data, with probabilities of missing groups given X and the class.
 
     ``fit_features`` is `fit_event_features` of training data and events.
@@ -399,7 +400,7 @@ def estimate_groups_by_class(training, fit_features, folds):
     if training.samples.group_probabilities is not None:
         # A second model combines the first one with the probabilities that were passed.
         log = np.log(of_class.clip(_MIN_PROBABILITY))
-        of_class = predict_missing(training, [log, np.array(subsets, dtype=float).T])
+        of_class = estimate_group_probabilities(training, [log, np.array(subsets, dtype=float).T])
     return fill_groups(training, of_class)
 
 
@@ -414,7 +415,7 @@ def warn_if_groups_predictable(events, probabilities):
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
-    if len(shares) and (shares >= _REVEALED).all():
+    if len(shares) and (shares >= _REVEALED_SHARE).all():
         warn_of_group_in_features("with group_estimator='sensitive_features'")
 
 
@@ -448,7 +449,7 @@ class EventFeatures(NamedTuple):
         """Probabilities of the groups, within the first subset, (n_samples, n_codes)."""
         return probabilities[:, :1].sum(axis=1)
 
-    def inputs(self, odds, X, codes=None):
+    def columns_and_probabilities(self, odds, X, codes=None):
         """Log-odds as they are, and the `probabilities` of new samples."""
         return odds, self.probabilities(X, codes)
 
@@ -470,7 +471,7 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def outcome_probabilities(self, odds, probabilities):
+    def group_class_probabilities(self, odds, probabilities):
         """Probabilities of groups with the negative class, then with the positive one.
 
         They have shape (n_samples, 2 * n_codes). None where a subset is neither a class nor all
@@ -512,7 +513,9 @@ class EventFeatures(NamedTuple):
         if not self.sources:
             return log_odds, np.zeros((4, 1, 1))
         sources = [source for _, source in self.sources]
-        constant, slope = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
+        constant, slope = np.transpose(
+            [_AFFINE_COEFFICIENTS.get(source, (1, 0)) for source in sources]
+        )
         weights = []
         # Features are linear in the events' probabilities: collect the coefficient of each event.
         for block in np.split(coef, 1 + self.compares_scores):
@@ -570,7 +573,7 @@ def _fit_default(base, training, events, fold):
     train, test = fold
     test = test[events.codes[test] >= 0]  # recorded groups
     rows = safe_indexing(training.samples.X, test)
-    kinds = default_kinds(final_step_features(base, rows))
+    kinds = default_estimator_names(final_step_features(base, rows))
     models = [EventModel.fit(base, kind, training, events, train) for kind in kinds]
     if len(models) == 1 or not events.subsets:
         return models[0]
@@ -612,7 +615,7 @@ def fit_final_model(problems, objective, constraints, tolerance, confidence=None
     """
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = select_best_fitter(fitters if len(problems) > 1 else _preselect(fitters))
+    fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
     # On the training data alone, unless a confidence level asks for a margin.
     guarantee = Guarantee(candidate, fitter.constraint.tolerances)
     if confidence is not None:
@@ -635,11 +638,11 @@ def make_fitters(problems, objective, constraints, tolerance, callback):
             if fitters:
                 warnings.simplefilter("ignore")  # of small groups, once is enough
             system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
-        solver = _RANKS_SOLVER if "ranks" in system.statistics else _SOLVER
+        solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
         solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
         fitters.append(Fitter(problem, model.initial(), solver, {"callback": callback}))
-        if "ranks" in system.statistics or "decisions" not in system.statistics:
+        if "ranks" in system.metric_inputs or "decisions" not in system.metric_inputs:
             break
     return fitters
 
@@ -651,21 +654,21 @@ def _preselect(fitters):
     """
     # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
     constraint = fitters[0].constraint
-    counts_all = constraint.statistics <= {"decisions"}
+    counts_all = constraint.metric_inputs <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = select_best_fitter(fitters, "sweep")
+    fitter, candidate = enforce_and_select(fitters, "sweep")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
-    is_constant = len(candidate.decisions) == 1
+    is_constant = len(candidate.occurring_decisions) == 1
     if is_constant or not candidate.keeps_bound:
         return fitters
     return [replace(fitter, start=candidate.parameters)]
 
 
-def select_best_fitter(fitters, strategy="auto"):
+def enforce_and_select(fitters, strategy="auto"):
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
-    return min(enforced, key=lambda pair: pair[1].rank)
+    return min(enforced, key=lambda pair: pair[1].sort_key)
 
 
 def _make_model(problems):
@@ -708,17 +711,17 @@ def _embed(constraint, rows, n_scores):
 # Input of estimators that wrap another one, whose features only that one checks.
 
 
-def check_training_positions(estimator, X, y, metadata, request):
+def check_training_without_features(estimator, X, y, metadata, request):
     """Training data whose features are left out, and the positions of positive weight.
 
-    ``request`` is as in `check_training`.
+    ``request`` is as in `check_classification_data`.
     """
     check_alignment(X=X, y=y, **metadata)
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
     if not is_partitioned(X):
         check_consistent_length(X, positions)
-    check = check_training if is_classifier(estimator) else check_real_training
+    check = check_classification_data if is_classifier(estimator) else check_regression_data
     training = check(estimator, positions, y, metadata, request)
     return training, training.X[:, 0].astype(np.intp)
 

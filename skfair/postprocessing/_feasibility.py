@@ -33,14 +33,14 @@ _MAX_SAMPLES = 10_000
 _MIN_DENOMINATOR = 0.01
 """Smallest denominator of a quotient, relative to that of constant decisions."""
 
-_MIN_OF_PLAIN = 0.25
+_MIN_COMPARED_DENOMINATOR = 0.25
 """Smallest denominator of quotients that are compared, relative to that without constraint:
 precision must not be equal because hardly any sample is accepted."""
 
 _N_LEVELS, _N_REFINEMENTS = 12, 6
 """Values of the smallest quotient that are tried at first, and around the best of these."""
 
-_ACCURACY = 1e-3
+_EXCESS_TOLERANCE = 1e-3
 """Accuracy of an excess, in units of the rates."""
 
 _MAX_PROGRAMS = 10
@@ -50,7 +50,7 @@ _MIN_MULTIPLIER = 1e-6
 """Multiplier from which on a bound conflicts with others."""
 
 
-def expected_sums(constraint, outcomes, n_outcomes, weights):
+def sums_and_changes(constraint, outcomes, n_outcomes, weights):
     """Sums of a constraint where all decisions are negative, and the change by positive ones.
 
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
@@ -61,7 +61,7 @@ def expected_sums(constraint, outcomes, n_outcomes, weights):
         term(positive, constraint.target).value - term(negative, constraint.target).value
         for term in constraint.exact
     ]
-    sums = constraint.exact_sums(negative)
+    sums = constraint.exact_means(negative)
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
     by_sample = (spread_over_samples(constraint.events, factors, row) for row in np.eye(len(sums)))
     changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
@@ -109,21 +109,21 @@ def find_conflict(constraints, weights, outcomes, chances):
     if any((constraints.gaps(one) <= constraints.tolerances).all() for one in constants):
         return None
     program = _LinearProgram.make(constraints, weights, outcomes, chances)
-    level, excess, multipliers = program.find_level()
+    level, excess, multipliers = program.search_smallest_quotient()
     if excess <= program.slack:
         return None
     # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
-    owners = np.unique(program.row_constraints(level)[multipliers > _MIN_MULTIPLIER])
+    owners = np.unique(program.row_constraint_indices(level)[multipliers > _MIN_MULTIPLIER])
     relaxations = {constraints[k].name: program.minimize(level, relaxed=k)[0] for k in owners}
     return Conflict(excess, relaxations, bool(np.isfinite(level)))
 
 
-def fit_feasible_rule(features, request, chances, confidence, callback):
+def check_feasibility_and_fit(features, request, chances, confidence, callback):
     """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
 
     ``request`` has the arguments of `make_fitters` up to the tolerance. ``chances`` are those of
-    `outcome_probabilities` of the features, or None. Where no decisions keep the constraints, the
-    rule is the one nearest to them around that without constraint.
+    `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
+    the rule is the one nearest to them around that without constraint.
     """
     conflict, training = None, request[0][0]
     outcomes = group_codes(training.samples.groups)
@@ -139,7 +139,7 @@ def fit_feasible_rule(features, request, chances, confidence, callback):
     if conflict is None:
         return features.fit_rule(*request, confidence, callback)
     warn(conflict.describe(), InfeasibleConstraintWarning)
-    candidate = search_lines(fitter, fitter.fit_plain())
+    candidate = search_lines(fitter, fitter.fit_unconstrained())
     # The solution is certified for no constraint.
     multipliers = np.zeros(len(problem.constraint.upper))
     result = replace(candidate.result, multipliers=multipliers)
@@ -148,7 +148,7 @@ def fit_feasible_rule(features, request, chances, confidence, callback):
 
 
 class _Rows(NamedTuple):
-    """Rows ``constant + changes @ e + unknowns @ u <= excess * (size + size_changes @ e)``.
+    """Rows ``constant + changes @ e + unknowns @ u <= excess * (size + excess_scale_changes @ e)``.
 
     Here e are the expected positive decisions about each outcome. Sizes are 1 for bounds on rates,
     the denominator for bounds on quotients, and 0 where no excess is allowed.
@@ -156,16 +156,16 @@ class _Rows(NamedTuple):
 
     constant: np.ndarray  # (n_rows,)
     changes: np.ndarray  # (n_rows, n_outcomes)
-    unknowns: np.ndarray  # (n_rows, n_unknowns)
+    unknown_coefficients: np.ndarray  # (n_rows, n_unknowns)
     size: np.ndarray  # (n_rows,)
-    size_changes: np.ndarray  # (n_rows, n_outcomes)
+    excess_scale_changes: np.ndarray  # (n_rows, n_outcomes)
 
 
 class _LinearProgram(NamedTuple):
     """The smallest excess of constraints in expectation, over decisions between 0 and 1."""
 
     constraints: Any
-    sums: list  # of each constraint, as `expected_sums` returns them
+    sums: list  # of each constraint, as `sums_and_changes` returns them
     plain: np.ndarray  # (n_outcomes,), expected decisions without constraint
     weighted: np.ndarray  # (n_outcomes, n_samples), probabilities times weights
     largest: np.ndarray  # (n_outcomes,), expected decisions that are all positive
@@ -175,7 +175,7 @@ class _LinearProgram(NamedTuple):
     def make(cls, constraints, weights, outcomes, chances):
         """The program of some samples, drawn if there are too many."""
         n_samples, n_outcomes = chances.shape
-        sums = [expected_sums(one, outcomes, n_outcomes, weights) for one in constraints]
+        sums = [sums_and_changes(one, outcomes, n_outcomes, weights) for one in constraints]
         # One sample more or less moves a rate, and so does the draw of samples.
         slack = max(1.0 / one.counts.min() for one in constraints)
         if n_samples > _MAX_SAMPLES:
@@ -187,7 +187,7 @@ class _LinearProgram(NamedTuple):
         largest = weighted.sum(axis=1)
         return cls(constraints, sums, weighted @ (success > 0.5), weighted, largest, slack)
 
-    def find_level(self):
+    def search_smallest_quotient(self):
         """The smallest quotient where parity of quotients is exceeded least, and the solution.
 
         The quotient is nan where none are compared. The solution is that of `minimize`; the search
@@ -196,7 +196,7 @@ class _LinearProgram(NamedTuple):
         parities = [
             [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
             for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
-            if one.is_quotient and isinstance(one.aggregate, RangeGap)
+            if one.is_quotient and isinstance(one.rate_gap, RangeGap)
         ]
         if not parities:
             return np.nan, *self.minimize(np.nan)
@@ -215,7 +215,7 @@ class _LinearProgram(NamedTuple):
             levels = best[0] - step, best[0] + step
         return best
 
-    def row_constraints(self, level):
+    def row_constraint_indices(self, level):
         """Number of the constraint of each row."""
         return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
 
@@ -232,18 +232,18 @@ class _LinearProgram(NamedTuple):
             np.concatenate, (constant, changes, size, size_changes)
         )
         if relaxed is not None:
-            may_exceed = self.row_constraints(level) == relaxed
+            may_exceed = self.row_constraint_indices(level) == relaxed
             size, size_changes = size * may_exceed, size_changes * may_exceed[:, np.newaxis]
         # Quotients of linear functions by Dinkelbach's method: at each excess the one of a linear
         # program, in units of the latest sizes, is below 0 if a smaller one is possible.
-        excess = 0.0 if np.isinf(below) else max(0.0, below - _ACCURACY)
+        excess = 0.0 if np.isinf(below) else max(0.0, below - _EXCESS_TOLERANCE)
         scale, multipliers = np.maximum(size, size + size_changes @ self.largest), None
         for _ in range(_MAX_PROGRAMS):
             reduced = constant - excess * size, changes - excess * size_changes
             rest, multipliers, (decided, free) = self._solve(*reduced, unknowns, scale)
             if multipliers is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
-            if excess == 0.0 and rest <= 0.0 or abs(rest) <= _ACCURACY:
+            if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:
                 break
             below = np.inf
             scale = size + size_changes @ decided
@@ -284,7 +284,7 @@ class _LinearProgram(NamedTuple):
 
 def _rate_rows(constraint, sums):
     """Rows of rates whose denominators do not depend on decisions."""
-    values, changes = (constraint.combine @ one for one in sums)
+    values, changes = (constraint.rates_to_rows @ one for one in sums)
     sides = []
     for sign, bounds in ((1.0, constraint.upper), (-1.0, constraint.lower)):
         is_bound = np.isfinite(bounds)
@@ -305,8 +305,8 @@ def _quotient_rows(constraint, sums, decisions, level):
     plain, positive = (sizes + size_changes @ one for one in decisions)
     # Denominators are largest where all decisions are positive, or all negative.
     smallest = _MIN_DENOMINATOR * np.maximum(sizes, positive)
-    if isinstance(constraint.aggregate, RangeGap):
-        smallest = np.maximum(smallest, _MIN_OF_PLAIN * plain)
+    if isinstance(constraint.rate_gap, RangeGap):
+        smallest = np.maximum(smallest, _MIN_COMPARED_DENOMINATOR * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
     sides = [(smallest - sizes, -size_changes, *no_sizes)]
@@ -324,7 +324,7 @@ def _quotient_rows(constraint, sums, decisions, level):
 
 def _quotient_limits(constraint, level):
     """Smallest and largest quotient of every group, with the smallest one at a level."""
-    gap, tolerance = constraint.aggregate, constraint.tolerance
+    gap, tolerance = constraint.rate_gap, constraint.tolerance
     if isinstance(gap, Shortfall):
         return gap.largest - tolerance, np.inf
     if isinstance(gap, LargestMean):
@@ -336,16 +336,16 @@ def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected, n_levels = [], 0
     for one in constraints:
-        if one.statistic != "decisions":
+        if one.metric_input != "decisions":
             continue
-        gap = one.aggregate
+        gap = one.rate_gap
         if one.is_quotient and not isinstance(gap, LargestMean | Shortfall):
             # One parity of quotients, of one block of groups.
             is_range = isinstance(gap, RangeGap) and gap.is_range
             if n_levels or not is_range or len(gap.blocks) != 1:
                 continue
             n_levels += 1
-        elif one.combine is None:
+        elif one.rates_to_rows is None:
             continue
         selected.append(one)
     return ConstraintSystem(tuple(selected))

@@ -25,14 +25,14 @@ from skfair.constraints import as_terms
 from skfair.enforcement import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
-    default_kinds,
+    default_estimator_names,
+    enforce_and_select,
     fit_classifier,
     group_codes,
     make_fitters,
-    select_best_fitter,
     small_boosting,
 )
-from skfair.postprocessing._feasibility import expected_sums
+from skfair.postprocessing._feasibility import sums_and_changes
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.solvers import Progress, Result
 from skfair.utils._sklearn import safe_indexing
@@ -64,7 +64,7 @@ _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
-def suits_joint(problems, events, constraints):
+def suits_joint_probabilities(problems, events, constraints):
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
     It pays on small data of two classes, where decisions are compared in groups or in their
@@ -140,7 +140,7 @@ class JointProbabilities(NamedTuple):
         """Probabilities of the groups, (n_samples, n_groups)."""
         return probabilities.sum(axis=1)
 
-    def inputs(self, odds, X, codes=None):
+    def columns_and_probabilities(self, odds, X, codes=None):
         """Log-odds of the positive class, and probabilities of groups with negatives, positives.
 
         The latter have shape (n_samples, 2, n_groups).
@@ -160,7 +160,7 @@ class JointProbabilities(NamedTuple):
         return logit(success), by_class
 
     @staticmethod
-    def outcome_probabilities(odds, probabilities):
+    def group_class_probabilities(odds, probabilities):
         """Probabilities of groups with the negative class, then with the positive one."""
         return probabilities.reshape(len(probabilities), -1)
 
@@ -198,11 +198,11 @@ class JointProbabilities(NamedTuple):
     @staticmethod
     def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
         """The solved problem and the guarantee, as `fit_final_model` returns them."""
-        return _fit_expected_rates(problems, objective, constraints, tolerance, callback)
+        return _fit_by_expected_rates(problems, objective, constraints, tolerance, callback)
 
 
-def fit_joint(bases, training, odds, events, folds, n_jobs=None):
-    """The `JointProbabilities` of the folds' models, with their out-of-fold `inputs`.
+def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
+    """`JointProbabilities` of the folds' models, and out-of-fold `columns_and_probabilities`.
 
     Small boosting of group and class and logistic regression of the group are both fitted; that
     whose stack has the lower log-loss is taken.
@@ -211,7 +211,7 @@ def fit_joint(bases, training, odds, events, folds, n_jobs=None):
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
     best, lowest = None, np.inf
-    for kind in default_kinds(final_step_features(bases[0], training.samples.X)):
+    for kind in default_estimator_names(final_step_features(bases[0], training.samples.X)):
         models = Parallel(n_jobs=n_jobs)(
             delayed(FoldModel.fit)(base, kind, training, codes, train)
             for base, (train, _) in zip(bases, folds, strict=True)
@@ -253,7 +253,7 @@ def _fit_stack(columns, outcomes, weights):
 # The best decisions under bounds on expected rates.
 
 
-def _fit_expected_rates(problems, objective, constraints, tolerance, callback):
+def _fit_by_expected_rates(problems, objective, constraints, tolerance, callback):
     """The decisions that keep the bounds in expectation, and by count.
 
     Where corrections do not lead to that, searches go on from there.
@@ -261,23 +261,23 @@ def _fit_expected_rates(problems, objective, constraints, tolerance, callback):
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     fitter, candidate = fitters[0], None
     # Rows that are linear in rates; those of other gaps are left to the searches.
-    if all(one.combine is not None and not one.is_quotient for one in fitter.constraint):
-        candidate = _correct(fitter, problems[0], callback)
+    if all(one.rates_to_rows is not None and not one.is_quotient for one in fitter.constraint):
+        candidate = _solve_with_corrections(fitter, problems[0], callback)
         fitters = [replace(one, start=candidate.parameters) for one in fitters]
     if candidate is None or not candidate.keeps_bound:
-        fitter, candidate = select_best_fitter(fitters)
+        fitter, candidate = enforce_and_select(fitters)
     constraint = fitter.problem.constraint
     problem = replace(fitter.problem, constraint=constraint.linearize_at(candidate.scores))
     return problem, Guarantee(candidate, constraint.tolerances)
 
 
-def _correct(fitter, training, callback):
+def _solve_with_corrections(fitter, training, callback):
     """The decisions of the dual, corrected until the counted rates keep their bounds.
 
     A correction moves the expected rates by their residual to the counted ones, and lowers the
     tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
     """
-    program, candidates = _ExpectedProgram.from_fitter(fitter, training), []
+    program, candidates = _ExpectedRateProgram.from_fitter(fitter, training), []
     for number in range(_MAX_CORRECTIONS + 1):
         multipliers = program.solve(1.0 - _TIGHTENING * number)
         parameters = program.parameters(multipliers)
@@ -307,7 +307,7 @@ def _bisect_candidates(fitter, outside, inside=None):
     return inside
 
 
-class _ExpectedProgram(NamedTuple):
+class _ExpectedRateProgram(NamedTuple):
     """Decisions of the largest expected accuracy whose expected rates keep their bounds.
 
     With d the decisions and w the weights of the samples, the expected share of right decisions is
@@ -332,7 +332,7 @@ class _ExpectedProgram(NamedTuple):
         outcomes = group_codes(training.samples.groups) + positive * (n_outcomes // 2)
         effects, constant = [np.empty((0, n_outcomes))], [np.empty(0)]
         for one in fitter.constraint:
-            sums, changes = expected_sums(one, outcomes, n_outcomes, weights)
+            sums, changes = sums_and_changes(one, outcomes, n_outcomes, weights)
             values, slope = one.rows_at(sums, np.zeros(one.n_aux))
             effects.append(slope @ changes)
             constant.append(values)
@@ -355,7 +355,7 @@ class _ExpectedProgram(NamedTuple):
     def correct(self, multipliers, scores):
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
-            one.rows_at(one.exact_sums(scores), np.zeros(one.n_aux))[0] for one in self.constraint
+            one.rows_at(one.exact_means(scores), np.zeros(one.n_aux))[0] for one in self.constraint
         ]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
         return self._replace(constant=constant)

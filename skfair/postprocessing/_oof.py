@@ -28,14 +28,14 @@ from skfair.utils._sklearn import (
     Interval,
     StrOptions,
     check_method_params,
-    first_boosted_leaves,
+    first_tree_leaves,
     safe_indexing,
 )
 
 # Division of samples into the folds of a cross-fit.
 
 
-CV_CONSTRAINTS = [
+VALID_CV = [
     Interval(Integral, 2, None, closed="left"),
     "cv_object",
     StrOptions({"prefit", "oob"}),
@@ -146,7 +146,7 @@ _ROUNDING = 1e-6
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
-_EQUAL = 2.0**-40
+_RELATIVE_ROUNDING = 2.0**-40
 """Relative difference by which rounding separates the scores of samples with equal features."""
 
 
@@ -172,7 +172,7 @@ def estimator_scores(estimator, X):
         _check_columns(scores, estimator)
         return scores
     if hasattr(estimator, "predict_proba"):
-        return probability_scores(predict_probabilities(estimator, X))
+        return softened_log_odds(predict_probabilities(estimator, X))
     raise ValueError(
         "The classifier must have decision_function or predict_proba, but "
         f"{type(estimator).__name__} has neither once it is fitted: labels alone cannot be "
@@ -200,7 +200,7 @@ def _one_number_per_row(predictions, regressor):
     return predictions
 
 
-def probability_scores(probabilities):
+def softened_log_odds(probabilities):
     """Log-odds of the columns of predict_proba, softened to be finite everywhere."""
     # Shrink towards 1/2, then take the log-odds: finite, and in the same order.
     softened = _SOFTENING + (1.0 - 2.0 * _SOFTENING) * _drop_first_of_two(probabilities)
@@ -268,7 +268,7 @@ def _check_columns(scores, estimator):
         )
 
 
-def task_name(estimator):
+def estimator_noun(estimator):
     """What messages and the tasks of callbacks call an estimator."""
     return "regressor" if is_regressor(estimator) else "classifier"
 
@@ -320,7 +320,7 @@ def snap_to_levels(scores, levels):
 
 def _rounding_tolerance(levels):
     """Largest difference that rounding makes between equal scores."""
-    return _EQUAL * np.abs(levels).max()
+    return _RELATIVE_ROUNDING * np.abs(levels).max()
 
 
 # Out-of-fold and out-of-bag scores.
@@ -335,7 +335,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     Folds are those of `make_folds`; "prefit" takes a fitted estimator as it is, and so does a
     FrozenEstimator; "oob" fits one forest. ``subtask`` makes a context manager of a fit's name.
     """
-    params, y, name = params or {}, column_or_1d(y), task_name(estimator)
+    params, y, name = params or {}, column_or_1d(y), estimator_noun(estimator)
     if isinstance(estimator, FrozenEstimator) or (isinstance(folds, str) and folds == "prefit"):
         check_is_fitted(estimator)
         _check_classes(estimator, np.unique(y))
@@ -363,7 +363,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     return fitted, scores
 
 
-def cross_fit_once(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):
+def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):
     """One classifier of two classes fitted to all samples, and their out-of-fold scores.
 
     Samples of negative stratum are left out. Partitioned X needs a fitted classifier.
@@ -422,7 +422,8 @@ def check_held_out(estimator, cv, X, X_fit, rows):
     steps = [estimator, *estimator.get_params().values()]
     if cv != "prefit" and not any(isinstance(step, FrozenEstimator) for step in steps):
         raise ValueError(
-            f"X_fit is the training data of a {task_name(estimator)} that is fitted already, but "
+            f"X_fit is the training data of a {estimator_noun(estimator)} that is fitted already, "
+            "but "
             f"clones of {type(estimator).__name__} are fitted here. Leave X_fit out, or pass "
             "cv='prefit'."
         )
@@ -519,7 +520,7 @@ def _out_of_bag_scores(forest):
     """The `estimator_scores` of each sample by the trees that have not drawn it."""
     if is_regressor(forest):
         return _out_of_bag_predictions(forest)
-    return probability_scores(_out_of_bag_probabilities(forest))
+    return softened_log_odds(_out_of_bag_probabilities(forest))
 
 
 def _out_of_bag_predictions(forest):
@@ -560,14 +561,14 @@ def _check_out_of_bag_scores(is_missing):
 # Calibrated probabilities, moved as little as the decisions require.
 
 
-_LARGEST = 1.0 - 1e-9
+_MAX_PROBABILITY = 1.0 - 1e-9
 """Largest probability of one of several classes; its log-odds are finite."""
 
-_LEAD = 1e-9
+_MIN_LEAD = 1e-9
 """Minimum lead of the predicted class."""
 
 
-def calibrate(scores, training):
+def fit_platt_scaling(scores, training):
     """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
     share = training.samples.weights / training.samples.weights.sum()
     center = share @ scores
@@ -593,7 +594,7 @@ def calibrated_log_odds(scores, calibration):
     if odds.shape[1] == 1:
         return odds
     success = np.maximum(expit(odds), np.finfo(float).tiny)
-    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _LARGEST))
+    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _MAX_PROBABILITY))
 
 
 def make_predicted_class_likeliest(probabilities, classes):
@@ -615,12 +616,12 @@ def make_predicted_class_likeliest(probabilities, classes):
     matched = np.minimum(matched, level[:, np.newaxis])
     matched[rows, classes] = level
     # Break the tie.
-    matched *= 1.0 - _LEAD
-    matched[rows, classes] += _LEAD
+    matched *= 1.0 - _MIN_LEAD
+    matched[rows, classes] += _MIN_LEAD
     return matched
 
 
-def match_decisions(success, thresholds, scores):
+def match_probabilities_to_decisions(success, thresholds, scores):
     """Calibrated probabilities, stretched on both sides of their thresholds until these are 1/2.
 
     Scores are positive where success is predicted; without thresholds they are log-odds.
@@ -640,7 +641,7 @@ def match_decisions(success, thresholds, scores):
 # Signs that a fitted estimator was fitted to the samples that it is about to score.
 
 
-_STORED_ROWS = ("_fit_X", "X_train_", "support_vectors_")
+_TRAINING_DATA_ATTRIBUTES = ("_fit_X", "X_train_", "support_vectors_")
 """Attributes with training samples: of nearest neighbours, Gaussian processes, support vectors."""
 
 _MIN_SAMPLES = 50
@@ -649,10 +650,10 @@ _MIN_SAMPLES = 50
 _MIN_LEAVES = 3
 """Leaves of a tree whose sizes show its training data."""
 
-_SAME_LEAVES = "every leaf of a tree has as many samples as in its training"
+_SAME_LEAVES_MESSAGE = "every leaf of a tree has as many samples as in its training"
 
 
-def warn_of_memorized(estimator, cv, X, labels, scores):
+def warn_if_training_data(estimator, cv, X, labels, scores):
     """Warn if X seems to be the training data of an estimator that is fitted already.
 
     ``scores`` are the `estimator_scores` of the samples. Not every estimator shows what it was
@@ -671,14 +672,14 @@ def warn_of_memorized(estimator, cv, X, labels, scores):
         warn(
             f"X looks like the training data of the fitted {type(classifier).__name__}: {sign}. "
             "What holds for training scores does not hold for new data. Pass samples that it was "
-            f"not fitted to, or an unfitted {task_name(classifier)} with cv=5; X_fit=, its "
+            f"not fitted to, or an unfitted {estimator_noun(classifier)} with cv=5; X_fit=, its "
             "training data, compares them row by row."
         )
 
 
 def _compare_stored_rows(classifier, features):
     """A sign if most training samples that the classifier stores are among the features."""
-    for name in _STORED_ROWS:
+    for name in _TRAINING_DATA_ATTRIBUTES:
         stored = getattr(classifier, name, None)
         if isinstance(stored, np.ndarray) and stored.ndim == 2 and len(stored):
             share = share_of_rows(stored, np.asarray(features))
@@ -705,7 +706,7 @@ def _compare_leaves(classifier, features):
     counts = np.bincount(tree.apply(features)[drawn], minlength=tree.tree_.node_count)
     is_leaf = tree.tree_.children_left < 0
     if np.array_equal(counts[is_leaf], tree.tree_.weighted_n_node_samples[is_leaf]):
-        return _SAME_LEAVES
+        return _SAME_LEAVES_MESSAGE
     return ""
 
 
@@ -714,7 +715,7 @@ def _compare_boosted_leaves(classifier, features):
 
     Samples that were held out for early stopping are not in the leaves.
     """
-    leaves = first_boosted_leaves(classifier)
+    leaves = first_tree_leaves(classifier)
     if leaves is None or len(leaves) < _MIN_LEAVES or leaves["count"].sum() != len(features):
         return ""
     staged = "staged_predict" if is_regressor(classifier) else "staged_decision_function"
@@ -723,7 +724,7 @@ def _compare_boosted_leaves(classifier, features):
     first, values = (np.round(one - one.min(), 9) for one in (first, leaves["value"]))
     values, positions = np.unique(values, return_inverse=True)
     trained = np.bincount(positions, leaves["count"], len(values))
-    return _SAME_LEAVES if np.array_equal(np.unique_counts(first).counts, trained) else ""
+    return _SAME_LEAVES_MESSAGE if np.array_equal(np.unique_counts(first).counts, trained) else ""
 
 
 def _detect_faultless_scores(classifier, labels, scores):

@@ -37,7 +37,7 @@ _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
 
-def shift_ranks(ranks, rates, center):
+def shifted_scores(ranks, rates, center):
     """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
     shift = rates - center
     bump = np.maximum(0.0, np.abs(shift) - _SLOPE * np.abs(ranks - rates))
@@ -134,7 +134,7 @@ class RankedSamples:
     @classmethod
     def from_bound(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
-        samples, percentiles = bound.ranked.samples, bound.ranked.percentiles
+        samples, percentiles = bound.interval_events.samples, bound.interval_events.group_intervals
         return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
 
     def take(self, rows):
@@ -180,7 +180,7 @@ class RankedSamples:
     @cached_property
     def is_inside(self):
         """Whether the rank of each sample is in the interval of its group, (n_samples,)."""
-        return self._table.select(self.intervals, self.weights)
+        return self._table.is_inside(self.intervals, self.weights)
 
     @cached_property
     def rates(self):
@@ -230,22 +230,22 @@ class RankedSamples:
 _N_HALVINGS = 14
 """The widest gap between rates is found to 2 ** -14 of all samples."""
 
-N_TRIES = 1 + _N_HALVINGS
+MAX_TRIES = 1 + _N_HALVINGS
 """Gaps that a whole search tries, unless the first one keeps the tolerance."""
 
 _MIN_SAMPLES = 20
 """Samples in the interval that show the distribution of a group's scores."""
 
 
-class ShiftedRates(NamedTuple):
+class RankShift(NamedTuple):
     """Rates of the groups, and the scores that they lead to.
 
-    ``zeros`` has the rank of each group that scores 0, on the common scale, and ``center`` the rank
-    that scores 0 without a shift. ``error`` is the share of wrong decisions, ``excess`` that of the
-    criterion over the tolerance, and ``n_tries`` the number of gaps tried.
+    ``zero_score_ranks`` has the rank of each group that scores 0, on the common scale, and
+    ``center`` the rank that scores 0 without a shift. ``error`` is the share of wrong decisions,
+    ``excess`` that of the criterion over the tolerance, and ``n_tries`` the number of gaps tried.
     """
 
-    zeros: np.ndarray
+    zero_score_ranks: np.ndarray
     center: float
     scores: np.ndarray
     error: float
@@ -260,12 +260,12 @@ class ShiftedRates(NamedTuple):
             "objective_": self.error,
             "constraint_violation_": self.excess,
             "n_iter_": self.n_tries,
-            "_zeros": self.zeros[positions],
+            "_zeros": self.zero_score_ranks[positions],
         }
 
 
 def search_rates(samples, criterion, tolerance, callback):
-    """The `ShiftedRates` with the fewest errors that keep the tolerance of a criterion.
+    """The `RankShift` with the fewest errors that keep the tolerance of a criterion.
 
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
@@ -288,7 +288,7 @@ def _bisect_gap(samples, criterion, tolerance, callback):
     if callback(best) or not best.excess:
         return best
     feasible, infeasible = 0.0, 1.0
-    for n_tries in range(2, N_TRIES + 1):
+    for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
         latest = _evaluate_gap(samples, criterion, tolerance, samples.rates, gap)
         # Prefer what keeps the tolerance, then fewer errors.
@@ -301,17 +301,17 @@ def _bisect_gap(samples, criterion, tolerance, callback):
 
 
 def _evaluate_gap(samples, criterion, tolerance, positions, gap):
-    """The best rates with positions at most a gap apart, as `ShiftedRates`."""
+    """The best rates with positions at most a gap apart, as `RankShift`."""
     # Rates with the fewest errors within the gap, then scores that are 0 at these ranks.
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
-    scores = shift_ranks(samples.ranks, zeros[samples.groups.codes], center)
+    scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
     excess = max(0.0, samples.gap(criterion, scores) - tolerance)
-    return ShiftedRates(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
+    return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 
 def search_with_guarantee(samples, bound, confidence, search, clusters=None):
-    """Guarantee of the `ShiftedRates` of a search (samples, tolerance).
+    """Guarantee of the `RankShift` of a search (samples, tolerance).
 
     A confidence of None keeps the tolerance of the bound constraint on the training data alone.
     """
@@ -324,7 +324,9 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
             # Rates are searched on the rows, and all samples are scored by them, ranked among the
             # rows.
             best = search(subset, float(tolerances[0]))
-            return best._replace(scores=shift_ranks(ranks, best.zeros[codes], best.center))
+            return best._replace(
+                scores=shifted_scores(ranks, best.zero_score_ranks[codes], best.center)
+            )
 
         return fit
 
@@ -334,7 +336,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     return fit_with_guarantee(constraint, confidence, make_fit, clusters)
 
 
-def check_sizes(samples, criterion, name):
+def check_interval_sizes(samples, criterion, name):
     """Raise for groups with fewer than 20 samples whose rank is in the interval."""
     groups = samples.groups
     compared = samples.is_inside & _eligible_samples(samples, criterion)

@@ -7,7 +7,7 @@ from skfair.problems._evaluation import Ball, Box, Evaluation
 from skfair.problems._partitioned import PartitionedProblem as PartitionedProblem
 from skfair.problems._partitioned import PartitionedRankProblem as PartitionedRankProblem
 from skfair.problems._partitioned import predict_block as predict_block
-from skfair.problems._problem import OPTIONAL_PROBLEM as OPTIONAL_PROBLEM
+from skfair.problems._problem import OPTIONAL_PROBLEM_MEMBERS as OPTIONAL_PROBLEM_MEMBERS
 from skfair.problems._problem import ConstrainedProblem, example_problem
 from skfair.problems._problem import Problem as Problem
 from skfair.problems._problem import needs_subsample as needs_subsample

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
 from skfair.constraints import block_diagonal
-from skfair.losses import Pointwise, as_pointwise, kernel_code, kernel_rate
+from skfair.losses import Pointwise, as_pointwise, kernel_kind_and_width, kernel_rate_kind
 
 if TYPE_CHECKING:
     from skfair.problems._problem import ConstrainedProblem
@@ -161,7 +161,7 @@ class Evaluation:
     @cached_property
     def jacobian(self) -> np.ndarray:
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        by_parameters = self.rows.jacobian.combine @ self.means_jacobian
+        by_parameters = self.rows.jacobian.means_to_rows @ self.means_jacobian
         return np.column_stack((by_parameters, self.rows.aux_jacobian))
 
     @property
@@ -182,7 +182,9 @@ class Evaluation:
         jacobian : ndarray of shape (n_subset, n_unknowns)
         """
         jacobian = self.rows.jacobian
-        by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.basis)
+        by_scores = sparse.csr_array(
+            sparse.csr_array(jacobian.means_to_rows)[rows] @ jacobian.basis
+        )
         by_parameters = self.point.pull_back_rows(by_scores)
         return np.column_stack((by_parameters, self.rows.aux_jacobian[rows]))
 
@@ -252,7 +254,7 @@ class OnePassEvaluation(Evaluation):
 
     The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. The problem
     has ``reduce_at(x, multipliers, is_near)``: objective, gradient, rows, Jacobian and Hessian
-    without terms that do not depend on the samples, and ``has_exact_hessian``.
+    without terms that do not depend on the samples, and ``has_convexified_hessian``.
     """
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
@@ -307,7 +309,7 @@ class OnePassEvaluation(Evaluation):
 
     def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
-        is_near = is_near and self.problem.has_exact_hessian
+        is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
             there = OnePassEvaluation(self.problem, self.x, multipliers, is_near)
             return there.hessian(multipliers, is_near)
@@ -320,7 +322,10 @@ class OnePassEvaluation(Evaluation):
 
 def compile_block(problem):
     """The `CompiledBlock` of a problem; None where its columns or its loss have no kernel."""
-    code, columns = kernel_code(problem.loss), getattr(problem.model, "kernel_columns", None)
+    code, columns = (
+        kernel_kind_and_width(problem.loss),
+        getattr(problem.model, "kernel_columns", None),
+    )
     if code is None or columns is None:
         return None
     return CompiledBlock(problem, columns, (problem.target, problem.mean_weights, *code))
@@ -338,7 +343,7 @@ class CompiledBlock:
     @cached_property
     def _means_to_rows(self):
         """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
-        combines = [one.combine for one in self.block.constraint]
+        combines = [one.rates_to_rows for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
             padded = [np.column_stack((one, np.zeros(len(one)))) for one in combines]
             return block_diagonal(padded)
@@ -352,19 +357,19 @@ class CompiledBlock:
         return _stack_arguments(self.block.constraint, "smooth")
 
     @cached_property
-    def _exact(self):
+    def _exact_arguments(self):
         """Arguments for the exact means that are compared."""
-        return self._countable(_stack_arguments(self.block.constraint, "exact"))
+        return self._countable_arguments(_stack_arguments(self.block.constraint, "exact"))
 
     @cached_property
     def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one, one.uncompared) for one in self.block.constraint)
-        return self._countable(
+        return self._countable_arguments(
             _stack_arguments([one for pair in pairs for one in pair if one], "exact")
         )
 
-    def _countable(self, events):
+    def _countable_arguments(self, events):
         """Arguments, or None where predictions have other columns than those stored."""
         return events if self.block.model.original is None else None
 
@@ -374,13 +379,13 @@ class CompiledBlock:
         Without what does not depend on the samples: penalty, and constant terms of rows. The
         samples are those of the blocks, of which ``reduce(function, *arguments)`` takes the sum.
         """
-        if self.has_means(multipliers):
+        if self.has_mean_kernels(multipliers):
             return self._evaluate_means(x, multipliers, reduce)
         rows = self.block.rows
         buckets = rows.buckets_at(x[self.block.n_parameters :]) if _has_buckets(rows) else None
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
 
-    def has_means(self, multipliers):
+    def has_mean_kernels(self, multipliers):
         """Whether the rows of these multipliers, if any, are of means that have kernels."""
         return not len(multipliers) or self.smooth is not None
 
@@ -400,20 +405,22 @@ class CompiledBlock:
         weights = rows.bucket_curvatures(buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums
-        buckets.set_moments(moments)
+        buckets.integrate_moments(moments)
         values = rows.evaluate_convex(buckets, x[p:])
         mixed, of_aux = (values.exact() if is_exact else values).aux_curvature(multipliers)
         by_aux = values.aux_jacobian - rows.aux_jacobian
-        jacobian = np.column_stack((values.jacobian.combine @ by_parameters, by_aux))
+        jacobian = np.column_stack((values.jacobian.means_to_rows @ by_parameters, by_aux))
         mixed = mixed @ by_parameters
         hessian = np.block([[gram, mixed.T], [mixed, of_aux]])
         return objective, gradient, values.values - rows.constant_term(x[p:]), jacobian, hessian
 
-    def count(self, parameters):
+    def measure_model(self, parameters):
         """Contribution to errors, decisions, objective, and the moments of each constraint."""
         if self._report_arguments is None:
             return None
-        (objective, error, n_positive), moments = self._count(parameters, self._report_arguments)
+        (objective, error, n_positive), moments = self._sum_block(
+            parameters, self._report_arguments
+        )
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
         by_constraint = [
             np.concatenate([next(moments) for each in (one, one.uncompared) if each], axis=1)
@@ -423,30 +430,32 @@ class CompiledBlock:
 
     def predict_scores(self, parameters):
         """Scores as predictions will have them."""
-        from skfair._kernels.scores import score_rows
+        from skfair._kernels.scores import score_samples
 
         if self.block.model.original is not None:
             return None
-        return score_rows(self.columns[0], *self.block.model.coefficients(parameters))
+        return score_samples(self.columns[0], *self.block.model.coefficients(parameters))
 
-    def smooth_sums(self, parameters):
+    def smooth_means(self, parameters):
         """Contribution to the smooth means of each constraint."""
-        if self._countable(self.smooth) is None:
+        if self._countable_arguments(self.smooth) is None:
             return None
-        return tuple(means for means, *_ in self._count(parameters, self.smooth)[1])
+        return tuple(means for means, *_ in self._sum_block(parameters, self.smooth)[1])
 
     def residuals(self, parameters):
         """Contribution to the differences between exact and smooth means, by constraint."""
-        if self.smooth is None or self._exact is None:
+        if self.smooth is None or self._exact_arguments is None:
             return None
-        exact, smooth = (self._count(parameters, one)[1] for one in (self._exact, self.smooth))
+        exact, smooth = (
+            self._sum_block(parameters, one)[1] for one in (self._exact_arguments, self.smooth)
+        )
         return tuple(one[0] - other[0] for one, other in zip(exact, smooth, strict=True))
 
-    def count_lines(self, start, directions, min_slope, lengths, n_bins):
+    def sum_along_lines(self, start, directions, min_slope, lengths, n_bins):
         """Contribution to errors and means at the ends of bins of lines (`count_along_lines`)."""
         from skfair._kernels.scores import sum_line_bins
 
-        if self._exact is None or (self._exact[3] != STEP).any():
+        if self._exact_arguments is None or (self._exact_arguments[3] != STEP).any():
             return None
         model = self.block.model
         lines = zip(*map(model.coefficients, directions), strict=True)
@@ -457,23 +466,27 @@ class CompiledBlock:
             (min_slope, lengths),
             n_bins,
             self.losses,
-            self._exact,
+            self._exact_arguments,
         )
-        means = _split_by_constraint(sums, self._exact, axis=1)
-        return errors, tuple(means), tuple(_split_by_constraint(negative, self._exact, axis=0))
+        means = _split_by_constraint(sums, self._exact_arguments, axis=1)
+        return (
+            errors,
+            tuple(means),
+            tuple(_split_by_constraint(negative, self._exact_arguments, axis=0)),
+        )
 
-    def _count(self, parameters, events):
+    def _sum_block(self, parameters, events):
         """Sums that judge a model, and the moments of each constraint."""
-        from skfair._kernels.scores import count_block
+        from skfair._kernels.scores import sum_block_metrics
 
         coefficients = self.block.model.coefficients(parameters)
-        totals, moments = count_block(self.columns[0], coefficients, self.losses, events)
+        totals, moments = sum_block_metrics(self.columns[0], coefficients, self.losses, events)
         return totals, _split_by_constraint(moments, events, axis=1)
 
 
 def _has_buckets(rows):
     """Whether rows are of shares of disjoint events."""
-    return hasattr(rows, "buckets_at") and rows.events.codes_and_weights is not None
+    return hasattr(rows, "buckets_at") and rows.events.codes_and_mean_weights is not None
 
 
 def _sum_means(block, parameters, weights):
@@ -487,11 +500,13 @@ def _sum_means(block, parameters, weights):
 
 def _sum_shares(block, parameters, buckets, weights):
     """Sums over a block with shares of ranked samples, by a kernel."""
-    from skfair._kernels.scores import evaluate_shares
+    from skfair._kernels.scores import evaluate_bucket_moments
 
     compiled, (constraint,) = block.compiled, block.constraint
-    events = constraint.events.codes_and_weights
-    return evaluate_shares(compiled.columns, parameters, compiled.losses, events, buckets, weights)
+    events = constraint.events.codes_and_mean_weights
+    return evaluate_bucket_moments(
+        compiled.columns, parameters, compiled.losses, events, buckets, weights
+    )
 
 
 def _stack_arguments(constraints, terms):
@@ -520,10 +535,10 @@ def _kernel_arguments(constraint, terms):
 
     Events are disjoint; samples in none of them have the number of events, and a weight of 0.
     """
-    if constraint.statistic == "ranks" or constraint.is_quotient:
+    if constraint.metric_input == "ranks" or constraint.is_quotient:
         return None
-    known = kernel_rate(getattr(constraint, terms)[0])
-    members = constraint.events.codes_and_weights
+    known = kernel_rate_kind(getattr(constraint, terms)[0])
+    members = constraint.events.codes_and_mean_weights
     return None if known is None or members is None else (*members, *known)
 
 

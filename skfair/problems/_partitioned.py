@@ -75,7 +75,7 @@ class PartitionedProblem(Problem):
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
-        means = self.partitions.reduce(_smooth_sums, parameters)
+        means = self.partitions.reduce(_smooth_means, parameters)
         pairs = zip(self.constraint, means, strict=True)
         unknowns = [one.aux_at(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
@@ -86,7 +86,7 @@ class PartitionedProblem(Problem):
         """The problem at x, from one pass when it is first used."""
         is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        return OnePassEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
+        return OnePassEvaluation(self, x, multipliers, is_near and self.has_convexified_hessian)
 
     @cached_property
     def compiled(self) -> Any:
@@ -96,9 +96,9 @@ class PartitionedProblem(Problem):
         return frame.compiled
 
     @property
-    def has_exact_hessian(self) -> bool:
+    def has_convexified_hessian(self) -> bool:
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
-        return "ranks" in self.constraint.statistics
+        return "ranks" in self.constraint.metric_inputs
 
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums over all samples, as `OnePassEvaluation` takes them."""
@@ -126,7 +126,7 @@ class PartitionedProblem(Problem):
         if not len(multipliers):
             return reduce(_evaluate, x, multipliers, False, [None] * len(system))
         # First pass: the sums of all constraints, from which the rows and their slopes follow.
-        sums = reduce(_smooth_sums, x[:p])
+        sums = reduce(_smooth_means, x[:p])
         sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
         at = zip(system, sums, system.split_aux(x[p:]), strict=True)
         rows = [one.rows_at(of_one, aux) for one, of_one, aux in at]
@@ -185,13 +185,13 @@ def _replace_criterion(constraint, criterion):
     return constraint if criterion is None else replace(constraint, criterion=criterion)
 
 
-def _smooth_sums(block, parameters):
+def _smooth_means(block, parameters):
     """Share of a block in the smooth means, by constraint."""
-    means = block.compiled and block.compiled.smooth_sums(parameters)
+    means = block.compiled and block.compiled.smooth_means(parameters)
     if means is not None:
         return means
     scores = block.model.evaluate(parameters).scores
-    return tuple(one.smooth_sums(scores) for one in block.constraint)
+    return tuple(one.smooth_means(scores) for one in block.constraint)
 
 
 # A partitioned problem that compares ranks: gaps follow from a few samples near thresholds.

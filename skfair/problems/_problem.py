@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair.constraints import ConstraintSystem, DemographicParity, draw_rows
+from skfair.constraints import ConstraintSystem, DemographicParity, draw_batch
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
 from skfair.models import LinearModel
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from skfair.losses import Pointwise
 
 
-MAX_IN_MEMORY = 1 << 17
+MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
 
 
-OPTIONAL_PROBLEM = frozenset(
+OPTIONAL_PROBLEM_MEMBERS = frozenset(
     {
         "evaluate_decisions",
         "full_batch",
@@ -46,7 +46,7 @@ and those that estimate step sizes or weigh samples."""
 
 def needs_subsample(problem):
     """Whether fits of a problem in memory start from a subsample."""
-    return len(problem.target) > MAX_IN_MEMORY
+    return len(problem.target) > MAX_WITHOUT_SUBSAMPLE
 
 
 class Problem(ABC):
@@ -311,9 +311,9 @@ class ConstrainedProblem(Problem):
         rows = self.constraint
         if not isinstance(rows, ConstraintSystem) or not rows.adds_up or self.compiled is None:
             return False
-        return self.compiled.has_means(self.lower)
+        return self.compiled.has_mean_kernels(self.lower)
 
-    has_exact_hessian = False
+    has_convexified_hessian = False
 
     def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums over all samples, as `OnePassEvaluation` takes them, by one kernel.
@@ -464,7 +464,7 @@ class ConstrainedProblem(Problem):
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.rows
         if n_per_event:
-            positions, rows = draw_rows(rows, n_per_event, random_state, first=positions)
+            positions, rows = draw_batch(rows, n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)

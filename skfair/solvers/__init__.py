@@ -6,7 +6,7 @@ from skfair.solvers._solver import Result as Result
 from skfair.solvers._solver import Solver
 from skfair.solvers._solver import estimate_multipliers as estimate_multipliers
 from skfair.solvers._solver import kkt_residual as kkt_residual
-from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, sqp_lbfgs
+from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
 from skfair.solvers._stochastic_constrained import (
     SSLALM,
@@ -14,7 +14,7 @@ from skfair.solvers._stochastic_constrained import (
     StochasticIDCA,
     StochasticPLADA,
     StochasticSwitching,
-    alm,
+    make_alm,
 )
 from skfair.solvers._stochastic_constrained import ghost_direction as ghost_direction
 from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
@@ -26,7 +26,7 @@ from skfair.solvers.literature._proximal import IDCA, PLADA
 
 SOLVERS = {
     "sqp": SQP,
-    "sqp-lbfgs": sqp_lbfgs,
+    "sqp-lbfgs": make_sqp_lbfgs,
     "augmented-lagrangian": AugmentedLagrangian,
     "plada": PLADA,
     "gda": GDA,
@@ -38,7 +38,7 @@ SOLVERS = {
     "adam-pd": AdamPrimalDual,
     "sgd": SGD,
     "ssl-alm": SSLALM,
-    "alm": alm,
+    "alm": make_alm,
     "ghost": StochasticGhost,
     "stochastic-switching": StochasticSwitching,
     "stochastic-plada": StochasticPLADA,

@@ -372,7 +372,7 @@ REQUIREMENTS = {
     ),
     "drawn majorant": (
         "a constraint whose majorant is a mean over samples, of which mini-batches can be drawn",
-        lambda evaluation: _all_have_attribute("draws_majorant", evaluation.problem.rows),
+        lambda evaluation: _all_have_attribute("has_batch_majorant", evaluation.problem.rows),
         "use solver='sqp', or IDCA, which uses all samples at once",
     ),
     "batches": (
@@ -456,7 +456,7 @@ class Smoothness(NamedTuple):
         gram = _largest_eigenvalue(start.point, np.ones_like(problem.mean_weights))
         return cls(float(objective), gram, float(rows))
 
-    def lagrangian(self, evaluation, multipliers):
+    def bound_lagrangian_curvature(self, evaluation, multipliers):
         """Bound on the curvature of the Lagrangian, which grows with the multipliers."""
         row_curvature = np.abs(evaluation.curvature(multipliers) - evaluation.loss_curvature)
         return self.objective + self.gram * float(row_curvature.max())

@@ -21,7 +21,7 @@ from skfair.utils._sklearn import Interval, StrOptions
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
 
-class OneSided:
+class OneSidedRows:
     r"""The rows :math:`lower \le c \le upper` written as :math:`G \le 0`.
 
     Every finite bound is one component of G, upper ones first: ``c - upper`` or ``lower - c``.
@@ -50,13 +50,13 @@ class OneSided:
 # Small convex quadratic programs with penalised violations of their rows.
 
 
-_MAX_GUESS_ROWS = 8
+_MAX_ACTIVE_SET_ROWS = 8
 """Rows up to which active sets are guessed: with more rows the guesses often cycle."""
 
 _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
 
-_ROUNDING = 1e-12
+_VIOLATION_TOLERANCE = 1e-12
 """Relative violation that a bound outside the working set may have."""
 
 
@@ -76,7 +76,7 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     """
     from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
 
-    if 0 < len(rows) <= _MAX_GUESS_ROWS:
+    if 0 < len(rows) <= _MAX_ACTIVE_SET_ROWS:
         solution = solve_active_set(curvature, rows, lower, upper, penalty)
         if solution is not None:
             return solution
@@ -107,22 +107,22 @@ def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
         bounds = np.where(values > upper, upper, lower)
         excess = np.where(in_set, 0.0, np.maximum(values - upper, lower - values))
         worst = np.argsort(-excess)[: in_set.sum()]
-        entering = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(bounds[worst]))]
+        entering = worst[excess[worst] > _VIOLATION_TOLERANCE * (1.0 + np.abs(bounds[worst]))]
     return z, multipliers
 
 
 # Hessians of the Lagrangian for sequential quadratic programming, exact or from secants.
 #
-# `HessianSchedule` and `Secants` map an iterate to a function ``damping -> HessianFactor``.
+# `HessianSchedule` and `LBFGSHessian` map an iterate to a function ``damping -> HessianFactor``.
 
 
 _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Curvatures to try along the active rows; parameters are of standardised columns."""
 
-_NEAR = 1e-3
+_EXACT_HESSIAN_RESIDUAL = 1e-3
 """Violation and residual of the optimality conditions below which exact Hessians are tried."""
 
-_FLOOR = 1e-10
+_ADDED_CURVATURE = 1e-10
 """Curvature added, relative to that of the unknown; relative to the maximum for unknowns without
 curvature, such as a constant column or a threshold that enters linearly."""
 
@@ -151,7 +151,7 @@ class HessianSchedule:
     """
 
     def __init__(self, tol):
-        self._tol, self._near, self._residual = tol, _NEAR, np.inf
+        self._tol, self._near, self._residual = tol, _EXACT_HESSIAN_RESIDUAL, np.inf
         self._latest, self._is_reusable = None, False
 
     def __call__(self, iterate):
@@ -187,7 +187,7 @@ def cholesky_factor(matrix, evaluation, multipliers, damping):
     diagonal = matrix.diagonal()
     # Relative to each unknown, as their units may differ by orders of magnitude.
     largest = max(diagonal.max(initial=0.0), 1e-300)
-    floor = damping + _FLOOR * np.where(diagonal > 0, diagonal, largest)
+    floor = damping + _ADDED_CURVATURE * np.where(diagonal > 0, diagonal, largest)
     # First as it is, but for a floor.
     factor, stiffened = _try_cholesky(matrix, floor), matrix
     # Add curvature along the active rows.
@@ -224,7 +224,7 @@ def _try_cholesky(matrix, shift):
     return None if failed else factor
 
 
-class Secants:
+class LBFGSHessian:
     """The last ``memory`` steps and the changes of the Lagrangian's gradient along them."""
 
     def __init__(self, memory):
@@ -398,7 +398,9 @@ class SQP(Solver):
         return ("gram",) if self.hessian == "exact" else ()
 
     def _iterate(self, problem, x, random_state):
-        hessian_at = HessianSchedule(self.tol) if self.hessian == "exact" else Secants(self.memory)
+        hessian_at = (
+            HessianSchedule(self.tol) if self.hessian == "exact" else LBFGSHessian(self.memory)
+        )
         multipliers, penalty, damping = np.zeros(len(problem.lower)), _FIRST_PENALTY, 0.0
         evaluation = problem.evaluate(x, multipliers)
         iterate = _make_iterate(evaluation, multipliers)
@@ -427,7 +429,7 @@ class SQP(Solver):
                 root_at = hessian_at(iterate)
 
 
-sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
+make_sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
 """SQP without a Hessian, for thousands of parameters."""
 
 
@@ -448,16 +450,16 @@ class _Step(NamedTuple):
 class _QuadraticModel:
     """Quadratic objective and linear rows around an evaluation.
 
-    With H = L L' (``root``) the step is ``L^-T (base + Q z)``. Rows depend on the directions Q
+    With H = L L' (``factor``) the step is ``L^-T (base + Q z)``. Rows depend on the directions Q
     only, at most one per row, so the quadratic program has at most as many unknowns as rows.
     """
 
-    def __init__(self, evaluation, root):
+    def __init__(self, evaluation, factor):
         self.evaluation = evaluation
-        self.root = root
-        self.base = -root.solve(evaluation.grad)  # L' times the Newton step without rows
+        self.factor = factor
+        self.base = -factor.solve(evaluation.grad)  # L' times the Newton step without rows
         # With L L' = H the model is |z|^2 / 2 plus a linear term, in z = L' d.
-        scaled = root.solve(evaluation.jacobian.T)
+        scaled = factor.solve(evaluation.jacobian.T)
         self.basis, triangle = np.eye(len(scaled)), scaled
         # Only the component of z in the span of the rows matters to them: a QR basis of it.
         if scaled.shape[1] < len(scaled):
@@ -477,7 +479,7 @@ class _QuadraticModel:
             penalty,
         )
         scaled = self.base + self.basis @ z
-        return _Step(self.root.solve_transposed(scaled), multipliers, scaled @ scaled / 2)
+        return _Step(self.factor.solve_transposed(scaled), multipliers, scaled @ scaled / 2)
 
     def violation_after(self, step):
         """Total violation of the linearised rows after a step."""
@@ -687,7 +689,7 @@ class AugmentedLagrangian(Solver):
         self.inner_iter = inner_iter
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         duals, rho = np.zeros(len(one_sided.rows)), self.rho
         evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
         while True:

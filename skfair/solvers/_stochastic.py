@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.problems import Evaluation
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._sqp import OneSided
+from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import Interval
 
@@ -106,7 +106,7 @@ class StochasticSolver(Solver):
 
     def _evaluate(self, problem, x):
         """All samples at x, with auxiliary unknowns set to fit them."""
-        return settle_auxiliary(problem.evaluate(x))
+        return reset_auxiliary(problem.evaluate(x))
 
     def _steps_per_epoch(self, problem):
         return -(-len(problem.target) // self.batch_size)
@@ -135,7 +135,7 @@ class StochasticSolver(Solver):
         return -(-self.batch_size // max(1, n_events))
 
 
-def settle_auxiliary(evaluation):
+def reset_auxiliary(evaluation):
     """The same point, with auxiliary unknowns that make the rows hold if possible.
 
     Mini-batch steps leave noise in all unknowns, which costs nothing to remove in these.
@@ -265,7 +265,7 @@ class SGD(StochasticSolver):
         return cls(**({"batch_size": 8, "learning_rate": 0.01} | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         multipliers = np.zeros(len(problem.lower))
         while True:
             slope = self._loss_batch(problem, random_state).evaluate(x).grad
@@ -368,7 +368,7 @@ class AdamPrimalDual(StochasticSolver):
         return ("batches", "decisions") if self.count_decisions else ("batches",)
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
         n_total, here = self.max_iter * n_steps, None
         duals = np.zeros(len(one_sided.rows))
@@ -379,7 +379,7 @@ class AdamPrimalDual(StochasticSolver):
                 here = here or self._evaluate(problem, x)
                 G, x = one_sided.values(here.values), here.x
                 duals = np.maximum(0.0, duals + self.dual_step * G)
-                multipliers = _balance_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
+                multipliers = _project_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
                 # Balancing may have changed the multipliers, so the duals follow.
                 duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
             # Adam step on a mini-batch.
@@ -395,12 +395,12 @@ class AdamPrimalDual(StochasticSolver):
         return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
 
     def _evaluate(self, problem, x):
-        return settle_auxiliary(
+        return reset_auxiliary(
             problem.evaluate_decisions(x) if self.count_decisions else problem.evaluate(x)
         )
 
 
-def _balance_multipliers(multipliers, aux_jacobian):
+def _project_multipliers(multipliers, aux_jacobian):
     """The nearest multipliers of a Lagrangian that is constant in the auxiliary unknowns."""
     if not aux_jacobian.shape[1]:
         return multipliers

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from skfair.problems import original_multipliers
-from skfair.solvers._sqp import OneSided
+from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._descent import GeometricDecay
 from skfair.utils._sklearn import Interval, StrOptions
@@ -135,7 +135,7 @@ class SSLALM(StochasticSolver):
         return cls(**({"beyond": "reset", "batch_size": 8} | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         # Start: slack u makes G + u = 0 where that is possible.
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
         u, y = np.maximum(0.0, -G), np.zeros(len(G))
@@ -163,7 +163,7 @@ class SSLALM(StochasticSolver):
         return np.zeros_like(y) if self.beyond == "reset" else y * (self.y_max / length)
 
 
-def alm(**settings):
+def make_alm(**settings):
     """The stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
     return SSLALM(**({"mu": 0.0} | settings))
 
@@ -172,7 +172,7 @@ def alm(**settings):
 
 
 _MAX_ROUNDS = 200
-_ACCURACY = 1e-10
+_DUAL_TOLERANCE = 1e-10
 
 
 def ghost_direction(gradient, G, jacobian, settings):
@@ -226,7 +226,7 @@ def _duals_without_box(gram, linear):
             step = max(-duals[i], (linear[i] - gram[i] @ duals) / gram[i, i])
             duals[i] += step
             largest = max(largest, abs(step))
-        if largest <= _ACCURACY * (1.0 + duals.max()):
+        if largest <= _DUAL_TOLERANCE * (1.0 + duals.max()):
             break
     return duals
 
@@ -243,7 +243,7 @@ def _solve_in_box(gradient, G, jacobian, duals, settings):
     extrapolated, weight = duals, 1.0
     for _ in range(_MAX_ROUNDS):
         new_duals = np.maximum(0.0, extrapolated + step * (G + jacobian @ primal(extrapolated)))
-        if np.abs(new_duals - duals).max(initial=0.0) <= _ACCURACY:
+        if np.abs(new_duals - duals).max(initial=0.0) <= _DUAL_TOLERANCE:
             break
         # Nesterov's extrapolation.
         next_weight = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
@@ -370,7 +370,7 @@ class StochasticGhost(StochasticSolver):
 
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
 
         def linearize_batch(size):
             return _linearize(problem.sample(size, size, random_state).evaluate(x), one_sided)
@@ -530,18 +530,18 @@ class StochasticSwitching(StochasticSolver):
         return self.output == "drawn"
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         multipliers, n_steps = np.zeros(len(problem.lower)), self._steps_per_epoch(problem)
         drawn, total = x, 0.0
         for k in count():
             # Estimate the rows on one batch, step on another one.
-            G = self._rows(problem, one_sided, x, random_state)[1]
+            G = self._evaluate_batch_rows(problem, one_sided, x, random_state)[1]
             if G.max(initial=-np.inf) <= self._epsilon(k // n_steps):
                 step = self.objective_step
                 slope = self._loss_batch(problem, random_state).evaluate(x).grad
             else:
                 step = self.constraint_step
-                evaluation, G = self._rows(problem, one_sided, x, random_state)
+                evaluation, G = self._evaluate_batch_rows(problem, one_sided, x, random_state)
                 worst = np.arange(len(G)) == G.argmax()
                 slope = evaluation.pull_back(one_sided.multipliers(worst))
             if k >= self.first_recorded:
@@ -551,7 +551,7 @@ class StochasticSwitching(StochasticSolver):
             x = problem.project(x - step * slope)
             yield (drawn if self.output == "drawn" else x), multipliers
 
-    def _rows(self, problem, one_sided, x, random_state):
+    def _evaluate_batch_rows(self, problem, one_sided, x, random_state):
         """The rows on a new batch, and their values."""
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
@@ -678,7 +678,7 @@ class StochasticIDCA(StochasticSolver):
 
     def _solve_inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
-        one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
+        one_sided, rows = OneSidedRows(problem.lower, problem.upper), problem.rows
         n_steps = self.inner_epochs * self._steps_per_epoch(problem)
         # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
         weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
@@ -817,7 +817,7 @@ class StochasticPLADA(StochasticSolver):
         return cls(**(settings | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         rho = self.alpha / (1.0 + self.alpha * self.beta)
 
         def G(x):

@@ -18,9 +18,9 @@ from skfair.solvers import AdamPrimalDual, Progress, Result
 from skfair.torch._model import (
     RandomStream,
     TorchModel,
-    as_float64,
     check_finite,
     make_perceptron,
+    to_float64_array,
 )
 from skfair.torch._samples import (
     LoaderSamples,
@@ -31,7 +31,7 @@ from skfair.torch._samples import (
     require_torch,
     take_lazy,
 )
-from skfair.training import check_training, document, warn_if_revealed
+from skfair.training import check_classification_data, estimator_docs, warn_if_revealed
 from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import safe_indexing
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from skfair.solvers import Solver
 
 
-@document
+@estimator_docs
 class ConstrainedTorchClassifier(NetworkClassifier):
     r"""Network of PyTorch trained under fairness constraints.
 
@@ -246,16 +246,16 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     @staticmethod
     def _check_training(estimator, X, y, metadata, request):
-        """`check_training` for samples of any shape."""
+        """`check_classification_data` for samples of any shape."""
         samples = X
         if not is_lazy(X):
             samples = check_array(
-                _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
+                _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
             )
         # Classes, groups and weights are checked with row numbers in place of features.
         n_samples = count_lazy(X) if is_lazy(X) else len(samples)
         positions = np.arange(n_samples)[:, np.newaxis]
-        training = check_training(estimator, positions, y, metadata, request)
+        training = check_classification_data(estimator, positions, y, metadata, request)
         rows = training.X[:, 0].astype(np.intp)
         if is_lazy(X):
             subset = take_lazy(X, rows.tolist())
@@ -302,7 +302,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         is_module = isinstance(self.loss, require_torch().nn.Module)
         return TorchLoss(self.loss) if is_module else super()._chosen_loss()
 
-    def _start(self, model, random_state):
+    def _initial_parameters(self, model, random_state):
         if not (self.warm_start and hasattr(self, "module_")):
             return model.initial()
         start = model.parameters(self.module_)
@@ -324,9 +324,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
                 "solver=None trains no layer and enforcement=None enforces none, so that nothing "
                 "is fitted; pass a solver, or enforcement='auto'."
             )
-        return self._start(problem.model, None), None, {"loss_curve_": []}
+        return self._initial_parameters(problem.model, None), None, {"loss_curve_": []}
 
-    def _finish(self, model, parameters):
+    def _to_prediction_model(self, model, parameters):
         # A module that is not trained keeps the statistics of its own training.
         if self.solver is not None:
             model = model.estimate_batch_norm(parameters)
@@ -352,7 +352,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _scores(self, X):
         check_is_fitted(self)
         if not is_lazy(X):
-            X = validate_data(self, _move_to_cpu(X), dtype=_DTYPES, allow_nd=True, reset=False)
+            X = validate_data(self, _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
         return check_finite(model.evaluate(model.initial()).scores)
 
@@ -378,7 +378,7 @@ _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 """Dtypes of numpy that PyTorch has: numbers of others become float32."""
 
 
-def _move_to_cpu(X):
+def _tensor_to_array(X):
     return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X
 
 
@@ -405,7 +405,7 @@ def train_epochs(estimator, solver, problem, start, random_state, callback):
     problem = problem.single()  # no auxiliary unknowns
     network = problem.model.network.copy()
     network.load(start)
-    steps, n_iter, latest = _Steps(estimator, solver, problem, network), 0, None
+    steps, n_iter, latest = _EpochTrainer(estimator, solver, problem, network), 0, None
     try:
         while n_iter < solver.max_iter:
             scores = steps.run_epoch(random_state)
@@ -426,7 +426,7 @@ def train_epochs(estimator, solver, problem, start, random_state, callback):
     return _result(latest, steps.multipliers, n_iter)
 
 
-class _Steps:
+class _EpochTrainer:
     """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
 
     def __init__(self, estimator, solver, problem, network):
@@ -437,20 +437,20 @@ class _Steps:
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
         self._event_weights = [None] * len(problem.constraint)
-        self.after_step, self.after_epoch = None, None
+        self.step_scheduler, self.epoch_scheduler = None, None
         if estimator.optimizer is None:
             self._make_adam()
         else:
             self.optimizer = estimator.optimizer(self.tensors)
         if estimator.scheduler is not None:
-            self.after_epoch = estimator.scheduler(self.optimizer)
+            self.epoch_scheduler = estimator.scheduler(self.optimizer)
 
     def _make_adam(self):
         """Adam, whose step decreases linearly to 0 at the last one, as that of AdamPrimalDual."""
         optim, solver = require_torch().optim, self.solver
         self.optimizer = optim.Adam(self.tensors, lr=solver.learning_rate)
         n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
-        self.after_step = optim.lr_scheduler.LambdaLR(
+        self.step_scheduler = optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda k: max(0.0, 1.0 - k / n_steps)
         )
 
@@ -463,14 +463,14 @@ class _Steps:
             self._step(rows, self.network.outputs(inputs, is_training=True))
             if k in due:
                 self._update_multipliers()
-        if self.after_epoch is not None:
-            self.after_epoch.step()
+        if self.epoch_scheduler is not None:
+            self.epoch_scheduler.step()
         return self.scores.copy()
 
     def _step(self, rows, outputs):
         """One step from the scores of a batch, with their graph."""
         torch, problem = require_torch(), self.problem
-        scores = self.scores[rows] = check_finite(as_float64(outputs))
+        scores = self.scores[rows] = check_finite(to_float64_array(outputs))
         losses = problem.loss(scores, problem.target[rows])
         # Mean over the batch, by weights of all samples: unbiased for the mean over these.
         weights = problem.mean_weights[rows] * (len(self.scores) / len(rows))
@@ -481,8 +481,8 @@ class _Steps:
             if tensor.ndim > 1 and tensor.grad is not None:
                 tensor.grad.add_(tensor.detach(), alpha=problem.alpha)
         self.optimizer.step()
-        if self.after_step is not None:
-            self.after_step.step()
+        if self.step_scheduler is not None:
+            self.step_scheduler.step()
 
     def _constraint_slopes(self, rows, scores):
         """Slope of the constraints by each score of a batch, at the present multipliers."""
@@ -516,7 +516,7 @@ class _Steps:
             excess = float(rows.values[0] - one.upper[0])
             multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
             self.multipliers[i] = multiplier
-            self._event_weights[i] = np.ravel(rows.jacobian.combine) * multiplier
+            self._event_weights[i] = np.ravel(rows.jacobian.means_to_rows) * multiplier
 
 
 def _result(evaluation, multipliers, n_iter):
@@ -554,4 +554,4 @@ class TorchLoss:
         curvature = torch.zeros_like(at)
         if slope.requires_grad:  # a loss that is linear in the score has no second derivative
             (curvature,) = torch.autograd.grad(slope.sum(), at, materialize_grads=True)
-        return Pointwise(*(as_float64(one) for one in (values, slope, curvature)))
+        return Pointwise(*(to_float64_array(one) for one in (values, slope, curvature)))

@@ -23,7 +23,7 @@ from skfair.solvers import (
     ghost_direction,
 )
 from skfair.surrogates import SURROGATES
-from skfair.torch._model import as_float64
+from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
 from skfair.utils._checks import resolve_name
@@ -105,34 +105,34 @@ def constraint_values(
     >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
     (True, True)
     """
-    setting = _Setting(constraint, tolerance, surrogate)
-    return _hide_from_compiler()(setting, scores.reshape(-1), target, sensitive_features)
+    setting = _ConstraintSettings(constraint, tolerance, surrogate)
+    return _uncompiled_evaluate()(setting, scores.reshape(-1), target, sensitive_features)
 
 
-def _evaluate(setting, scores, target, sensitive_features):
+def _evaluate_constraints(setting, scores, target, sensitive_features):
     """The values of constraints, (n_constraints,), as a tensor."""
     if not len(scores):
         raise ValueError(
             "scores must have at least one sample, but there is none; leave empty batches out."
         )
-    cells = _count_cells(target, sensitive_features)
+    cells = _encode_cells(target, sensitive_features)
     if len(scores) != len(cells.codes):
         raise ValueError(
             "scores, target and sensitive_features must have one entry per sample, but there are "
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
-    return _make_function().apply(scores, cells, setting)
+    return _make_constraint_function().apply(scores, cells, setting)
 
 
-_OUTSIDE_GRAPHS: dict = {}
-"""`_evaluate` as torch.compile leaves it; no lru_cache, which torch.compile warns of."""
+_UNCOMPILED_FUNCTIONS: dict = {}
+"""`_evaluate_constraints` as torch.compile leaves it; no lru_cache, of which it warns."""
 
 
-def _hide_from_compiler():
-    """`_evaluate`, which torch.compile calls between two graphs instead of tracing it."""
-    if not _OUTSIDE_GRAPHS:
-        _OUTSIDE_GRAPHS["evaluate"] = require_torch().compiler.disable(_evaluate)
-    return _OUTSIDE_GRAPHS["evaluate"]
+def _uncompiled_evaluate():
+    """`_evaluate_constraints`, which torch.compile calls between two graphs and does not trace."""
+    if not _UNCOMPILED_FUNCTIONS:
+        _UNCOMPILED_FUNCTIONS["evaluate"] = require_torch().compiler.disable(_evaluate_constraints)
+    return _UNCOMPILED_FUNCTIONS["evaluate"]
 
 
 class _Cells(NamedTuple):
@@ -158,10 +158,13 @@ _MAX_CODE = 1 << 10
 """Groups that are integers below it are their own codes."""
 
 
-def _count_cells(target, sensitive_features):
+def _encode_cells(target, sensitive_features):
     """The `_Cells` of samples."""
-    is_positive, groups = _is_positive(_to_array(target)), _to_array(sensitive_features)
-    codes = _find_codes(groups, len(is_positive))
+    is_positive, groups = (
+        _is_positive(_tensor_to_array(target)),
+        _tensor_to_array(sensitive_features),
+    )
+    codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
         labels = int(codes.max()) + 1
     else:
@@ -172,7 +175,7 @@ def _count_cells(target, sensitive_features):
     return _Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
 
 
-def _find_codes(groups, n_samples):
+def _integer_group_codes(groups, n_samples):
     """Groups that are small numbers, as integers; None for others, which `check_groups` encodes."""
     if not isinstance(groups, np.ndarray) or groups.shape != (n_samples,) or not n_samples:
         return None
@@ -182,7 +185,7 @@ def _find_codes(groups, n_samples):
     return codes if codes.view(np.uintp).max() < _MAX_CODE else None  # negative ones are large
 
 
-def _to_array(values):
+def _tensor_to_array(values):
     """A tensor as an array; anything else as it is."""
     is_tensor = isinstance(values, require_torch().Tensor)
     return values.detach().cpu().numpy() if is_tensor else values
@@ -204,15 +207,15 @@ def _is_positive(target):
     return is_positive
 
 
-class _Setting:
+class _ConstraintSettings:
     """Constraints with tolerance and surrogate: equal ones are bound once."""
 
     def __init__(self, constraint, tolerance, surrogate):
         self.arguments = constraint, tolerance, surrogate
         each = constraint if isinstance(constraint, list | tuple) else [constraint]
         # Constraints may be changed between two calls: they are compared by their parameters.
-        self.key = (float(tolerance), surrogate, *map(_describe, each))
-        self.counts_members = any(_counts_members(one) for one in each)
+        self.key = (float(tolerance), surrogate, *map(_constraint_key, each))
+        self.needs_group_sizes = any(_needs_group_sizes(one) for one in each)
 
     def __eq__(self, other):
         return self.key == other.key
@@ -221,33 +224,33 @@ class _Setting:
         return hash(self.key)
 
     def bind(self, cells):
-        """The `_CellRate` of each constraint on samples that occupy these cells."""
+        """The `_CellConstraint` of each constraint on samples that occupy these cells."""
         # Which cells are compared depends on their sizes if small groups are left out.
-        occupied = cells.counts if self.counts_members else cells.counts > 0
+        occupied = cells.counts if self.needs_group_sizes else cells.counts > 0
         arguments = self, cells.labels, occupied.astype(np.intp).tobytes()
         try:
-            return _bind_cells(*arguments)
+            return _bind_constraints(*arguments)
         except TypeError as error:
             if "unhashable" not in str(error):
                 raise
-            return _bind_cells.__wrapped__(*arguments)
+            return _bind_constraints.__wrapped__(*arguments)
 
 
-def _describe(constraint):
+def _constraint_key(constraint):
     """What makes two constraints equal."""
     if not isinstance(constraint, Constraint):
         return constraint
     return type(constraint), *vars(constraint).items()
 
 
-def _counts_members(constraint):
+def _needs_group_sizes(constraint):
     """Whether a constraint compares groups of some size alone."""
     return getattr(constraint, "min_group_size", None) not in (None, 1)
 
 
 @lru_cache(maxsize=256)
-def _bind_cells(setting, labels, occupied):
-    """The `_CellRate` of each constraint; `occupied` are the bytes of a count per cell."""
+def _bind_constraints(setting, labels, occupied):
+    """The `_CellConstraint` of each constraint; `occupied` are the bytes of a count per cell."""
     counts = np.frombuffer(occupied, dtype=np.intp)
     constraint, tolerance, surrogate = setting.arguments
     # One sample stands for those of a cell.
@@ -266,10 +269,10 @@ def _bind_cells(setting, labels, occupied):
                 "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
             )
     (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
-    return [_CellRate(replace(one, one_row=True), present, len(counts)) for one in bound]
+    return [_CellConstraint(replace(one, one_row=True), present, len(counts)) for one in bound]
 
 
-class _CellRate:
+class _CellConstraint:
     """A constraint on means over unions of cells."""
 
     def __init__(self, constraint, present, n_cells):
@@ -294,7 +297,7 @@ class _CellRate:
 
 
 @cache
-def _make_function():
+def _make_constraint_function():
     """The class `ConstraintFunction`, made here because it needs PyTorch."""
     torch = require_torch()
 
@@ -304,7 +307,7 @@ def _make_function():
         @staticmethod
         def forward(ctx, scores, cells, setting):
             """Values, (n_constraints,)."""
-            at, target = as_float64(scores), cells.target
+            at, target = to_float64_array(scores), cells.target
             pairs = [rate(at, target, cells) for rate in setting.bind(cells)]
             like = {"dtype": torch.promote_types(scores.dtype, torch.float32)}
             like["device"] = scores.device
@@ -365,21 +368,21 @@ class RecentScores:
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, but n_samples={n_samples}.")
         self.n_samples = n_samples
-        self._earlier: tuple | None = None
+        self._earlier_samples: tuple | None = None
 
     def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> tuple:
         """Scores, targets and groups of the last samples, those of this batch included."""
         torch = require_torch()
         batch = scores.reshape(-1), target, sensitive_features
         n_earlier = max(0, self.n_samples - len(batch[0]))
-        earlier = self._earlier or tuple(one[:0].detach() for one in batch)
+        earlier = self._earlier_samples or tuple(one[:0].detach() for one in batch)
         earlier = tuple(one[len(one) - min(len(one), n_earlier) :] for one in earlier)
-        self._earlier = tuple(
+        self._earlier_samples = tuple(
             torch.cat([old, new.detach()]) for old, new in zip(earlier, batch, strict=True)
         )
-        factor = len(self._earlier[0]) / max(1, len(batch[0]))
+        factor = len(self._earlier_samples[0]) / max(1, len(batch[0]))
         scaled = _scale_gradient(batch[0], factor)
-        return torch.cat([earlier[0], scaled]), *self._earlier[1:]
+        return torch.cat([earlier[0], scaled]), *self._earlier_samples[1:]
 
 
 def _scale_gradient(tensor, factor):
@@ -539,7 +542,7 @@ class _PrimalDual:
         """The Lagrangian."""
         if self.multipliers is None:
             self.multipliers = np.zeros(len(values))
-        self._total, self._n_calls = self._total + as_float64(values), self._n_calls + 1
+        self._total, self._n_calls = self._total + to_float64_array(values), self._n_calls + 1
         return loss + _as_tensor(self.multipliers, values) @ values
 
     def step(self):
@@ -577,7 +580,7 @@ class _SmoothedALM:
 
     def __call__(self, loss, values):
         """The augmented Lagrangian after the dual step."""
-        solver, G = self.solver, as_float64(values)
+        solver, G = self.solver, to_float64_array(values)
         if self.multipliers is None:
             self.multipliers, self._slack = np.zeros(len(G)), np.maximum(0.0, -G)
             self._smooth_slack = self._slack
@@ -619,7 +622,7 @@ class _Ghost:
         """The linear function."""
         gradient, *jacobian = [self._gradient(one) for one in (loss, *values)]
         jacobian = np.reshape(jacobian, (len(values), len(gradient)))
-        move = ghost_direction(gradient, as_float64(values), jacobian, self.solver)
+        move = ghost_direction(gradient, to_float64_array(values), jacobian, self.solver)
         blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
         return -sum(
             (_as_tensor(block.reshape(one.shape), one) * one).sum()
@@ -631,7 +634,7 @@ class _Ghost:
         gradients = require_torch().autograd.grad(
             number, self.parameters, retain_graph=True, materialize_grads=True
         )
-        return np.concatenate([as_float64(one).ravel() for one in gradients])
+        return np.concatenate([to_float64_array(one).ravel() for one in gradients])
 
     def step(self):
         """Nothing moves."""

@@ -30,7 +30,7 @@ from skfair.utils._api import MatrixLike, RandomState
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
 
-_GENERATORS = RLock()
+_GENERATOR_LOCK = RLock()
 """Held while PyTorch's generators, which all threads share, are in the state of one fit."""
 
 
@@ -55,7 +55,7 @@ class RandomStream:
         ]
 
     def __enter__(self):
-        _GENERATORS.acquire()
+        _GENERATOR_LOCK.acquire()
         self._outside.append([generator.get_state() for generator in self._generators])
         for generator, state in zip(self._generators, self._states, strict=True):
             generator.set_state(state)
@@ -64,7 +64,7 @@ class RandomStream:
         self._states = [generator.get_state() for generator in self._generators]
         for generator, state in zip(self._generators, self._outside.pop(), strict=True):
             generator.set_state(state)
-        _GENERATORS.release()
+        _GENERATOR_LOCK.release()
 
 
 def make_perceptron(inputs):
@@ -82,7 +82,7 @@ def ensure_output_layer(module, inputs):
     some samples.
     """
     # Find a last linear layer by what the module returns: its name or place says nothing.
-    outputs, layers = _probe(module, inputs)
+    outputs, layers = _find_output_layers(module, inputs)
     _check_outputs(module, outputs, count_samples(inputs))
     _check_independence(module, inputs, outputs)
     if len(layers) == 1:
@@ -121,7 +121,7 @@ def cast_to_weight(layer, args):
     return (args[0].to(layer.weight.dtype),)
 
 
-def _probe(module, inputs):
+def _find_output_layers(module, inputs):
     """Outputs of a module for some samples, and the linear layers whose outputs these are."""
     by_layer = {}
 
@@ -129,14 +129,16 @@ def _probe(module, inputs):
         # A copy: the module may change its output in place.
         by_layer.setdefault(layer, []).append(output.clone())
 
-    candidates = [layer for layer in module.modules() if _is_output_layer(layer, module)]
+    candidates = [layer for layer in module.modules() if _can_be_output_layer(layer, module)]
     handles = [layer.register_forward_hook(record) for layer in candidates]
     try:
         outputs = evaluate_module(module, inputs)
     finally:
         for handle in handles:
             handle.remove()
-    return outputs, [layer for layer, results in by_layer.items() if _are_equal(results, outputs)]
+    return outputs, [
+        layer for layer, results in by_layer.items() if _is_module_output(results, outputs)
+    ]
 
 
 def copy_module(module):
@@ -162,7 +164,7 @@ def evaluate_module(module, inputs):
             submodule.training = was_training
 
 
-def _is_output_layer(layer, module):
+def _can_be_output_layer(layer, module):
     """Whether scores are linear in the parameters of a layer if its outputs are the scores.
 
     It is `torch.nn.Linear` itself with one output and a bias, both of them trained parameters that
@@ -177,7 +179,7 @@ def _is_output_layer(layer, module):
     return all(uses.count(id(parameter)) == 1 for parameter in parameters)
 
 
-def _are_equal(layer_outputs, outputs):
+def _is_module_output(layer_outputs, outputs):
     """Whether a layer was called once, and its output is that of the module."""
     torch = require_torch()
     if len(layer_outputs) > 1 or not isinstance(outputs, torch.Tensor):
@@ -316,7 +318,7 @@ class FlatModule:
                     f"{tuple(tensor.shape)} in one and {shape} in the other; start from the "
                     "module's own parameters (warm_start=False)."
                 )
-        return np.concatenate([as_float64(other[name]).ravel() for name in self.tensors])
+        return np.concatenate([to_float64_array(other[name]).ravel() for name in self.tensors])
 
     def load(self, parameters):
         """Set the parameters of the module, (n_parameters,)."""
@@ -361,7 +363,7 @@ class FlatModule:
                 scores = self.outputs(inputs, is_training=False)
         finally:
             handle.remove()
-        return as_float64(scores), as_float64(caught[0].reshape(len(scores), -1))
+        return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
 
 
 def find_dtype(module, output_ids):
@@ -371,7 +373,7 @@ def find_dtype(module, output_ids):
     return next((one.dtype for one in real), None)
 
 
-def as_float64(tensor):
+def to_float64_array(tensor):
     """A tensor of any device and dtype as an array of numpy."""
     return tensor.detach().cpu().to(require_torch().float64).numpy()
 
@@ -391,7 +393,7 @@ class TorchPoint:
         self.parameters = parameters
         self._outputs, self._version = None, None
 
-    def _graph(self):
+    def _scores_with_graph(self):
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
@@ -405,11 +407,13 @@ class TorchPoint:
     def scores(self):
         """Score of each sample, (n_samples,)."""
         if self.model.is_training:  # the gradient of these scores is needed next
-            return as_float64(self._graph())
+            return to_float64_array(self._scores_with_graph())
         self.model.network.load(self.parameters)
         # No gradient is needed next: skip the graph.
         with require_torch().no_grad():
-            return as_float64(self.model.network.outputs(self.model.inputs(), is_training=False))
+            return to_float64_array(
+                self.model.network.outputs(self.model.inputs(), is_training=False)
+            )
 
     @property
     def hidden(self):
@@ -419,7 +423,7 @@ class TorchPoint:
 
     def pull_back(self, slopes):
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
-        torch, scores, network = require_torch(), self._graph(), self.model.network
+        torch, scores, network = require_torch(), self._scores_with_graph(), self.model.network
         gradients = torch.autograd.grad(
             scores,
             list(network.tensors.values()),
@@ -427,7 +431,7 @@ class TorchPoint:
             retain_graph=True,
             materialize_grads=True,  # 0 for parameters on which no score depends
         )
-        return as_float64(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+        return to_float64_array(torch.cat([gradient.reshape(-1) for gradient in gradients]))
 
     def pull_back_rows(self, slopes):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
@@ -452,7 +456,7 @@ class LoaderPoint(ChunkedPoint):
 # Scores of a module of PyTorch, behind the protocol of models.
 
 
-_CHUNK = 1 << 20
+_NUMBERS_PER_CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
 
 _READ_AHEAD = 1024
@@ -527,7 +531,7 @@ class TorchModel:
         first = self.samples.read(slice(0, 2))
         sizes = []
         map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
-        self._n_chunk = max(16, _CHUNK // max(1, sum(sizes)))
+        self._n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
         if isinstance(self.samples, LoaderSamples):
             self._n_chunk = min(self._n_chunk, _READ_AHEAD)
         with stream:
@@ -696,12 +700,12 @@ class TorchModel:
         if self.is_training:
             return TorchPoint(self, parameters)
         if isinstance(self.samples, LoaderSamples):
-            return self._evaluate_once(parameters)
+            return self._evaluate_cached(parameters)
         if len(self.samples) > self._n_chunk:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
 
-    def _evaluate_once(self, parameters):
+    def _evaluate_cached(self, parameters):
         """The model at parameters, the same object if they are those of the last call."""
         if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
             self._latest = LoaderPoint(self, parameters)
@@ -761,7 +765,9 @@ class TorchModel:
         model : TorchModel
             With a copy of the module; the model itself where it has no batch norm to update.
         """
-        is_norm = [training and _is_batch_norm(layer) for layer, training in self.network.modes]
+        is_norm = [
+            training and _has_running_statistics(layer) for layer, training in self.network.modes
+        ]
         if not any(is_norm):
             return self
         network = self.network.copy()
@@ -844,10 +850,10 @@ class TorchModel:
         moved[-self.n_last :] = np.random.default_rng(0).normal(size=self.n_last)
         is_linear, all_scores, all_hidden = True, [], []
         for _, inputs in self._iter_chunks():
-            scores, hidden = self._predict(inputs, parameters)
+            scores, hidden = self._scores_and_hidden(inputs, parameters)
             is_equal = _are_close(scores, _linear_scores(hidden, parameters))
             if is_linear and is_equal:
-                moved_scores, moved_hidden = self._predict(inputs, moved)
+                moved_scores, moved_hidden = self._scores_and_hidden(inputs, moved)
                 is_equal = _are_close(moved_hidden, hidden)
                 is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
             is_linear = is_linear and bool(is_equal)
@@ -858,7 +864,7 @@ class TorchModel:
             self._hidden = parameters[: -self.n_last].copy(), np.concatenate(all_hidden)
         return is_linear
 
-    def _predict(self, inputs, parameters):
+    def _scores_and_hidden(self, inputs, parameters):
         """Scores, and inputs of the output layer, of samples that the module may change."""
         self.network.load(parameters)
         return self.network.predict(map_tensors(inputs, lambda tensor: tensor.clone()))
@@ -887,6 +893,6 @@ def _are_close(values, expected):
     return values.shape == expected.shape and np.allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
-def _is_batch_norm(layer):
+def _has_running_statistics(layer):
     is_norm = isinstance(layer, require_torch().nn.modules.batchnorm._BatchNorm)
     return is_norm and layer.track_running_stats

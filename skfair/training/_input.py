@@ -17,13 +17,13 @@ from skfair.groups import (
 )
 from skfair.inference import (
     ASSUMPTIONS,
-    check_what_is_known,
-    describe_assumption,
-    predict_groups,
+    check_group_arguments,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    predict_group_probabilities,
     require_assumption,
-    separate_groups,
-    state_assumption,
     to_log_odds,
+    unmix_group_probabilities,
 )
 from skfair.losses import LogisticLoss, is_pairwise, step_function
 from skfair.models import LinearModel
@@ -43,7 +43,7 @@ from skfair.utils._sklearn import safe_indexing
 # Checked input of fits, as training data.
 
 
-_N_FIRST = 200
+_N_PROBE_SAMPLES = 200
 """Samples that show for most columns that they do not reveal the group."""
 
 
@@ -62,7 +62,7 @@ class Unit(NamedTuple):
         return self.center + self.spread * values
 
 
-class Training(NamedTuple):
+class TrainingData(NamedTuple):
     """Samples of positive weight.
 
     Attributes
@@ -97,7 +97,7 @@ class Training(NamedTuple):
             return self.unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
-        return label_positive(self.samples.target > 0, self.classes, self.pos_label)
+        return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
 
     def one_vs_rest(self):
         """One binary problem per class, in which it is positive; the same data with two classes."""
@@ -114,8 +114,8 @@ class Training(NamedTuple):
         ]
 
 
-def check_training(estimator, X, y, columns, request):
-    """Validated input of a classifier's ``fit``, as `Training`.
+def check_classification_data(estimator, X, y, columns, request):
+    """Validated input of a classifier's ``fit``, as `TrainingData`.
 
     Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. The
     request says what the user wants of groups, for the warning that none were passed; None if
@@ -123,12 +123,12 @@ def check_training(estimator, X, y, columns, request):
     for negative weights, for a number of classes that the estimator does not support, and if groups
     are compared and the positive class is unknown.
     """
-    X, y, samples, lacks_groups = _check_rows(estimator, X, y, columns, request)
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
     classes = _find_classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
-        return Training(X, classes, samples, lacks_groups=lacks_groups)
+        return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
@@ -139,25 +139,25 @@ def check_training(estimator, X, y, columns, request):
     target = 2.0 * (y == positive)
     target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
-    return Training(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
+    return TrainingData(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
 
 
 # Groups that are recorded for some samples only.
 
 
-MISSING_GROUPS = {"error", "at_random"}
+VALID_MISSING = {"error", "at_random"}
 """Values of the parameter `missing` of estimators that model groups which are not recorded."""
 
-PROBABLE_GROUPS = {*ASSUMPTIONS}
+VALID_ASSUME = {*ASSUMPTIONS}
 """Values of the parameter `assume` of estimators that take probabilities of groups."""
 
 _MIN_RECORDED = 500
 """Recorded samples below which the model of the groups is a warning."""
 
 
-def refuse_missing_groups(estimator, constraints, uses_groups):
+def check_missing_group_settings(estimator, constraints, uses_groups):
     """Raise for settings with modelled groups that need the group of every sample."""
-    setting = _name_modelled(estimator)
+    setting = _group_model_setting(estimator)
     if setting is None:
         return
     ranked = [one for one in constraints if one.rate(step_function, LogisticLoss()) is None]
@@ -176,7 +176,7 @@ def refuse_missing_groups(estimator, constraints, uses_groups):
             )
 
 
-def _name_modelled(estimator):
+def _group_model_setting(estimator):
     """The setting by which groups are modelled, as text; None if every group must be recorded."""
     if estimator.missing == "at_random":
         return "missing='at_random'"
@@ -184,7 +184,7 @@ def _name_modelled(estimator):
     return None if assume is None else f"assume={assume!r}"
 
 
-def _check_known(estimator, columns):
+def _check_group_arguments(estimator, columns):
     """Raise for arguments about groups that contradict each other or the estimator."""
     groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
     assume = getattr(estimator, "assume", None)
@@ -196,7 +196,7 @@ def _check_known(estimator, columns):
             f"assume={assume!r} is about probabilities of groups; pass fit(X, y, "
             "group_probabilities=...), or assume=None."
         )
-    check_what_is_known(groups, probabilities, assume, missing)
+    check_group_arguments(groups, probabilities, assume, missing)
     require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
 
 
@@ -212,18 +212,18 @@ def estimate_missing_groups(training, assume=None):
     if not groups.is_partly_recorded or assume == "sufficient":
         return training
     if assume == "independent":
-        probabilities = separate_groups(_stack(columns), groups.matrix.toarray())
+        probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
         return _replace_groups(training, groups.replace_memberships(probabilities))
-    return fill_groups(training, predict_missing(training, columns))
+    return fill_groups(training, estimate_group_probabilities(training, columns))
 
 
-def predict_missing(training, columns):
+def estimate_group_probabilities(training, columns):
     """Probabilities of groups given columns, and probabilities that were passed, if there are."""
     samples = training.samples
     if samples.group_probabilities is not None:
         columns = [*columns, to_log_odds(samples.group_probabilities)]
     groups = samples.groups
-    return predict_groups(_stack(columns), groups.recorded_codes, len(groups.labels))
+    return predict_group_probabilities(_stack(columns), groups.recorded_codes, len(groups.labels))
 
 
 def _stack(columns):
@@ -257,7 +257,11 @@ def assumption_attributes(training, assume=None):
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
-    known = describe_assumption(1.0, "X and y") if assume is None else state_assumption(assume)
+    known = (
+        describe_missing_assumption(1.0, "X and y")
+        if assume is None
+        else describe_probability_assumption(assume)
+    )
     return {"assumption_": known}
 
 
@@ -298,17 +302,17 @@ def find_positive(classes, pos_label, is_compared):
     return classes[classes.tolist().index(positive)]
 
 
-def label_positive(is_positive, classes, pos_label):
+def to_class_labels(is_positive, classes, pos_label):
     """Classes of decisions, from whether each is the positive one of two classes."""
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
 
 
-def check_real_training(estimator, X, y, columns, request):
-    """Validated input of a regressor's ``fit``, as `Training`; see `check_training`."""
-    X, y, samples, lacks_groups = _check_rows(estimator, X, y, columns, request)
+def check_regression_data(estimator, X, y, columns, request):
+    """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
     target = y.astype(np.float64)
     check_finite_squares(target, "y")
-    return Training(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
+    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
 def standardize_target(training, is_centered):
@@ -324,7 +328,7 @@ def standardize_target(training, is_centered):
     return training._replace(samples=samples, unit=unit)
 
 
-def _check_rows(estimator, X, y, columns, request):
+def _check_input(estimator, X, y, columns, request):
     """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
     check_alignment(X=X, y=y, **columns)
@@ -340,7 +344,7 @@ def _check_rows(estimator, X, y, columns, request):
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
     # Samples of zero weight are left out of all that follows.
-    _check_known(estimator, columns)
+    _check_group_arguments(estimator, columns)
     may_be_missing = getattr(estimator, "missing", "error") == "at_random"
     options = {"overlapping": True, "may_be_missing": may_be_missing}
     samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
@@ -385,7 +389,7 @@ def _is_revealed(X, of_group, codes):
     # Columns that are constant within every group.
     columns = np.arange(X.shape[1])
     # Most columns vary within a group, as few samples show.
-    for rows in (slice(_N_FIRST), slice(None)):
+    for rows in (slice(_N_PROBE_SAMPLES), slice(None)):
         _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
         values = _to_dense(X[rows][:, columns])
         is_constant = (values == values[first][numbers]).all(axis=0)
@@ -457,10 +461,10 @@ def resolve_constraints(constraint):
 # Warning for samples that depend on one another: copies, and members of one household.
 
 
-_SHARE = 0.03
+_MAX_DUPLICATE_SHARE = 0.03
 """Share of repeated samples up to which the guarantee is hardly affected."""
 
-_CHANCE = 0.1
+_CHANCE_RATIO = 0.1
 """Pairs of samples with equal features that differ in target or group at least this often, compared
 with any two samples, are equal by chance: their features have few values."""
 
@@ -502,15 +506,17 @@ def _share_of_copies(X, training):
     _, features = np.unique(features, return_inverse=True)
     both = np.unique(features * (outcome.max() + 1) + outcome, return_counts=True)[1]
     share = 1.0 - len(both) / len(outcome)
-    if share <= _SHARE:
+    if share <= _MAX_DUPLICATE_SHARE:
         return 0.0
     # How often do pairs with equal features, and any pairs, have equal target and group?
-    among_equal = _count_pairs(both) / _count_pairs(np.bincount(features))
-    among_all = _count_pairs(np.bincount(outcome)) / _count_pairs(np.array([len(outcome)]))
-    return 0.0 if 1.0 - among_equal > _CHANCE * (1.0 - among_all) else share
+    among_equal = _count_ordered_pairs(both) / _count_ordered_pairs(np.bincount(features))
+    among_all = _count_ordered_pairs(np.bincount(outcome)) / _count_ordered_pairs(
+        np.array([len(outcome)])
+    )
+    return 0.0 if 1.0 - among_equal > _CHANCE_RATIO * (1.0 - among_all) else share
 
 
-def _count_pairs(counts):
+def _count_ordered_pairs(counts):
     """Twice the number of pairs within sets of equal samples."""
     counts = counts.astype(np.float64)
     return float(counts @ (counts - 1.0))
@@ -549,12 +555,12 @@ def _hash_rows(X):
 # Problems of very many samples, in blocks of rows that threads process at the same time.
 
 
-def divide(problem, solver, n_jobs):
+def partition_problem(problem, solver, n_jobs):
     """A problem of very many samples in blocks of rows for threads.
 
     The problem itself if it is small, or not a sum over its samples.
     """
-    if not (needs_subsample(problem) and is_sum(problem, solver)):
+    if not (needs_subsample(problem) and is_sum_over_samples(problem, solver)):
         return problem
     subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
@@ -565,12 +571,12 @@ def divide(problem, solver, n_jobs):
 
 def make_partitioned(problem, partitions, subsample):
     """A problem's settings, with partitions in place of its samples."""
-    compares_ranks = "ranks" in problem.constraint.statistics
+    compares_ranks = "ranks" in problem.constraint.metric_inputs
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
     return make.from_problem(problem, partitions, subsample)
 
 
-def is_sum(problem, solver):
+def is_sum_over_samples(problem, solver):
     """Whether all that a solver needs of a problem is a sum over its samples."""
     is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
     is_linear = isinstance(problem.model, LinearModel)

@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
 from skfair.enforcement import Fitter, enforce_in_population
 from skfair.groups import (
-    HANDLE_UNKNOWN,
+    VALID_HANDLE_UNKNOWN,
     EncodedBlock,
     Groups,
     Samples,
     SampleSummary,
     check_alignment,
-    check_equal_label_types,
+    check_attribute_label_types,
     check_one_label_type,
     check_partition,
-    encode_groups_to_predict,
+    encode_groups_for_prediction,
     partition_error,
     unique_inverse,
     warn_of_similar_labels,
@@ -32,22 +32,22 @@ from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, tim
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.training._input import (
-    Training,
+    TrainingData,
     Unit,
     assumption_attributes,
-    divide,
     find_positive,
     loss_weights,
     make_partitioned,
+    partition_problem,
 )
-from skfair.training._model import ConstrainedModel
+from skfair.training._model import ConstrainedEstimator
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name
 from skfair.utils._sklearn import Interval, StrOptions
 
 # Base of linear estimators that are trained under constraints.
 
 
-class ConstrainedLinearModel(ConstrainedModel):
+class ConstrainedLinearEstimator(ConstrainedEstimator):
     """Base of linear estimators that are trained under constraints.
 
     A subclass has the parameters named below and `tolerance`, `loss`; it checks the input of its
@@ -68,17 +68,17 @@ class ConstrainedLinearModel(ConstrainedModel):
     assume: Any = None
     """What is assumed of probabilities of groups; a parameter of some models."""
 
-    _has_rows = False
+    _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
 
     _partitioned_enforcements = ("auto", None)
     """Values of ``enforcement`` that need sums over samples alone."""
 
     _parameter_constraints = {
-        **ConstrainedModel._parameter_constraints,
+        **ConstrainedEstimator._parameter_constraints,
         "fit_intercept": ["boolean"],
         "group_interactions": ["boolean", StrOptions({"intercept"})],
-        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
     }
 
     def _make_problem(self, training, constraints, weights):
@@ -87,14 +87,14 @@ class ConstrainedLinearModel(ConstrainedModel):
         problem = super()._make_problem(training, constraints, weights)
         problem = problem.single() if solver.one_row else problem
         if self.confidence_level is None and self.enforcement in self._partitioned_enforcements:
-            problem = divide(problem, solver, self.n_jobs)
+            problem = partition_problem(problem, solver, self.n_jobs)
         return problem
 
     def _enforce(self, problem, training, confidence, watch):
         random_state = check_random_state(self.random_state)
         start = np.zeros(problem.n_parameters)
         if self.warm_start:
-            start = self._warm_start(problem.model, start, training)
+            start = self._warm_start_parameters(problem.model, start, training)
         # From smooth rates to decisions, and on to the population if a confidence is requested.
         options = {"random_state": random_state, "callback": watch}
         fitter = Fitter(problem, start, self._chosen_solver(), options)
@@ -135,7 +135,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
-    def _warm_start(self, model, zero, training):
+    def _warm_start_parameters(self, model, zero, training):
         """Model parameters of the previous fit; zeros if there is none."""
         names, unit = self._coefficient_names, training.unit
         if not all(hasattr(self, name) for name in names):
@@ -185,7 +185,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
         # In the shapes of scikit-learn's classifiers or regressors.
-        if self._has_rows and self.group_interactions in (False, "intercept"):
+        if self._has_2d_coef and self.group_interactions in (False, "intercept"):
             coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
         if not self.group_interactions:
             return {"coef_": coef, "intercept_": intercept} | fitted
@@ -205,7 +205,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             f"{self._group_parameters_name} of its own, so predictions need sensitive_features: "
             "they do not with group_interactions=False."
         )
-        codes = encode_groups_to_predict(
+        codes = encode_groups_for_prediction(
             sensitive_features, X.shape[0], self.groups_, reason, self.handle_unknown
         )
         intercepts = self._append_mean(self.group_intercept_)
@@ -225,7 +225,7 @@ class ConstrainedLinearModel(ConstrainedModel):
 # What classifiers and regressors under a constraint on an interval of percentiles share.
 
 
-_SOLVERS = {
+_PERCENTILE_SOLVERS = {
     name for name, make in SOLVERS.items() if not {"batches", "decisions"} & set(make().requires)
 }
 """Solvers of constraints that count no decisions, on all samples at once."""
@@ -243,14 +243,14 @@ def make_criterion(criterion, interval):
     return criterion
 
 
-class PartialParityModel:
+class PartialParityMixin:
     """Mixin of linear estimators with the parameters `criterion` and `interval`."""
 
     _parameter_constraints = {
         "interval": ["array-like", dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "enforcement": [StrOptions({"auto", "calibration"}), None],
-        "solver": [StrOptions(_SOLVERS), Solver],
+        "solver": [StrOptions(_PERCENTILE_SOLVERS), Solver],
     }
 
     _solver_defaults = {"tol": 1e-4}
@@ -280,7 +280,7 @@ class PartialParityModel:
 # constraints compare nothing else, so one sample of each cell stands for all of its samples.
 
 
-def encode_cells(block, name, is_real):
+def encode_samples(block, name, is_real):
     """Samples of positive weight of a block with their cells, or what is wrong with the block.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -289,7 +289,7 @@ def encode_cells(block, name, is_real):
         X, weights, groups = check_partition(block, name)
         y = _check_numbers(block["y"], name) if is_real else _check_labels(block["y"])
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.number)
+        return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():
@@ -304,15 +304,15 @@ def encode_cells(block, name, is_real):
         cells,
         codes,
         None if (weights == 1.0).all() else weights,
-        (block.number, block.start),
+        (block.partition_index, block.start),
         target=y if is_real else None,
         attributes=groups.attributes if len(y) else (),
     )
 
 
-def check_cells(cells):
+def check_cell_label_types(cells):
     """Raise for labels of groups or classes that cannot be compared."""
-    check_equal_label_types([group for group, _ in cells])
+    check_attribute_label_types([group for group, _ in cells])
     check_one_label_type([label for _, label in cells], "y")
 
 
@@ -345,7 +345,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept
         spread = float(np.sqrt(summary.variance[-1] + (summary.mean[-1] - center) ** 2))
-        return Training(None, None, samples, unit=Unit(center, spread or 1.0))
+        return TrainingData(None, None, samples, unit=Unit(center, spread or 1.0))
     class_labels = [label for _, label in summary.cells]
     classes = np.unique(class_labels)
     if len(classes) != 2:
@@ -356,7 +356,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     positive = find_positive(classes, estimator.pos_label, is_compared)
     target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
-    return Training(None, classes, samples._replace(target=target), positive, unit)
+    return TrainingData(None, classes, samples._replace(target=target), positive, unit)
 
 
 def _check_numbers(y, name):
@@ -381,10 +381,10 @@ def _check_labels(y):
 # passes come before those of the fit: a summary, and a subsample for the warm start.
 
 
-_SHARE = 1 / 256
+_SUBSAMPLE_SHARE = 1 / 256
 """Share of the samples in the subsample, between the limits of its size."""
 
-_SMALL = SUBSAMPLE_SIZES["linear, partitions"][0]
+_MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
 
 _ALTERNATIVES = {
@@ -403,19 +403,19 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     is refused in memory; the message names the partition.
     """
     solver = estimator._chosen_solver()
-    _check_is_sum(estimator, constraints, solver, columns)
+    _check_partitionable(estimator, constraints, solver, columns)
     columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}
     # Summary of all samples, and the problem of their representatives.
     rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
     is_real = is_regressor(estimator)
-    blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
+    blocks = rows.map(encode_samples, type(estimator).__name__, is_real).persist()
     try:
-        summary = SampleSummary(blocks, check_cells, sort_key)
+        summary = SampleSummary(blocks, check_cell_label_types, sort_key)
         training = make_representatives(summary, estimator, is_real, bool(constraints))
         frame = _problem_of_representatives(estimator, constraints, training, summary)
         # The problem on a subsample, which is everything if there are few samples.
         problem = _draw_subsample(blocks, frame, training, summary)
-        if summary.counts.sum() > _SMALL:
+        if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
             problem = make_partitioned(frame, blocks.map(make_block), problem)
@@ -426,7 +426,7 @@ def fit_partitioned(estimator, X, y, columns, constraints):
         blocks.release()
 
 
-def _check_is_sum(estimator, constraints, solver, columns):
+def _check_partitionable(estimator, constraints, solver, columns):
     """Raise for settings and constraints that are no sums over samples."""
     remedy = "; fit a subsample in memory, or change it."
     if is_pairwise(resolve_name(OBJECTIVES, estimator.loss, "loss")):
@@ -494,13 +494,13 @@ def _problem_of_representatives(estimator, constraints, training, summary):
 
 def _make_block_problem(frame, training, positions, block):
     """Share of a block's samples in the problem of all."""
-    return _make_contribution(frame, training, *_columns(block, training, positions))
+    return _make_contribution(frame, training, *_block_arrays(block, training, positions))
 
 
-def _columns(block, training, positions):
+def _block_arrays(block, training, positions):
     """Features in float64, targets, positions of representatives, and weights of a block."""
     X = np.require(block.X, np.float64, "A")  # aligned, as models expect
-    codes = block.codes_among(positions)
+    codes = block.recode(positions)
     is_real = block.target is not None
     target = training.unit.to_unit(block.target) if is_real else training.samples.target[codes]
     weights = np.ones(len(codes)) if block.weights is None else block.weights
@@ -522,21 +522,21 @@ def _make_contribution(frame, training, X, target, codes, weights):
 
 def _draw_subsample(blocks, frame, training, summary):
     """The problem on a subsample, with enough samples of every cell."""
-    size = np.clip(_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    size = np.clip(_SUBSAMPLE_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
     rates = sampling_rates(summary.counts, size)
-    drawn = blocks.gather(_draw, training, summary.positions, rates)
+    drawn = blocks.gather(_draw_from_block, training, summary.positions, rates)
     X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
     problem = _make_contribution(frame, training, X.astype(np.float64, copy=False), *columns)
     problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
     return replace(problem, alpha=frame.alpha, total=None)
 
 
-def _draw(block, training, positions, rates):
+def _draw_from_block(block, training, positions, rates):
     """Samples of a block, with features as stored, weighted up to those that they are drawn from.
 
     A block draws the same samples whatever blocks there are besides it.
     """
-    X, target, codes, weights = _columns(block, training, positions)
+    X, target, codes, weights = _block_arrays(block, training, positions)
     if not len(X):
         return block.X, target, codes, weights
     seed = [len(X), *X[0].view(np.uint32).tolist()]

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
+from skfair.constraints import VALID_MIN_GROUP_SIZE, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
 from skfair.groups import GroupSummary
 from skfair.losses import OBJECTIVES, is_pairwise
@@ -25,8 +25,8 @@ from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._input import Unit, warn_of_dependence
 from skfair.training._outcome import (
-    REPORT,
-    FitProgress,
+    REPORT_ATTRIBUTE,
+    FitProgressCallback,
     compares_nothing,
     guarantee_attributes,
     status_of,
@@ -36,18 +36,18 @@ from skfair.training._outcome import (
     warn_of_one_group,
     warn_of_outcome,
 )
-from skfair.utils._api import MatrixLike, shared_docs
-from skfair.utils._checks import ExplainsArguments, resolve_name, warn
+from skfair.utils._api import MatrixLike, make_docstring_decorator
+from skfair.utils._checks import ArgumentHintMixin, resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
 # Estimators that can be stored without pickle.
 
 
-_RECORD = "__record__"
+_RECORD_TYPE_KEY = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
 
-class PlainStateMixin(ExplainsArguments):
+class PlainStateMixin(ArgumentHintMixin):
     """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
 
     Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
@@ -60,11 +60,11 @@ class PlainStateMixin(ExplainsArguments):
     @property
     def constraint_report_(self) -> pd.DataFrame:
         """Report of the constraint, one row per rate: a table that is made when it is read."""
-        if REPORT not in vars(self):
+        if REPORT_ATTRIBUTE not in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} has no constraint_report_ before it is fitted."
             )
-        return pd.DataFrame(vars(self)[REPORT])
+        return pd.DataFrame(vars(self)[REPORT_ATTRIBUTE])
 
     def __getstate__(self):
         """Return the state to store."""
@@ -79,17 +79,17 @@ class PlainStateMixin(ExplainsArguments):
         """The value, with dicts in place of the records that it is or contains."""
         if isinstance(value, self._record_types):
             fields = {name: self._to_plain(field) for name, field in value._asdict().items()}
-            return {_RECORD: type(value).__name__} | fields
+            return {_RECORD_TYPE_KEY: type(value).__name__} | fields
         if type(value) is list:
             return [self._to_plain(one) for one in value]
         return value
 
     def _from_plain(self, value):
         """The value of a plain one."""
-        if isinstance(value, dict) and _RECORD in value:
+        if isinstance(value, dict) and _RECORD_TYPE_KEY in value:
             types = {kind.__name__: kind for kind in self._record_types}
             fields = {name: self._from_plain(field) for name, field in value.items()}
-            return types[fields.pop(_RECORD)](**fields)
+            return types[fields.pop(_RECORD_TYPE_KEY)](**fields)
         if type(value) is list:
             return [self._from_plain(one) for one in value]
         return value
@@ -98,11 +98,11 @@ class PlainStateMixin(ExplainsArguments):
 # Base of all estimators that are trained under constraints.
 
 
-CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
+VALID_CONFIDENCE_LEVEL = [Interval(Real, 0, 1, closed="neither"), None]
 """Values of a parameter ``confidence_level``."""
 
 
-class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
+class ConstrainedEstimator(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
     A subclass has the parameters named below and `tolerance`, `loss`. Its ``fit`` checks the input
@@ -114,7 +114,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
     __metadata_request__fit = {"sensitive_features": True}
 
     _parameter_constraints = {
-        "min_group_size": MIN_GROUP_SIZES,
+        "min_group_size": VALID_MIN_GROUP_SIZE,
         "enforcement": [StrOptions(ENFORCEMENTS), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(SOLVERS), Solver],
@@ -157,7 +157,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
         # Callbacks see the fit begin, every iteration of every problem, and the fit end.
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = FitProgress(
+        watch = FitProgressCallback(
             self,
             context,
             lambda evaluation: self._prediction_attributes(
@@ -208,7 +208,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
         """Fitted attributes of status, guarantee and report; without groups no guarantee."""
         candidate, unit = guarantee.candidate, training.unit
         multipliers = candidate.result.multipliers
-        objective, n_rows, report = fitter.counter.describe(candidate.parameters)
+        objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
         if training.lacks_groups:
             report = {name: values[:0] for name, values in report.items()}
@@ -218,7 +218,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if is_unknown else candidate.violation,
-            REPORT: report,
+            REPORT_ATTRIBUTE: report,
         }
         fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
         if training.lacks_groups:
@@ -234,7 +234,7 @@ class ConstrainedModel(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
 def _refuse_threshold_criteria(loss, constraints):
     """Raise for criteria that a loss of pairs can keep by moving all scores."""
     for one in constraints:
-        if one.statistic != "ranks" or one.is_correctable:
+        if one.metric_input != "ranks" or one.is_correctable:
             raise ValueError(
                 f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
                 "on decisions or on the losses of single samples; pass a criterion on ranks "
@@ -258,7 +258,7 @@ def feature_attributes(X):
 # The default score of estimators whose predictions may depend on the group.
 
 
-class GroupScoreMixin:
+class GroupAwareScoreMixin:
     """``score`` of a classifier or regressor, which passes groups to ``predict``.
 
     It precedes scikit-learn's `ClassifierMixin` or `RegressorMixin` among the bases. A subclass
@@ -309,11 +309,11 @@ class GroupScoreMixin:
 # Networks, trained under constraints.
 
 
-_EXACT = SQP(max_iter=1000, tol=1e-4)
+_LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
 """Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
 
 
-class ConstrainedNetwork(ConstrainedModel):
+class ConstrainedNetwork(ConstrainedEstimator):
     """Base of networks that are trained under constraints.
 
     The solver trains all layers on smooth rates, in single precision unless the model has its own
@@ -322,27 +322,27 @@ class ConstrainedNetwork(ConstrainedModel):
     one, also where a callback or Ctrl-C has ended the training. As for networks of scikit-learn,
     Ctrl-C keeps the best epoch so far; before the first one is over it leaves the earlier fit.
 
-    A subclass has the parameters named below beside those of `ConstrainedModel`. It makes the
+    A subclass has the parameters named below beside those of `ConstrainedEstimator`. It makes the
     network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
     to `_fit` with its constraints.
     """
 
     _parameter_constraints = {
-        **ConstrainedModel._parameter_constraints,
+        **ConstrainedEstimator._parameter_constraints,
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
 
     @abstractmethod
-    def _start(self, model, random_state):
+    def _initial_parameters(self, model, random_state):
         """Return the model parameters to start from."""
 
     @abstractmethod
     def _scores(self, X):
         """Score of each row."""
 
-    def _finish(self, model, parameters):
+    def _to_prediction_model(self, model, parameters):
         """The trained model as it predicts, with its parameters."""
         return model, parameters
 
@@ -350,13 +350,13 @@ class ConstrainedNetwork(ConstrainedModel):
         # Train all layers on smooth rates.
         to_train, strata = problem, _strata(training)
         trained, result, curves = self._train(to_train, strata, watch)
-        model, trained = self._finish(problem.model, trained)
+        model, trained = self._to_prediction_model(problem.model, trained)
         problem = replace(problem, model=model)
 
-        def train_layers(rows):
+        def make_last_layer_fitter(rows):
             """Fitter of the last layer for all samples, with other layers trained on these rows."""
             parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
-            model, parameters = self._finish(to_train.model, parameters)
+            model, parameters = self._to_prediction_model(to_train.model, parameters)
             return _last_layer_fitter(replace(to_train, model=model), parameters)
 
         # Enforce the constraint in the last layer.
@@ -366,7 +366,9 @@ class ConstrainedNetwork(ConstrainedModel):
         else:
             fitter = _last_layer_fitter(problem, trained)
             strategy, clusters = self.enforcement, training.samples.clusters
-            guarantee = enforce_in_population(fitter, strategy, confidence, train_layers, clusters)
+            guarantee = enforce_in_population(
+                fitter, strategy, confidence, make_last_layer_fitter, clusters
+            )
             parameters = _join_layers(fitter, trained, guarantee.candidate)
         fitted = curves | self._prediction_attributes(problem.model, parameters, training)
         evaluation = problem.evaluate(problem.initial_point(parameters))
@@ -381,7 +383,7 @@ class ConstrainedNetwork(ConstrainedModel):
         """
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
         n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, self.n_iter_no_change)
-        start = self._start(problem.model, random_state)
+        start = self._initial_parameters(problem.model, random_state)
         is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
         problem = replace(
             problem,
@@ -405,11 +407,11 @@ class ConstrainedNetwork(ConstrainedModel):
         if "majorant" in solver.requires:
             # Rows at one threshold exist only near given scores, which training moves far.
             free = [
-                one for one in constraint if one.statistic == "ranks" and not one.is_correctable
+                one for one in constraint if one.metric_input == "ranks" and not one.is_correctable
             ]
-            drawn = [one for one in free if one.rows.draws_majorant]
+            drawn = [one for one in free if one.rows.has_batch_majorant]
         else:
-            drawn = [one for one in constraint if one.statistic != "ranks"]
+            drawn = [one for one in constraint if one.metric_input != "ranks"]
         others = [one.name for one in constraint if one not in drawn]
         if others and self.enforcement is None:
             raise ValueError(
@@ -476,7 +478,9 @@ def _last_layer_fitter(problem, parameters):
     last = problem.model.last_layer(parameters)
     *coef, intercept = parameters[-last.n_parameters :]
     last = LinearModel.from_features(last.X, problem.weights)
-    return Fitter(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
+    return Fitter(
+        replace(problem, model=last), last.parameters(np.array(coef), intercept), _LAST_LAYER_SOLVER
+    )
 
 
 def _join_layers(fitter, trained, candidate):
@@ -524,7 +528,7 @@ def _split_held_out(strata, fraction, random_state):
 # Docstring entries that the estimators trained under constraints share.
 
 
-_PARAMETERS = """
+_PARAMETER_DOCS = """
 tolerance : float, default=0.02
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
     neither a tolerance nor a ratio of their own.
@@ -603,7 +607,7 @@ interval : pair of floats, list of pairs, dict of either by group, or None, defa
     (0.0, 1.0), or the interval of the object that `criterion` is.
 """
 
-_ATTRIBUTES = """
+_ATTRIBUTE_DOCS = """
 classes_ : ndarray of shape (2,)
     Labels of the classes, ascending.
 pos_label_ : label
@@ -654,7 +658,7 @@ thresholds_ : ndarray of shape (n_thresholds,)
     criterion has percentiles, or more where so few did not show that groups differ.
 """
 
-_FIT = """
+_FIT_DOCS = """
 y : array-like of shape (n_samples,)
     Two classes, by labels of any kind.
 sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
@@ -678,10 +682,10 @@ X_fit : array-like or sparse matrix, default=None
     `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by `skfair.audit.certify`.
 """
 
-document = shared_docs(
-    _PARAMETERS,
-    _ATTRIBUTES,
-    _FIT,
+estimator_docs = make_docstring_decorator(
+    _PARAMETER_DOCS,
+    _ATTRIBUTE_DOCS,
+    _FIT_DOCS,
     paper="""
     .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
        percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.

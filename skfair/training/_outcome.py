@@ -9,13 +9,13 @@ from skfair.constraints import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.losses import is_pairwise
 from skfair.solvers import SQP
-from skfair.training._input import label_positive
+from skfair.training._input import to_class_labels
 from skfair.utils._checks import join_names, warn
 
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
 
-_NEARLY_EQUAL = 0.1
+_MIN_SCORE_DEVIATION = 0.1
 """Standard deviation of scores below which ranks depend on tiny differences."""
 
 
@@ -41,9 +41,9 @@ def guarantee_attributes(estimator, guarantee, status):
     """
     confidence = estimator.confidence_level
     is_short = confidence is not None and guarantee.probability < confidence
-    limits, n_constraints = guarantee.limits, len(guarantee.tolerances)
+    limits, n_constraints = guarantee.limits, len(guarantee.training_tolerances)
     return {
-        "tightened_tolerances_": guarantee.tolerances,
+        "tightened_tolerances_": guarantee.training_tolerances,
         "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
@@ -56,7 +56,7 @@ def compares_nothing(training, constraints):
     is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
     # Rows of ranks may come with the first solution.
     is_free = [
-        is_single if one.statistic == "ranks" else not len(one.rows.lower) for one in constraints
+        is_single if one.metric_input == "ranks" else not len(one.rows.lower) for one in constraints
     ]
     return training.lacks_groups or (bool(is_free) and all(is_free))
 
@@ -97,9 +97,13 @@ def warn_of_outcome(estimator, constraint, guarantee):
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
-    is_counted = "decisions" in constraint.statistics or estimator.confidence_level is not None
+    is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
     is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
-    labels = _decide(candidate, estimator) if is_counted and not candidate.is_plain else []
+    labels = (
+        _occurring_labels(candidate, estimator)
+        if is_counted and not candidate.is_unconstrained
+        else []
+    )
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "
@@ -114,12 +118,12 @@ def advise_relaxation(constraints):
     return " or ".join(sorted(changes)).capitalize()
 
 
-def _decide(candidate, estimator):
+def _occurring_labels(candidate, estimator):
     """Classes of samples, by the score of the positive one or the largest of several."""
     if len(estimator.classes_) > 2:
         leads = candidate.scores.reshape(len(estimator.classes_), -1)
         return estimator.classes_[leads.argmax(axis=0)]
-    return label_positive(candidate.decisions, estimator.classes_, estimator.pos_label_)
+    return to_class_labels(candidate.occurring_decisions, estimator.classes_, estimator.pos_label_)
 
 
 def describe_uncertainty(estimator, guarantee, constraints):
@@ -186,9 +190,9 @@ def _describe_violation(constraint, candidate):
 
 def _advise(constraint, scores):
     """Advice for a tolerance that is not kept, in addition to raising it."""
-    if constraint.statistic != "ranks":
+    if constraint.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
-    if scores is not None and np.std(scores) < _NEARLY_EQUAL:
+    if scores is not None and np.std(scores) < _MIN_SCORE_DEVIATION:
         return (
             "or give the model more features that predict the target: the scores are nearly equal "
             f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
@@ -204,7 +208,7 @@ def _describe_smooth_violation(constraint, candidate):
     )
 
 
-REPORT = "_report_columns_"
+REPORT_ATTRIBUTE = "_report_columns_"
 """Attribute of the columns of a report, from which ``constraint_report_`` is made when read."""
 
 
@@ -248,7 +252,7 @@ class Subtask:
                 print(f"{self.name}: done")
 
 
-class FitProgress:
+class FitProgressCallback:
     """Callback of solvers that passes every iteration to the estimator's callbacks, and prints it.
 
     A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
@@ -299,11 +303,11 @@ class FitProgress:
 # Warnings for constraints that cost most of what the model improves on a constant.
 
 
-_RARE, _NOT_RARE, _MULTIPLE = 0.01, 0.02, 10.0
+_RARE_SHARE, _COMMON_SHARE, _RARE_RATIO = 0.01, 0.02, 10.0
 """A class is rare if the model gives it to less than the first share of the samples, and a fit
 without constraint to at least the second; or a fit without constraint to ten times as many."""
 
-_PLAIN = SQP(max_iter=10, tol=1e-3)
+_UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
 _MAX_SAMPLES, _MAX_ROUGH_SAMPLES = 1 << 13, 1 << 11
 """The fit without constraint is a few Newton steps on a subsample of the first size, which
 determines its accuracy to two digits in a small share of the time of a fit. Before it comes one
@@ -320,13 +324,13 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     start where there are very many. Where the population is to keep the tolerance, rare decisions
     are warned of, too.
     """
-    if candidate.is_plain or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
+    if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
     problem = fitter.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    plain = _PLAIN.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+    plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
@@ -381,7 +385,9 @@ def warn_of_rare_decisions(weights, scores, plain_scores):
 
 def _is_rare(share, plain):
     """Whether a class is rare, and far more so than without constraint."""
-    return (0.0 < share < _RARE and plain >= _NOT_RARE) or 0.0 < _MULTIPLE * share < plain
+    return (
+        0.0 < share < _RARE_SHARE and plain >= _COMMON_SHARE
+    ) or 0.0 < _RARE_RATIO * share < plain
 
 
 def warn_of_cost(problem, parameters, plain, is_real=False):

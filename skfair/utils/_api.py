@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(r"^([ \t]*)\{(\w+(?:, \w+)*)\}[ \t]*$", re.MULTILINE)
 """A line ``{name}`` or ``{name, other}`` by itself, so that formulas and dicts are not meant."""
 
 
-def shared_docs(*sections: str, **blocks: str) -> Callable[[Decorated], Decorated]:
+def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorated], Decorated]:
     """Make a decorator that fills placeholders in docstrings with shared entries.
 
     `sections` are texts of numpydoc entries, as below Parameters or Raises. An entry replaces one

@@ -5,17 +5,17 @@ import numpy as np
 # Degrees, links to clusters and the group constraint of a graph or kernel matrix.
 
 
-def node_degrees(affinity):
+def filled_node_degrees(affinity):
     """Row sums (n_nodes,), and a mask of the nodes without edges, whose degree is the median.
 
     Any other constant would give these nodes a share in the group constraint that depends on the
     scale of the affinities. A graph without edges has degrees of 1.
     """
-    return degrees_from_sums(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
+    return fill_isolated_degrees(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
 
 
-def degrees_from_sums(sums):
-    """As `node_degrees`, from row sums."""
+def fill_isolated_degrees(sums):
+    """As `filled_node_degrees`, from row sums."""
     sums = sums.astype(np.float64, copy=False)
     isolated = sums <= 0
     typical = 1.0 if isolated.all() else np.median(sums[~isolated])

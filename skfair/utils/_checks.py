@@ -172,16 +172,16 @@ def check_finite_squares(values, name, estimator=None):
 # Errors about misplaced arguments of constructors, which say where each belongs.
 
 
-_OF_CONSTRAINT = (
+_CONSTRAINT_PARAMETER_HINT = (
     "is a parameter of the constraint: pass constraint=DemographicParity({}), an object of "
     "skfair.constraints"
 )
 
-_PLACES = {
-    "ratio": _OF_CONSTRAINT.format("ratio=0.8"),
-    "attributes": _OF_CONSTRAINT.format("attributes='each'"),
-    "reference": _OF_CONSTRAINT.format("reference='overall'"),
-    "aggregate": _OF_CONSTRAINT.format("aggregate='sum'"),
+_ARGUMENT_HINTS = {
+    "ratio": _CONSTRAINT_PARAMETER_HINT.format("ratio=0.8"),
+    "attributes": _CONSTRAINT_PARAMETER_HINT.format("attributes='each'"),
+    "reference": _CONSTRAINT_PARAMETER_HINT.format("reference='overall'"),
+    "aggregate": _CONSTRAINT_PARAMETER_HINT.format("aggregate='sum'"),
     "strata": (
         "is a parameter of a constraint: pass constraint=ConditionalDemographicParity(strata=...), "
         "an object of skfair.constraints"
@@ -209,7 +209,7 @@ _PLACES = {
 """Where an argument goes that a constructor does not have: a half sentence."""
 
 
-class ExplainsArguments:
+class ArgumentHintMixin:
     """Mixin of classes whose constructors say where an argument goes that they do not have."""
 
     def __init_subclass__(cls, **kwargs):
@@ -225,10 +225,10 @@ def _explain_arguments(construct):
 
     @functools.wraps(construct)  # signatures are read from what is wrapped
     def construct_or_explain(self, *args, **kwargs):
-        for name in _PLACES.keys() & kwargs.keys() - accepted.keys():
+        for name in _ARGUMENT_HINTS.keys() & kwargs.keys() - accepted.keys():
             raise TypeError(
                 f"{type(self).__name__}() got an unexpected keyword argument {name!r}, which "
-                f"{_PLACES[name]}."
+                f"{_ARGUMENT_HINTS[name]}."
             )
         construct(self, *args, **kwargs)
 
@@ -269,7 +269,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
 # The positive class of two.
 
 
-_CONVENTIONAL = ({0, 1}, {-1, 1})
+_CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
@@ -283,7 +283,7 @@ def positive_class(labels, pos_label):
         if len(labels) == 2 and pos_label not in labels:
             raise ValueError(f"pos_label must be one of {listed}; got {pos_label!r}.")
         return pos_label
-    if any(labels <= pair for pair in _CONVENTIONAL):
+    if any(labels <= pair for pair in _CONVENTIONAL_LABELS):
         return 1
     if len(labels) == 1:
         raise ValueError(
@@ -431,7 +431,7 @@ _MAX_DIFFERENCES = 2
 _MIN_SHARE = 0.05
 """Share of samples with a near copy up to which standard errors are hardly affected."""
 
-_MIN_CERTAIN = 0.5
+_MIN_NEAR_COPY_SHARE = 0.5
 """Of the samples that equal another one in a third of the columns, at least this share must have a
 near copy. Otherwise samples are equal by chance, because the columns depend on one another."""
 
@@ -562,7 +562,7 @@ def _share_of_near_copies(X, columns, examined, information, weights):
         is_certain = equal @ information > 2.0 * np.log(X.shape[0])
         is_near = np.ceil(~equal @ weights) <= _MAX_DIFFERENCES
         n_copies = np.count_nonzero(is_certain & is_near)
-        if n_copies >= _MIN_CERTAIN * len(first):
+        if n_copies >= _MIN_NEAR_COPY_SHARE * len(first):
             shares.append(n_copies / len(examined))
     return max(shares)
 

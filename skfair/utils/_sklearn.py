@@ -24,11 +24,11 @@ from skfair.exceptions import SearchError
 from skfair.utils._checks import spelling_hint
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
-    check_weight_with_zeros = check_sample_weight
+    check_weight_by_sklearn = check_sample_weight
 
     def check_sample_weight(sample_weight, X, **options):
         """The checked weights, of which at least one is not zero."""
-        weights = check_weight_with_zeros(sample_weight, X, **options)
+        weights = check_weight_by_sklearn(sample_weight, X, **options)
         if not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return weights
@@ -75,7 +75,7 @@ def validate_params(estimator):
     validate_parameter_constraints(estimator._parameter_constraints, params, name)
 
 
-def first_boosted_leaves(classifier):
+def first_tree_leaves(classifier):
     """Leaves of the first tree of a boosting by histograms, as records; None of other models."""
     trees = getattr(classifier, "_predictors", None)
     if not isinstance(trees, list) or not hasattr(trees[0][0], "nodes"):
@@ -90,10 +90,10 @@ def search_error(error):
     It is the same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
     with its message, which passes scikit-learn's ``except Exception``.
     """
-    return SearchError(str(error)) if _becomes_a_score() else error
+    return SearchError(str(error)) if _becomes_error_score() else error
 
 
-def _becomes_a_score():
+def _becomes_error_score():
     """Whether an exception raised now would become the ``error_score`` of a cross-validation."""
     validation = sys.modules.get("sklearn.model_selection._validation")
     frame = inspect.currentframe() if validation else None
@@ -150,7 +150,7 @@ __all__ = [
     "can_reuse_listener",
     "check_method_params",
     "check_sample_weight",
-    "first_boosted_leaves",
+    "first_tree_leaves",
     "open_listener",
     "safe_indexing",
     "search_error",

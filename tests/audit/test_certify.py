@@ -25,7 +25,7 @@ from skfair.constraints import (
     PartialEqualOpportunity,
     PartialGroupAUC,
     PartialStatisticalParity,
-    constraints_on,
+    applicable_constraint_names,
 )
 from skfair.inference import gap_interval, ratio_interval, required_sample_size
 from skfair.metrics import METRICS, get_scorer
@@ -502,7 +502,9 @@ def certify_numbers(model=REGRESSOR, **settings):
     return certify(model, FRESH[0], TARGET, **({"sensitive_features": FRESH_GROUP} | settings))
 
 
-@pytest.mark.parametrize("name", sorted(set(CONSTRAINTS) - set(constraints_on("numbers"))))
+@pytest.mark.parametrize(
+    "name", sorted(set(CONSTRAINTS) - set(applicable_constraint_names("numbers")))
+)
 def test_constraints_on_classes_are_refused_of_regressors(name):
     with pytest.raises(ValueError, match=r"LinearRegression predicts numbers.*'loss_parity', 'mea"):
         certify_numbers(constraint=name, tolerance=0.05)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from skfair.__main__ import main
 from skfair.audit import Certificate, certify
 from skfair.constraints import CONSTRAINTS, ConditionalDemographicParity, DemographicParity
-from skfair.inference import lower_limit, required_sample_size
+from skfair.inference import gap_lower_limit, required_sample_size
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -160,7 +160,7 @@ def test_the_lower_limit_divides_the_error_among_forms():
     hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
     rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)
     lows = -rates.upper(-pairs, 1.0 - 0.05 / 6)
-    assert lower_limit(rates, pairs, 0.95) == lows.max()
+    assert gap_lower_limit(rates, pairs, 0.95) == lows.max()
 
 
 # Commands: results, JSON on standard output, exit statuses.

@@ -15,12 +15,12 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair.audit import FairnessReport
-from skfair.audit._tables import group_text, significant_gaps
+from skfair.audit._tables import group_text, significance_mask
 from skfair.inference import (
     Rates,
     balance_limit,
-    contrast_interval,
     gap_interval,
+    interval_of_largest_contrast,
     pairwise_contrasts,
     ratio_interval,
 )
@@ -279,7 +279,9 @@ def gap_p_value(rates):
     low, high = -12.0, 0.0  # decimal logarithms
     for _ in range(40):
         middle = (low + high) / 2
-        gap = contrast_interval(rates, pairwise_contrasts(len(rates.values)), 1 - 10**middle)
+        gap = interval_of_largest_contrast(
+            rates, pairwise_contrasts(len(rates.values)), 1 - 10**middle
+        )
         low, high = (low, middle) if gap.low > 0 else (middle, high)
     return 10**high
 
@@ -301,7 +303,7 @@ def test_significant_gaps_are_those_of_holms_procedure(apart, expected):
         hits = np.array([200.0, 200.0 + more, 210.0])[: 2 + (more > 50)]
         sums = [np.repeat(counts[:, np.newaxis], 3, axis=1) for counts in (hits, 400 - hits)]
         compared.append((Rates.from_sums(*sums), np.arange(len(hits))))
-    is_significant = significant_gaps(compared, 0.95)
+    is_significant = significance_mask(compared, 0.95)
     p_values = np.array([gap_p_value(rates) for rates, _ in compared])
     assert is_significant.tolist() == holm(p_values, 0.05).tolist() == expected
 

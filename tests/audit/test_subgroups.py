@@ -32,7 +32,7 @@ def make_table(n, rng, n_columns=5):
 
 def family_of(table, values, max_conditions=2, min_size=30, n_bins=4, missing="error"):
     columns = search._encode_columns(table, n_bins, missing)
-    return search._count_family(columns, values, max_conditions, min_size)
+    return search._count_subgroups(columns, values, max_conditions, min_size)
 
 
 def conditions_of(column, n_bins=4):
@@ -61,7 +61,7 @@ def test_counts_are_those_of_pandas_for_every_conjunction(max_conditions):
                 mask = np.logical_and.reduce(masks)
                 if min(mask.sum(), (~mask).sum()) >= 25:
                     expected.append((depth, int(mask.sum()), int(values[mask].sum())))
-    counted = zip(family.depth, family.n.astype(int), family.hits.astype(int), strict=True)
+    counted = zip(family.n_conditions, family.n.astype(int), family.hits.astype(int), strict=True)
     assert sorted(counted) == sorted(expected)
 
 
@@ -137,7 +137,7 @@ def test_no_subgroup_is_lost_by_screening_and_p_values_go_with_limits(seed, monk
     table = make_table(3000, rng)
     values = rng.random(3000) < np.where(table["c0"] == "1", 0.1 + 0.1 * seed, 0.05)
     screened = find_subgroups(None, values, sensitive_features=table).to_frame(all=True)
-    monkeypatch.setattr(search, "_SCREEN", 0.0)
+    monkeypatch.setattr(search, "_SCREENING_SHARE", 0.0)
     full = find_subgroups(None, values, sensitive_features=table).to_frame(all=True)
     pd.testing.assert_frame_equal(screened, full)
     assert len(full) > 3 and ((full["low"] > 0) | (full["high"] < 0)).all()
@@ -276,7 +276,7 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         values = rng.random(20_000) < 0.3 + 0.2 * planted
         report = find_subgroups(None, values, sensitive_features=table)
         columns = search._encode_columns(table, 4, "error")
-        family = search._count_family(columns, values, 2, 200)
+        family = search._count_subgroups(columns, values, 2, 200)
         texts = [family.text(i) for i in range(len(family.n))]
         mask = family.mask(texts.index(report.subgroups.loc[0, "subgroup"]))
         n_hits += (mask & planted).sum() / (mask | planted).sum() >= 0.25

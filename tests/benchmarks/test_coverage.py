@@ -3,7 +3,7 @@ import pytest
 
 from benchmarks.guarantees.coverage import CountedRates, check_bootstrap
 from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, populations
-from skfair.inference import contrast_interval, gap_interval, pairwise_contrasts
+from skfair.inference import gap_interval, interval_of_largest_contrast, pairwise_contrasts
 
 
 def expand_counts(hits, sizes):
@@ -14,7 +14,7 @@ def expand_counts(hits, sizes):
 def test_counts_give_the_interval_of_samples():
     hits, sizes = np.array([12, 20, 31]), np.array([40, 50, 60])
     values, groups = expand_counts(hits, sizes)
-    counted = contrast_interval(CountedRates(hits, sizes), pairwise_contrasts(3), 0.95)
+    counted = interval_of_largest_contrast(CountedRates(hits, sizes), pairwise_contrasts(3), 0.95)
     assert counted == pytest.approx(gap_interval(values, sensitive_features=groups))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels.limits import balance_limits, composition_ratios, has_rows, keeps_rows
+from skfair._kernels.limits import balance_limits, composition_ratios, has_rows, satisfies_rows
 from skfair.cluster import FairKMeans
 from skfair.cluster._base import (
     ClusterRequirements,
@@ -13,7 +13,7 @@ from skfair.cluster._base import (
     check_requirements,
     keeps_balance,
     list_shortfalls,
-    outcome,
+    status_attributes,
 )
 
 COUNTS = np.array([[2.0, 8.0], [4.0, 4.0]])  # of groups of 6 and 12
@@ -84,8 +84,8 @@ def test_sizes_are_counts_or_shares():
     nothing = check_requirements(parameters(), 9, is_count=True)
     assert (nothing.smallest, nothing.largest) == (0, np.inf)
     counts = np.array([[20.0], [30.0]])
-    assert keeps_rows(counts, required._replace(smallest=20.0).limits(np.ones(1)))
-    assert not keeps_rows(counts + [[0], [1]], required.limits(np.ones(1)))
+    assert satisfies_rows(counts, required._replace(smallest=20.0).limits(np.ones(1)))
+    assert not satisfies_rows(counts + [[0], [1]], required.limits(np.ones(1)))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_reported_figures_by_hand():
 @pytest.mark.parametrize("search", ["optimal", "feasible", "max_iter"])
 def test_infeasible_takes_precedence_over_the_status_of_the_search(search):
     for lacks_groups in (False, True):
-        reported = outcome({"constraint_violation_": 0.1}, search, lacks_groups)
+        reported = status_attributes({"constraint_violation_": 0.1}, search, lacks_groups)
         assert reported == {"status_": "infeasible", "constraint_violation_": 0.1}
-    reported = outcome({"constraint_violation_": 0.0}, search, lacks_groups=False)
+    reported = status_attributes({"constraint_violation_": 0.0}, search, lacks_groups=False)
     assert reported == {"status_": search, "constraint_violation_": 0.0}
 
 

@@ -16,7 +16,7 @@ from skfair.constraints import (
     EqualizedOddsLoss,
     ErrorRateParity,
     LossParity,
-    draw_rows,
+    draw_batch,
 )
 from skfair.enforcement._counting import _sums_along, flip_effects
 from skfair.enforcement._enforce import _decision_effects, _weighted_excess
@@ -61,7 +61,7 @@ def bind(spec, samples, single=False, tolerance=0.05):
 
 
 def smooth_sums(bound, scores):
-    return bound.smooth_sums(scores) + bound.offset
+    return bound.smooth_means(scores) + bound.offset
 
 
 def violation(constraint, scores):
@@ -92,7 +92,7 @@ def test_derivatives(spec, single, kind):
     bound = replace(bind(spec, samples, single), offset=np.float64(0.01)).rows
     aux = bound.initial_aux(scores) + 0.1
     result = bound(scores, aux)
-    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
+    jacobian = result.jacobian.means_to_rows @ result.jacobian.basis.toarray()
     np.testing.assert_allclose(
         jacobian, difference_quotients(lambda s: bound(s, aux).values, scores), atol=1e-9
     )
@@ -127,7 +127,7 @@ def minimize_violation(bound, scores):
 def test_rows_are_feasible_if_and_only_if_the_gap_is_within_tolerance(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
-    gap = bound.aggregate(smooth_sums(bound, scores))
+    gap = bound.rate_gap(smooth_sums(bound, scores))
     met, violated = replace(bound, tolerance=1.001 * gap), replace(bound, tolerance=0.999 * gap)
     assert minimize_violation(met, scores) <= 1e-12
     assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
@@ -146,9 +146,9 @@ def test_rows_and_the_public_metric_add_the_optimism_to_the_rates(spec, single, 
     expected = replace(bound, optimism=optimism)
     if bound.is_quotient:  # quotients have none
         optimism = 0.0
-    rates = bound.rates(bound.exact_sums(scores)) + optimism
-    assert expected.gap(scores) == pytest.approx(bound.aggregate(rates))
-    gap = bound.aggregate(bound.rates(bound.smooth_sums(scores)) + optimism)
+    rates = bound.rates(bound.exact_means(scores)) + optimism
+    assert expected.gap(scores) == pytest.approx(bound.rate_gap(rates))
+    gap = bound.rate_gap(bound.rates(bound.smooth_means(scores)) + optimism)
     assert minimize_violation(replace(expected, tolerance=1.001 * gap), scores) <= 1e-12
     violated = replace(expected, tolerance=0.999 * gap)
     assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
@@ -204,7 +204,7 @@ def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
     corrected = bound.correct(scores)
-    exact = bound.exact_sums(scores)
+    exact = bound.exact_means(scores)
     np.testing.assert_allclose(smooth_sums(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_sums(bound, scores) + exact) / 2
     half = bound.correct(scores, 0.5)
@@ -242,9 +242,9 @@ def test_decision_effects_add_up_to_the_rows(spec, single, kind):
     bound = bind(spec, samples, single)
     v = np.random.default_rng(4).normal(size=len(bound.rows.lower))
     decisions = np.where(scores > 0, 1.0, -1.0)
-    means = bound.exact_sums(decisions)
+    means = bound.exact_means(decisions)
     _, combine = bound.rows_at(means)
-    change = means - bound.exact_sums(-np.ones(N_SAMPLES))
+    change = means - bound.exact_means(-np.ones(N_SAMPLES))
     effects = _decision_effects(ConstraintSystem((bound,)), decisions, v)
     assert effects[decisions > 0].sum() == pytest.approx(v @ (combine @ change), abs=1e-13)
 
@@ -256,7 +256,7 @@ def test_the_weighted_excess_is_that_of_the_rows(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
     rows, system = bound.rows, ConstraintSystem((bound,))
-    values, _ = rows.rows_at(rows.exact_sums(scores))
+    values, _ = rows.rows_at(rows.exact_means(scores))
     for r in range(len(values)):
         one = 2.0 * (np.arange(len(values)) == r)
         if np.isfinite(rows.upper[r]):
@@ -318,7 +318,7 @@ def test_derivatives_of_stacked_rows(kind):
     system = make_system(samples)[1].rows
     aux = system.initial_aux(scores)
     result = system(scores, aux)
-    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
+    jacobian = result.jacobian.means_to_rows @ result.jacobian.basis.toarray()
     np.testing.assert_allclose(
         jacobian, difference_quotients(lambda s: system(s, aux).values, scores), atol=1e-9
     )
@@ -340,8 +340,8 @@ def test_a_system_is_corrected_constraint_by_constraint():
 def test_decisions_of_systems():
     samples, _, scores = sample("four")
     components, system = make_system(samples)
-    assert system.statistics == {"decisions", "values"}
-    assert ConstraintSystem(components[:2]).statistics == {"decisions"}
+    assert system.metric_inputs == {"decisions", "values"}
+    assert ConstraintSystem(components[:2]).metric_inputs == {"decisions"}
     ends = np.cumsum([len(component.rows.lower) for component in components])
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(system.rows.lower)
     shares = list(zip(components, system.split_by_constraint(v), strict=True))
@@ -363,11 +363,11 @@ def test_a_system_of_nothing_has_no_rows_and_no_unknowns():
     assert len(nothing) == rows.n_aux == len(rows.lower) == len(rows.upper) == 0
     assert len(result.values) == 0
     assert result.aux_jacobian.shape == (0, 0)
-    assert (result.jacobian.combine @ result.jacobian.basis).shape == (0, 3)
+    assert (result.jacobian.means_to_rows @ result.jacobian.basis).shape == (0, 3)
     np.testing.assert_array_equal(result.jacobian.adjoint(np.empty(0)), np.zeros(3))
     np.testing.assert_array_equal(result.curvature(np.empty(0)), np.zeros(3))
     assert violation(nothing.correct(scores), scores) == 0.0
-    assert nothing.statistics <= {"decisions"}
+    assert nothing.metric_inputs <= {"decisions"}
     assert nothing.adds_up
 
 
@@ -406,7 +406,7 @@ def test_an_event_must_not_lose_all_samples():
 def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     samples, _, scores = sample(kind)
     bound = replace(bind(spec, samples), offset=np.float64(0.25))
-    rows, drawn = draw_rows(bound, 4, random_state=0)
+    rows, drawn = draw_batch(bound, 4, random_state=0)
     n_events = bound.events.n_events
     assert len(rows) == 4 * n_events
     np.testing.assert_array_equal(drawn.counts, 4)
@@ -416,14 +416,14 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
     np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
-    again, _ = draw_rows(bound, 4, random_state=0)
+    again, _ = draw_batch(bound, 4, random_state=0)
     np.testing.assert_array_equal(again, rows)
 
 
 def test_draws_go_by_weight():
     samples, _, scores = sample("four")
     bound = bind(DemographicParity(), samples)
-    rows, drawn = draw_rows(bound, 20_000, random_state=1)
+    rows, drawn = draw_batch(bound, 20_000, random_state=1)
     expected = smooth_sums(bound, scores)
     np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), expected, atol=0.01)
 
@@ -432,7 +432,7 @@ def test_draws_go_by_weight():
 def test_samples_of_systems(kind):
     samples, _, scores = sample(kind)
     components, system = make_system(samples)
-    rows, drawn = draw_rows(system.rows, 3, random_state=2)
+    rows, drawn = draw_batch(system.rows, 3, random_state=2)
     n_events = [component.events.n_events for component in components]
     assert len(rows) == 3 * sum(n_events)
     ends = 3 * np.cumsum(n_events)[:-1]
@@ -471,10 +471,12 @@ def test_rows_of_nothing_stack_and_are_drawn():
     np.testing.assert_array_equal(result.values, expected.values)
     v = np.ones(len(expected.values))
     np.testing.assert_array_equal(result.jacobian.adjoint(v), expected.jacobian.adjoint(v))
-    combined = (result.jacobian.combine @ result.jacobian.basis).toarray()
-    np.testing.assert_array_equal(combined, expected.jacobian.combine @ expected.jacobian.basis)
-    rows, drawn = draw_rows(stacked, 3, random_state=0, first=[5])
+    combined = (result.jacobian.means_to_rows @ result.jacobian.basis).toarray()
+    np.testing.assert_array_equal(
+        combined, expected.jacobian.means_to_rows @ expected.jacobian.basis
+    )
+    rows, drawn = draw_batch(stacked, 3, random_state=0, first=[5])
     assert len(rows) == 1 + 3 * bound.events.n_events
     assert len(drawn.lower) == len(alone.lower)
-    rows, drawn = draw_rows(ConstraintSystem(()), 3, first=[5, 7])
+    rows, drawn = draw_batch(ConstraintSystem(()), 3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)

@@ -13,7 +13,7 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     LossParity,
-    refuse_inapplicable,
+    check_applies_to_numbers,
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import HingeLoss, LogisticLoss
@@ -104,10 +104,10 @@ def test_the_table_names_the_events():
 
 def test_known_rates():
     parity = bind(DemographicParity())
-    np.testing.assert_allclose(parity.exact_sums(SCORES), [2 / 4, 2 / 3, 1])
+    np.testing.assert_allclose(parity.exact_means(SCORES), [2 / 4, 2 / 3, 1])
     assert parity.gap(SCORES) == pytest.approx(1 / 2)
     errors = bind(ErrorRateParity())
-    np.testing.assert_allclose(errors.exact_sums(SCORES), [2 / 4, 1 / 3, 1])
+    np.testing.assert_allclose(errors.exact_means(SCORES), [2 / 4, 1 / 3, 1])
 
 
 def test_empty_cells_are_left_out_and_named():
@@ -164,7 +164,7 @@ def test_a_custom_constraint():
         bound = bind(Quiet())
     assert bound.name == "Quiet"
     assert bound.gap(SCORES) == pytest.approx(1 / 2)
-    assert bound.statistic == "values"
+    assert bound.metric_input == "values"
 
 
 def test_overlapping_groups_of_each_attribute():
@@ -177,7 +177,7 @@ def test_overlapping_groups_of_each_attribute():
         (1, "old"),
         (1, "young"),
     ]
-    np.testing.assert_allclose(bound.exact_sums(scores), [1, 1 / 2, 2 / 3, 1])
+    np.testing.assert_allclose(bound.exact_means(scores), [1, 1 / 2, 2 / 3, 1])
 
 
 def test_a_sum_over_one_cell_is_its_range():
@@ -202,5 +202,5 @@ def test_losses_of_classes_do_not_apply_to_numbers(loss):
     for constraint in (LossParity(loss=loss), BoundedGroupLoss(1.0, loss=loss)):
         assert constraint.applies_to == ("scores",)
         with pytest.raises(ValueError, match="Ridge predicts numbers.* Pass one of .'loss_parity'"):
-            refuse_inapplicable(constraint, "Ridge")
-    refuse_inapplicable(LossParity(loss="absolute"), "Ridge")
+            check_applies_to_numbers(constraint, "Ridge")
+    check_applies_to_numbers(LossParity(loss="absolute"), "Ridge")

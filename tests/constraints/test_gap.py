@@ -40,7 +40,7 @@ numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
 def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
     """A constraint of the gap, one sample an event."""
     events, n = Events.disjoint(np.arange(n_events), n_events), n_events
-    settings = {"aggregate": gap, "tolerance": tolerance, "one_row": as_one_row}
+    settings = {"rate_gap": gap, "tolerance": tolerance, "one_row": as_one_row}
     columns = [], np.arange(n), np.ones(n), np.ones(n)
     return BoundConstraint("gap", events, *columns, (None,), (None,), **settings)
 
@@ -106,7 +106,7 @@ def test_numbers_of_rows_and_unknowns(name, n_rows, n_aux):
 
 def test_two_rates_need_one_two_sided_row():
     rows = rows_of_gap(RangeGap(((0, 1),)), 2, 0.1)
-    np.testing.assert_array_equal(rows.combine, [[-1, 1]])
+    np.testing.assert_array_equal(rows.rates_to_rows, [[-1, 1]])
     assert (rows.lower[0], rows.upper[0]) == (-0.1, 0.1)
 
 
@@ -117,7 +117,7 @@ def test_small_numbers_of_pairs_need_no_unknowns(means):
         TotalRangeGap(((0, 1), (2, 3), (4, 5, 5))),
     )
     assert smaller(means) == larger(means)
-    assert rows_of_gap(smaller, 6, 0.1).combine.shape == (4, 6)
+    assert rows_of_gap(smaller, 6, 0.1).rates_to_rows.shape == (4, 6)
     assert rows_of_gap(smaller, 6, 0.1).n_aux == 0 < rows_of_gap(larger, 6, 0.1).n_aux
 
 
@@ -149,7 +149,7 @@ def test_nothing_to_compare(as_one_row):
 @gaps
 @given(means=numbers, factor=st.floats(0, 2))
 def test_shrunk_means_have_a_gap_that_is_so_many_times_as_large(gap, means, factor):
-    assert gap(gap.shrink(means, factor)) == pytest.approx(factor * gap(means), abs=1e-12)
+    assert gap(gap.rescale_means(means, factor)) == pytest.approx(factor * gap(means), abs=1e-12)
 
 
 @gaps
@@ -211,7 +211,7 @@ def test_rows_hold_where_the_ratio_is_kept(as_one_row, means, ratio):
 
 @given(means=rates, factor=st.floats(0, 2))
 def test_shrunk_rates_have_a_ratio_whose_gap_is_so_many_times_as_large(means, factor):
-    shrunk = RATIO.shrink(means, factor)
+    shrunk = RATIO.rescale_means(means, factor)
     assert RATIO(shrunk) == pytest.approx(factor * RATIO(means), abs=1e-9)
     if factor < 1:
         for block in map(list, BLOCKS):
@@ -230,6 +230,6 @@ def test_slope_of_a_ratio(means):
 
 
 def test_a_ratio_changes_by_one_sample():
-    assert RangeGap(BLOCKS).change_by_one(MEANS, 50) == 1 / 50
-    assert RATIO.change_by_one(MEANS, 50) == 1 / (50 * 0.5)
-    assert RATIO.change_by_one(np.zeros(5), 50) == 1
+    assert RangeGap(BLOCKS).one_sample_change(MEANS, 50) == 1 / 50
+    assert RATIO.one_sample_change(MEANS, 50) == 1 / (50 * 0.5)
+    assert RATIO.one_sample_change(np.zeros(5), 50) == 1

@@ -67,7 +67,7 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(data):
         return by_scores, -(v * result.above).sum(axis=0)
 
     result = MeanExcess(members, scores, breakpoints, 1.0)
-    curvature, (combine, diagonal) = result.curvature(v), result.breakpoint_derivatives(v)
+    curvature, (combine, diagonal) = result.curvature(v), result.breakpoint_second_derivatives(v)
     cross_derivatives = combine @ result.basis.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)

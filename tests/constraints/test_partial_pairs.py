@@ -39,7 +39,7 @@ def test_derivatives_are_those_of_finite_differences():
     constraint, _, _ = bound(pairs=((0.1, 0.4), (0.6, 1.0)))
     scores, step = np.random.default_rng(2).normal(size=60), 1e-7
     result = constraint(scores, np.empty(0))
-    jacobian = (result.jacobian.combine @ result.jacobian.basis).toarray()
+    jacobian = (result.jacobian.means_to_rows @ result.jacobian.basis).toarray()
     for i in range(60):
         bump = step * (np.arange(60) == i)
         above = constraint(scores + bump, np.empty(0)).values
@@ -134,9 +134,9 @@ def test_the_majorant_touches_the_rows_at_one_point_and_is_nowhere_easier(pairs)
     majorant, rows = constraint.majorant(scores, none), constraint(scores, none)
     result = majorant(scores, none)
     np.testing.assert_allclose(result.values, np.tile(rows.values, 2))
-    slopes = np.vstack([(rows.jacobian.combine @ rows.jacobian.basis).toarray()] * 2)
+    slopes = np.vstack([(rows.jacobian.means_to_rows @ rows.jacobian.basis).toarray()] * 2)
     np.testing.assert_allclose(
-        (result.jacobian.combine @ result.jacobian.basis).toarray(), slopes, atol=1e-12
+        (result.jacobian.means_to_rows @ result.jacobian.basis).toarray(), slopes, atol=1e-12
     )
     for other in scores + rng.normal(size=(20, 60)):
         upper, lower = np.reshape(majorant(other, none).values, (2, -1))

@@ -20,8 +20,8 @@ def bound(rounding, seed=0, convex_means=MeanExcess):
         members,
         width=1.5,
         origin=np.array([0.1, -0.2]),
-        by_threshold=rng.normal(size=(2, 3)),
-        by_level=rng.normal(size=(6, 3)),
+        threshold_jacobian=rng.normal(size=(2, 3)),
+        level_jacobian=rng.normal(size=(6, 3)),
         lower=np.full(6, 0.2),
         upper=np.full(6, 0.5),
         initial_aux=lambda scores: np.zeros(3),
@@ -45,7 +45,7 @@ def point(seed):
 )
 def test_shares_are_means_of_the_surrogate(constraint, surrogate):
     scores, aux = point(1)
-    thresholds = constraint.origin + constraint.by_threshold @ aux
+    thresholds = constraint.origin + constraint.threshold_jacobian @ aux
     members = constraint.events
     for e in range(3):
         samples, shares = members.members(e)
@@ -69,7 +69,7 @@ def rows_and_derivatives(constraint):
 def test_derivatives_are_those_of_finite_differences(rows, which):
     constraint, (scores, aux) = rows_and_derivatives(rows)[which], point(3)
     result, step = constraint(scores, aux), 1e-6
-    jacobian = result.jacobian.combine @ result.jacobian.basis.toarray()
+    jacobian = result.jacobian.means_to_rows @ result.jacobian.basis.toarray()
     for i in range(30):
         bump = step * (np.arange(30) == i)
         above, below = constraint(scores + bump, aux), constraint(scores - bump, aux)

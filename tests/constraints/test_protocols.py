@@ -55,9 +55,9 @@ def test_solvers_find_what_they_need(bound):
 
 def test_enforcement_finds_what_it_needs(bound):
     assert members(MetricConstraint) <= set(dir(bound))
-    assert bound.statistic in {"decisions", "ranks", "values"}
+    assert bound.metric_input in {"decisions", "ranks", "values"}
     assert bound.is_correctable or hasattr(bound.criterion, "narrow")
-    assert hasattr(bound, "exact_sums") == (bound.statistic != "ranks")
+    assert hasattr(bound, "exact_means") == (bound.metric_input != "ranks")
 
 
 def test_a_constraint_can_have_another_tolerance_and_offset(bound):
@@ -67,14 +67,14 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
     assert tighter.gap(scores) == bound.gap(scores)
     if bound.is_correctable:
         here = bound.linearize_at(scores)
-        if bound.statistic == "ranks":
+        if bound.metric_input == "ranks":
             offset = replace(here, offset=here.rows.residual(scores))
         else:
             offset = here.correct(scores)
         assert offset.gap(scores) == bound.gap(scores)
-        if bound.statistic != "ranks":
+        if bound.metric_input != "ranks":
             aux = offset.rows.initial_aux(scores)
-            exact = offset.rows_at(offset.exact_sums(scores))[0]
+            exact = offset.rows_at(offset.exact_means(scores))[0]
             np.testing.assert_allclose(offset.rows(scores, aux).values, exact, atol=1e-14)
 
 

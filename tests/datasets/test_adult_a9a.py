@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.datasets import fetch_a9a, fetch_adult
-from skfair.datasets._census import ENCODING
+from skfair.datasets._census import A9A_ENCODING
 
 FILES = ("adult/adult.data", "adult/adult.test")
 
@@ -111,7 +111,7 @@ def test_real_categories_are_all_encoded(real_data):
     real_data(*FILES)
     adult = fetch_adult(subset="all")
     for name, categories in adult.categories.items():
-        assert set(categories) == set(ENCODING[name])
+        assert set(categories) == set(A9A_ENCODING[name])
 
 
 def test_real_example(real_data, run_example):

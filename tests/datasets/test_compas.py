@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from skfair.datasets import _fetch, fetch_compas
-from skfair.datasets._fetch import PERSONAL, SOURCES, anonymise
+from skfair.datasets._fetch import PERSONAL_COLUMNS, SOURCES, drop_personal_columns
 
 FILE = "compas/compas-scores-two-years-anonymous.csv"
 
@@ -24,7 +24,7 @@ PUBLIC = (
     "6,flo goe,flo,goe,Female,1970-01-01,43,Other,0,0,0,0,0,13H,O,Parking,0,,,1,Low,0,0\r\n"
     "7,gus hoe,gus,hoe,Male,1970-01-01,43,Other,0,0,0,0,0,13I,F,Arson,0,,,-1,N/A,0,0\r\n"
 )
-ANONYMOUS = anonymise(PUBLIC.encode())
+ANONYMOUS = drop_personal_columns(PUBLIC.encode())
 SECRETS = ["doe", "ann", "1990-01-01", "13A", "14B", "15C"]
 
 
@@ -92,7 +92,7 @@ def test_a_users_copy_of_the_public_file_is_read_without_names(replace_file):
     replace_file("compas/compas-scores-two-years.csv", PUBLIC)
     compas = fetch_compas(columns="all")
     assert compas.data.shape == (2, 15)
-    assert not PERSONAL & set(compas.feature_names)
+    assert not PERSONAL_COLUMNS & set(compas.feature_names)
 
 
 def test_a_download_is_saved_without_names(tmp_path, monkeypatch):
@@ -144,10 +144,10 @@ def test_real_counts(real_data):
 
 def test_real_file_is_what_remains_of_the_public_one(real_data):
     body = (real_data(FILE) / FILE).read_bytes()
-    assert anonymise(body) == body
+    assert drop_personal_columns(body) == body
     everything = fetch_compas(columns="all", propublica_filter=False)
     assert everything.data.shape == (7214, 45)
-    assert not PERSONAL & set(everything.feature_names)
+    assert not PERSONAL_COLUMNS & set(everything.feature_names)
 
 
 def test_real_example(real_data, run_example):

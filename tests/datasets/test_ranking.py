@@ -16,7 +16,7 @@ def lines(relevance, query):
 def part(tmp_path, monkeypatch):
     """Where the validation file of fold 1 is looked for; it has two queries."""
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
-    monkeypatch.setitem(_generators.QUERIES, "vali", 2)
+    monkeypatch.setitem(_generators.N_QUERIES, "vali", 2)
     path = tmp_path / "mslr" / "Fold1" / "vali.txt"
     path.parent.mkdir(parents=True)
     return path

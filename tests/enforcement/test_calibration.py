@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._calibration import MAX_SOLVES, _is_used_up, calibrate
+from skfair.enforcement._calibration import MAX_SOLVES, _are_tolerances_used, calibrate_tolerances
 from skfair.enforcement._counting import Candidate
 
 
@@ -42,7 +42,7 @@ class BoundConstraint:
 class Curve:
     """A fitter whose metric is a function of the surrogate's tolerance, and of its width."""
 
-    earlier = None
+    earlier_fit = None
 
     def __init__(self, gap, tolerance, plain=1.0, rough=None, minimum=0.0, subsample=None):
         self.gap, self.plain_gap = gap, plain
@@ -52,21 +52,21 @@ class Curve:
         self.tolerances, self.widths, self.n_rows = [], [], []
         self.tol, self.subsample = 1e-6, subsample
 
-    def fit_plain_roughly(self):
+    def fit_unconstrained_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
 
     def shrink_scores(self, candidate):
         return candidate
 
     def evaluate(self, parameters, result):
-        return self._candidate(self.earlier.gaps[0], 1.0)
+        return self._candidate(self.earlier_fit.gaps[0], 1.0)
 
-    def take_subsample(self, start):
+    def make_subsample_fitter(self, start):
         return self.subsample
 
     counter = SimpleNamespace(predict_scores=lambda parameters: np.empty(0))
 
-    def fit_plain(self, parameters, solver):
+    def fit_unconstrained(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)
 
     def problem_with_constraint(self, constraint):
@@ -101,16 +101,16 @@ class Curve:
 
 def test_a_plain_fit_within_the_tolerance_is_returned():
     fitter = Curve(lambda t, width: t, 0.05, plain=0.04)
-    assert calibrate(fitter).gaps == 0.04
+    assert calibrate_tolerances(fitter).gaps == 0.04
     assert not fitter.tolerances
 
 
 def test_a_rough_fit_is_polished_before_it_is_returned():
     for rough in (0.04, 0.055):
         fitter = Curve(lambda t, width: t, 0.05, plain=0.045, rough=rough)
-        assert calibrate(fitter).gaps == 0.045
+        assert calibrate_tolerances(fitter).gaps == 0.045
     fitter = Curve(lambda t, width: t, 0.05, plain=0.06, rough=0.04)
-    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert 0.04 <= calibrate_tolerances(fitter).gaps <= 0.05
     assert fitter.tolerances
 
 
@@ -128,7 +128,7 @@ def test_a_rough_fit_is_polished_before_it_is_returned():
 )
 def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
     fitter = Curve(lambda t, width: gap(t), tolerance)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     assert tolerance - 0.01 <= candidate.gaps <= tolerance
     assert len(fitter.tolerances) <= MAX_SOLVES
 
@@ -138,24 +138,24 @@ def test_a_noisy_subsample_costs_a_second_fit_to_the_full_data(noise):
     """In a subsample groups also differ by chance, and gaps grow about as tolerances do."""
     subsample = Curve(lambda t, width: noise * t, 0.05)
     fitter = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, subsample=subsample)
-    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert 0.04 <= calibrate_tolerances(fitter).gaps <= 0.05
     assert len(fitter.tolerances) == 2
     subsample = Curve(lambda t, width: 1.1 * t, 0.05)
     fitter = Curve(lambda t, width: 1.1 * t, 0.05, subsample=subsample)
-    assert 0.04 <= calibrate(fitter).gaps <= 0.05
+    assert 0.04 <= calibrate_tolerances(fitter).gaps <= 0.05
     assert len(fitter.tolerances) == 1
 
 
 def test_an_unreachable_tolerance_gives_the_fairest():
     fitter = Curve(lambda t, width: 0.3 + t, 0.1)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     assert candidate.gaps == pytest.approx(0.3)
     assert min(fitter.tolerances) == 0.0
 
 
 def test_the_best_feasible_fit_of_a_discontinuous_metric_is_returned():
     fitter = Curve(lambda t, width: 0.02 if t < 0.07 else 0.3, 0.1)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     assert candidate.gaps == 0.02
     feasible = [t for t in fitter.tolerances if t < 0.07]
     assert candidate.result.fun == 1.0 - max(feasible)
@@ -163,20 +163,20 @@ def test_the_best_feasible_fit_of_a_discontinuous_metric_is_returned():
 
 def test_a_metric_of_nan_counts_as_a_violation():
     fitter = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
-    assert np.isnan(calibrate(fitter).gaps)
+    assert np.isnan(calibrate_tolerances(fitter).gaps)
     assert len(fitter.tolerances) <= MAX_SOLVES
 
 
 def test_a_ramp_without_a_difference_is_made_narrower():
     fitter = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     assert 0.09 <= candidate.gaps <= 0.1
     assert sorted(set(fitter.widths)) == [0.0625, 0.25, 1.0]
 
 
 def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
     fitter = Curve(lambda t, width: t if width < 1.0 else 0.3 - t, 0.1)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     assert 0.09 <= candidate.gaps <= 0.1
     assert fitter.widths.count(1.0) == 2
     assert min(fitter.tolerances) > 0.0
@@ -185,7 +185,7 @@ def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
 def test_the_search_stops_below_a_tolerance_that_no_model_keeps():
     """A narrower ramp confirms that no model keeps the tolerance."""
     fitter = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
-    candidate = calibrate(fitter)
+    candidate = calibrate_tolerances(fitter)
     for width in (1.0, 0.25):
         *feasible, last = [
             t for t, w in zip(fitter.tolerances, fitter.widths, strict=True) if w == width
@@ -197,7 +197,7 @@ def test_the_search_stops_below_a_tolerance_that_no_model_keeps():
 
 def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
     fitter = Curve(lambda t, width: t + 0.2 * (width > 0.1), 0.1)
-    assert 0.09 <= calibrate(fitter).gaps <= 0.1
+    assert 0.09 <= calibrate_tolerances(fitter).gaps <= 0.1
     ramps = dict(zip(fitter.widths, fitter.n_rows, strict=True))
     assert ramps == {1.0: 1, 0.25: 1, 0.0625: 4}
 
@@ -205,7 +205,7 @@ def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
 def test_a_gap_that_jumps_over_the_tolerance_ends_the_search():
     """Many samples of one score change their rank at once."""
     fitter = Curve(lambda t, width: 0.03 if t < 0.07 else 0.12, 0.1)
-    assert calibrate(fitter).gaps == 0.03
+    assert calibrate_tolerances(fitter).gaps == 0.03
     assert len(fitter.tolerances) < MAX_SOLVES
     below = [tolerance for tolerance in fitter.tolerances if tolerance < 0.07]
     assert max(below) > 0.0699
@@ -221,7 +221,7 @@ def test_the_tolerance_of_rows_that_are_not_active_is_halved():
             return candidate
 
     fitter = Inactive(lambda t, width: min(0.12, 2.0 * t), 0.1, plain=0.12)
-    assert 0.09 <= calibrate(fitter).gaps <= 0.1
+    assert 0.09 <= calibrate_tolerances(fitter).gaps <= 0.1
     assert fitter.tolerances[:2] == [0.1, 0.05]
     assert len(fitter.tolerances) <= 3
 
@@ -233,16 +233,16 @@ def test_rows_active_by_rounding_alone_end_the_search():
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
     candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
-    assert _is_used_up(fitter, constraint, candidate)
+    assert _are_tolerances_used(fitter, constraint, candidate)
     multipliers[1] = -1e-3
-    assert not _is_used_up(fitter, constraint, candidate)
+    assert not _are_tolerances_used(fitter, constraint, candidate)
 
 
 def test_a_warm_start_begins_at_the_tolerance_of_the_earlier_fit():
     # The metric is twice the surrogate's tolerance; the earlier fit keeps .2.
     first, second = (Curve(lambda t, w: 2.0 * t, tolerance) for tolerance in (0.2, 0.1))
-    second.earlier = calibrate(first)
-    candidate = calibrate(second)
+    second.earlier_fit = calibrate_tolerances(first)
+    candidate = calibrate_tolerances(second)
     assert candidate.keeps_bound
     assert 0.09 <= candidate.gaps[0] <= 0.1
     assert len(second.tolerances) < len(first.tolerances)

@@ -74,7 +74,7 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
     weights = np.random.default_rng(seed).uniform(0.1, 2.0, len(X)) if weighted else None
     fitter = make_fitter(X, target, groups, [spec], tolerance, weights)
     parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
-    candidate = fitter.evaluate(parameters, fitter.fit_plain().result)
+    candidate = fitter.evaluate(parameters, fitter.fit_unconstrained().result)
     best = search_intercept(fitter, candidate)
     scores = np.unique(np.round(candidate.scores, 9))
     between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
@@ -90,7 +90,7 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
     X, target, groups = draw(seed, ties=ties)
     fitter = make_fitter(X, target, groups, [DemographicParity()])
     rng = np.random.default_rng(seed)
-    candidate = fitter.evaluate(rng.normal(size=3), fitter.fit_plain().result)
+    candidate = fitter.evaluate(rng.normal(size=3), fitter.fit_unconstrained().result)
     direction = rng.normal(size=3)
     slopes = fitter.problem.model.scores(direction)
     flips = np.unique(np.round(-candidate.scores / slopes, 9))
@@ -110,10 +110,10 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
     for candidate in islice(fit_corrections(fitter, fitter.fit_smooth()), 2):
         swept = search_intercept(fitter, candidate)
         polished = search_lines(fitter, swept)
-        assert swept.rank <= candidate.rank
-        assert polished.rank <= swept.rank
+        assert swept.sort_key <= candidate.sort_key
+        assert polished.sort_key <= swept.sort_key
         assert polished.keeps_bound
-        assert polished.is_clear
+        assert polished.has_stable_decisions
         # Its attributes are those of its scores.
         excess = fitter.constraint.gaps(polished.scores) - fitter.constraint.tolerances
         assert polished.violation == max(0.0, excess.max())
@@ -132,10 +132,10 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
 def test_every_strategy_keeps_the_tolerance(strategy, spec):
     X, target, groups = draw(5, n_samples=600)
     fitter = make_fitter(X, target, groups, [spec], tolerance=0.03)
-    assert fitter.fit_plain().violation > 0.05
+    assert fitter.fit_unconstrained().violation > 0.05
     best = enforce(fitter, strategy)
     assert best.keeps_bound
-    assert best.is_clear
+    assert best.has_stable_decisions
     (one,) = fitter.constraint
     assert one.gap(best.scores) <= one.tolerance
     assert len(np.unique(best.scores > 0)) == 2
@@ -151,7 +151,7 @@ def test_auto_errs_no_more_than_the_sweep_alone():
 @pytest.mark.parametrize("strategy", ENFORCEMENTS)
 def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
     fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
-    best, unconstrained = enforce(fitter, strategy), fitter.fit_plain()
+    best, unconstrained = enforce(fitter, strategy), fitter.fit_unconstrained()
     np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
     assert best.result.status == "optimal"
     assert not best.result.multipliers.any()
@@ -163,33 +163,33 @@ def test_scores_of_0_by_rounding_are_moved_away_from_0():
     target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
     fitter = make_fitter(X, target, groups, [DemographicParity()], tolerance=1.0)
     parameters = np.array([1e-17, 0.0])
-    unclear = fitter.evaluate(parameters, fitter.fit_plain().result)
+    unclear = fitter.evaluate(parameters, fitter.fit_unconstrained().result)
     assert unclear.keeps_bound
-    assert not unclear.is_clear
+    assert not unclear.has_stable_decisions
     best = search_intercept(fitter, unclear)
-    assert best.is_clear
+    assert best.has_stable_decisions
     assert np.abs(best.scores).min() > 1e-9
     # An exact 0 is a decision like any other, and so is anything that no constraint counts.
-    assert fitter.evaluate(np.zeros(2), unclear.result).is_clear
+    assert fitter.evaluate(np.zeros(2), unclear.result).has_stable_decisions
     losses = make_fitter(X, target, groups, [LossParity()])
-    assert losses.evaluate(parameters, unclear.result).is_clear
+    assert losses.evaluate(parameters, unclear.result).has_stable_decisions
 
 
 def test_a_row_of_zeros_without_an_intercept_is_searched():
     X, target, groups = draw(3, n_samples=200)
     X[7] = 0.0
     fitter = make_fitter(X, target, groups, [DemographicParity()], fit_intercept=False)
-    first = fitter.fit_plain()
+    first = fitter.fit_unconstrained()
     assert search_intercept(fitter, first) is first
-    assert search_lines(fitter, first).rank < first.rank
+    assert search_lines(fitter, first).sort_key < first.sort_key
 
 
 def test_candidates_are_ranked_by_violation_then_rounding_then_error():
     fitter = make_fitter(*draw(0), [DemographicParity()])
-    one = fitter.fit_plain()._replace(violation=0.0, is_clear=True, error=0.5)
-    assert one.rank < one._replace(is_clear=False, error=0.1).rank
-    assert one.rank < one._replace(violation=0.1, error=0.1).rank
-    assert one._replace(error=0.4).rank < one.rank
+    one = fitter.fit_unconstrained()._replace(violation=0.0, has_stable_decisions=True, error=0.5)
+    assert one.sort_key < one._replace(has_stable_decisions=False, error=0.1).sort_key
+    assert one.sort_key < one._replace(violation=0.1, error=0.1).sort_key
+    assert one._replace(error=0.4).sort_key < one.sort_key
 
 
 def test_the_path_scales_the_multipliers():
@@ -204,7 +204,9 @@ def test_the_path_scales_the_multipliers():
     assert all(0 < length < 100 for length in lengths)
     assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
     gap = fitter.constraint[0].gap
-    assert abs(gap(scaled[-1].scores) - 0.03) < abs(gap(fitter.fit_plain().scores) - 0.03) / 3
+    assert (
+        abs(gap(scaled[-1].scores) - 0.03) < abs(gap(fitter.fit_unconstrained().scores) - 0.03) / 3
+    )
 
 
 def test_smooth_rates_suffice_where_they_are_the_metric():
@@ -228,7 +230,7 @@ def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
 def test_decisions_and_losses_keep_their_tolerances_together(seed):
     X, target, groups = draw(seed, n_samples=400)
     fitter = make_fitter(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
-    assert not fitter.fit_plain().keeps_bound
+    assert not fitter.fit_unconstrained().keeps_bound
     best = enforce(fitter, "auto")
     parity, loss_parity = fitter.constraint
     assert best.keeps_bound
@@ -244,7 +246,7 @@ def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     missing = [best for best in fit_corrections(fitter, start) if not best.keeps_bound]
     assert missing
     tightened = tighten_tolerances(fitter, missing[0])
-    assert tightened.rank < missing[0].rank
+    assert tightened.sort_key < missing[0].sort_key
     assert tightened.keeps_bound
     assert tighten_tolerances(fitter, tightened) is tightened
 
@@ -279,7 +281,7 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
     fitter = Fitter(problem, start, solver)
-    plain, best = fitter.fit_plain(), enforce(fitter, strategy)
+    plain, best = fitter.fit_unconstrained(), enforce(fitter, strategy)
     assert plain.violation > 0.05
     assert best.keeps_bound
     assert best.error <= plain.error + 0.15
@@ -290,7 +292,7 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
 def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
     X, target, groups = draw(0, n_samples=3000)
     exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
-    monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 1000)
+    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 1000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
     monkeypatch.setattr(_counting, "MAX_ENTRIES", 4000)
     fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
@@ -304,14 +306,14 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
 def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
     def fit(n_many):
-        monkeypatch.setattr(_problem, "MAX_IN_MEMORY", n_many)
+        monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", n_many)
         return PartialParityClassifier(criterion, interval=(0.1, 0.6), tolerance=0.1).fit(
             X, target, sensitive_features=groups
         )
 
     X, target, groups = draw(0, n_samples=6000)
     exact = fit(10_000)
-    monkeypatch.setattr(_linear, "divide", lambda problem, *_: problem)  # one block
+    monkeypatch.setattr(_linear, "partition_problem", lambda problem, *_: problem)  # one block
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 2000)
     sizes = []
     solve = SQP.solve
@@ -330,7 +332,7 @@ def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
 
 
 def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeypatch):
-    monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 100)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 20)
     X, target, groups = draw(0, n_samples=300)
     groups[:] = 0

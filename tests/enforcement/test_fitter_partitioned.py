@@ -32,7 +32,7 @@ def draw(n_groups=2, seed=0):
 @pytest.fixture
 def partitioned_fits(monkeypatch):
     """Divide six thousand samples into a dozen blocks."""
-    monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 5000)
+    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 5000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear, blocks", 1500)
     monkeypatch.setattr(_input, "blocks", partial(blocks, size=512))
 
@@ -57,7 +57,7 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
     gap = metric(y, model.predict(X), sensitive_features=groups)
     assert gap <= 0.03 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
-    _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
+    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
     assert model.score(X, y) >= fit_model(constraint, n_groups).score(X, y) - 0.004
 
 
@@ -69,7 +69,7 @@ def test_decisions_keep_a_ratio(make, partitioned_fits):
     ratio = METRICS[parity.ratio_metric](y, model.predict(X), sensitive_features=groups)
     assert ratio >= 0.8 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(1.0 - ratio, abs=1e-12)
-    _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
+    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
     assert model.score(X, y) >= fit_model(parity, 3).score(X, y) - 0.01
 
 
@@ -100,7 +100,7 @@ def test_any_number_of_threads_gives_the_same_percentiles(partitioned_fits):
 def test_smooth_fits_are_those_of_one_block(constraint, partitioned_fits):
     settings = {"enforcement": None, "solver": SQP(tol=1e-10)}
     partitioned = fit_model(constraint, **settings)
-    _problem.MAX_IN_MEMORY = N_SAMPLES
+    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
     one_block = fit_model(constraint, **settings)
     np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-7)
     np.testing.assert_allclose(partitioned.multipliers_, one_block.multipliers_, atol=1e-6)
@@ -111,7 +111,7 @@ def test_mean_parity_on_partitions(partitioned_fits):
     X, _, groups = draw()
     y = X.sum(axis=1)
     partitioned = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
-    _problem.MAX_IN_MEMORY = N_SAMPLES
+    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
     one_block = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-5)
 
@@ -158,7 +158,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
         wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)
         values = negative + means[0, :, : number + 1].sum(axis=1)
-        np.testing.assert_allclose(values, constraint.exact_sums(scores))
+        np.testing.assert_allclose(values, constraint.exact_means(scores))
 
 
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
@@ -173,7 +173,7 @@ def test_counts_of_partitions_are_those_in_memory(spec):
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
     counters = [make_counter(one) for one in (problem, partitioned)]
-    for expected, counts in zip(*(one.count(points) for one in counters), strict=True):
+    for expected, counts in zip(*(one.measure_models(points) for one in counters), strict=True):
         assert counts[1] == pytest.approx(expected[1])
         np.testing.assert_allclose(counts[2], expected[2], atol=1e-12)
         np.testing.assert_array_equal(counts[4], expected[4])
@@ -192,10 +192,14 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     least = []
     for one in (problem, partitioned):
         start = LineStart(parameters, scores, lines, np.inf)
-        numbers, lengths, errors, excess = make_counter(one).count_flips(problem.model, [start])
+        numbers, lengths, errors, excess = make_counter(one).evaluate_along_lines(
+            problem.model, [start]
+        )
         assert len(numbers) == len(lengths) == len(errors) == len(excess)
         least.append(errors[excess <= 0.0].min())
         for length, error in list(zip(lengths, errors, strict=True))[::40]:
-            ((_, expected, *_),) = make_counter(problem).count([parameters + length * direction])
+            ((_, expected, *_),) = make_counter(problem).measure_models(
+                [parameters + length * direction]
+            )
             assert error == pytest.approx(expected)
     assert least[0] == pytest.approx(least[1])

@@ -9,12 +9,12 @@ from skfair.constraints import (
     RateParity,
 )
 from skfair.enforcement._counting import (
-    Counter,
+    DecisionCounter,
     LineStart,
     _crop,
     bin_flip_intervals,
     round_midpoints,
-    sort_flips,
+    sort_flip_intervals,
 )
 from tests.enforcement.test_enforcement import draw as draw_samples
 from tests.enforcement.test_enforcement import make_fitter
@@ -28,7 +28,7 @@ def draw(seed, n_samples=300):
     return scores, slopes / np.abs(slopes).max()
 
 
-@pytest.mark.parametrize("make", [sort_flips, lambda *line: bin_flip_intervals(*line, 64)])
+@pytest.mark.parametrize("make", [sort_flip_intervals, lambda *line: bin_flip_intervals(*line, 64)])
 @pytest.mark.parametrize("seed", range(3))
 def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
     scores, slopes = draw(seed)
@@ -37,10 +37,10 @@ def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
     wrong = 0
     for stop, length in zip(apart, round_midpoints(low[apart], high[apart]), strict=True):
         now = np.where(bins < stop, -decisions, decisions)
-        if make is sort_flips or 0 < stop < 64:  # a few may flip beyond the last bins
+        if make is sort_flip_intervals or 0 < stop < 64:  # a few may flip beyond the last bins
             wrong += ((scores + length * slopes > 0) != (now > 0)).sum()
     # At the end of a bin a flip may lie on the way to a number of few digits.
-    assert wrong <= (0 if make is sort_flips else 2)
+    assert wrong <= (0 if make is sort_flip_intervals else 2)
     assert len(apart) >= 60
 
 
@@ -59,7 +59,7 @@ def test_a_number_between_two_does_not_hang_on_their_last_digits():
     np.testing.assert_array_equal(midpoints, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
 
 
-@pytest.mark.parametrize("make", [sort_flips, lambda *line: bin_flip_intervals(*line, 64)])
+@pytest.mark.parametrize("make", [sort_flip_intervals, lambda *line: bin_flip_intervals(*line, 64)])
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
 def test_a_segment_has_the_decisions_of_the_line(make, first, last):
     *_, all_decisions, all_bins = make(*draw(0))
@@ -97,10 +97,10 @@ def test_kernels_find_the_best_points_of_all_lines(name, ties, is_within):
     starts = [
         LineStart(one, model.scores(one), lines[k::2], max_error) for k, one in enumerate(starts)
     ]
-    by_kernels, by_numpy = Counter(problem), Counter(problem)
+    by_kernels, by_numpy = DecisionCounter(problem), DecisionCounter(problem)
     vars(by_numpy)["_flip_table"] = None
-    computed = best_of_lines(by_kernels.count_flips(model, starts))
-    expected = best_of_lines(by_numpy.count_flips(model, starts))
+    computed = best_of_lines(by_kernels.evaluate_along_lines(model, starts))
+    expected = best_of_lines(by_numpy.evaluate_along_lines(model, starts))
     assert len(expected) >= 2
     assert computed[:2] == expected[:2]
 

@@ -16,7 +16,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.enforcement import fit_with_guarantee
-from skfair.enforcement._guarantee import _AIM, _ERROR_FACTORS, N_FOLDS, _assign_folds
+from skfair.enforcement._guarantee import _AIMED_RISK_SHARE, _ERROR_FACTORS, N_FOLDS, _assign_folds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -45,7 +45,7 @@ def decisions(groups, gap, rate=0.4):
 
 def margin(error, level=0.95):
     """Distance from a tolerance that the search aims at, of a standard error."""
-    return norm.ppf(1.0 - _AIM * (1.0 - level)) * _ERROR_FACTORS["decisions"] * error
+    return norm.ppf(1.0 - _AIMED_RISK_SHARE * (1.0 - level)) * _ERROR_FACTORS["decisions"] * error
 
 
 def make_exact_fit(groups, optimism=0.0):
@@ -75,8 +75,8 @@ def test_without_optimism_the_margin_is_that_of_sampling_noise():
     constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
     result = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
     error = np.sqrt(2 * 0.4 * 0.6 / 2000)
-    assert result.tolerances[0] == pytest.approx(0.1 - margin(error), abs=0.003)
-    assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    assert result.training_tolerances[0] == pytest.approx(0.1 - margin(error), abs=0.003)
+    assert result.probability == pytest.approx(1.0 - _AIMED_RISK_SHARE * 0.05, abs=0.01)
     assert result.probability >= 0.95
     assert result.size_factor == 1.0
 
@@ -88,9 +88,9 @@ def test_the_optimism_of_the_training_data_is_subtracted_in_full(optimism):
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
     plain = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups))
     optimistic = fit_with_guarantee(constraint, 0.95, make_exact_fit(groups, optimism=optimism))
-    lower = plain.tolerances[0] - optimistic.tolerances[0]
+    lower = plain.training_tolerances[0] - optimistic.training_tolerances[0]
     assert lower == pytest.approx(optimism, abs=0.001)
-    assert optimistic.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    assert optimistic.probability == pytest.approx(1.0 - _AIMED_RISK_SHARE * 0.05, abs=0.01)
 
 
 def test_a_fit_far_below_its_tolerance_is_not_repeated():
@@ -105,7 +105,7 @@ def test_a_fit_far_below_its_tolerance_is_not_repeated():
         return fit
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
-    assert result.tolerances == [0.1]
+    assert result.training_tolerances == [0.1]
     assert result.probability > 0.99
     assert len(calls) == 1 + N_FOLDS  # no second round, no last fit
 
@@ -125,8 +125,8 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[-1] < rounds[0] - 0.015
-    assert result.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
-    assert [call for call in calls if call[0]][-1] == (True, result.tolerances[0])
+    assert result.training_tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
+    assert [call for call in calls if call[0]][-1] == (True, result.training_tolerances[0])
 
 
 def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
@@ -146,10 +146,10 @@ def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[0] == pytest.approx(0.1 - margin(0.0049), abs=0.001)
     last = [call for call in calls if call[0]][-1]
-    assert last == (True, rounds[-1]) == (True, result.tolerances[0])
+    assert last == (True, rounds[-1]) == (True, result.training_tolerances[0])
     # Less the optimism of .02 and the margin.
-    assert result.tolerances[0] == pytest.approx(0.1 - 0.02 - margin(0.0049), abs=0.001)
-    assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    assert result.training_tolerances[0] == pytest.approx(0.1 - 0.02 - margin(0.0049), abs=0.001)
+    assert result.probability == pytest.approx(1.0 - _AIMED_RISK_SHARE * 0.05, abs=0.01)
 
 
 def make_slow_fit(groups, slope, gap_outside, calls):
@@ -190,7 +190,7 @@ def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_st
     np.testing.assert_allclose(result.limits, [stated], atol=0.001)
     rounds = [tolerance for is_full, tolerance, _ in calls if not is_full]
     assert len(rounds) == 3 * N_FOLDS
-    assert result.tolerances == [rounds[-1]]
+    assert result.training_tolerances == [rounds[-1]]
 
 
 def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_tolerance():
@@ -210,7 +210,7 @@ def test_rates_are_led_past_each_other_where_their_optimism_exceeds_the_toleranc
         return fit
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
-    assert result.probability == pytest.approx(1.0 - _AIM * 0.05, abs=0.01)
+    assert result.probability == pytest.approx(1.0 - _AIMED_RISK_SHARE * 0.05, abs=0.01)
     gap = next(gap for is_full, gap in reversed(fits) if is_full)
     assert gap == pytest.approx(0.05 - 0.06 - margin(0.0049), abs=0.001)
     assert constraint.gaps(result.candidate.scores) <= 0.05
@@ -251,7 +251,9 @@ def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert result.probability < 1e-3
     assert len([rows for rows in calls if rows is not None]) == 2 * N_FOLDS
-    assert result.limits[0] == pytest.approx(0.16 - 0.1 * (0.09 - result.tolerances[0]), abs=1e-3)
+    assert result.limits[0] == pytest.approx(
+        0.16 - 0.1 * (0.09 - result.training_tolerances[0]), abs=1e-3
+    )
 
 
 def test_the_smallest_tolerance_that_is_kept_is_hardly_less_than_one_that_is_just_certain():
@@ -263,7 +265,7 @@ def test_the_smallest_tolerance_that_is_kept_is_hardly_less_than_one_that_is_jus
     stated = bind_all(
         DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=result.limits[0]
     )
-    posterior = stated[0].posterior(decisions(groups, result.tolerances[0]))
+    posterior = stated[0].posterior(decisions(groups, result.training_tolerances[0]))
     assert posterior.probability(1.0, _ERROR_FACTORS["decisions"] ** -2) == pytest.approx(
         0.95, abs=0.01
     )
@@ -324,7 +326,9 @@ def test_higher_confidence_and_smaller_samples_lower_the_tolerance(confidence, n
     for size, level in ((n, confidence), (n, (1 + confidence) / 2), (4 * n, confidence)):
         groups = np.repeat([0, 1], size)
         constraint = bind_all(DemographicParity(), target=np.ones(2 * size), groups=groups)
-        result.append(fit_with_guarantee(constraint, level, make_exact_fit(groups)).tolerances[0])
+        result.append(
+            fit_with_guarantee(constraint, level, make_exact_fit(groups)).training_tolerances[0]
+        )
     resolution = N_FOLDS / n  # the gap of each fold is rounded to one of its samples
     assert result[1] <= result[0] + resolution
     assert result[2] >= result[0] - resolution
@@ -343,7 +347,7 @@ def test_a_small_sample_gets_the_factor_of_the_required_size():
     posterior = constraint[0].posterior(decisions(groups, 0.0))
     equal = posterior.probability(0.0, _ERROR_FACTORS["decisions"] ** -2)
     assert 1.0 - result.probability == pytest.approx(1.0 - equal, rel=0.25)
-    assert 1 / 50 < result.tolerances[0] < 0.05
+    assert 1 / 50 < result.training_tolerances[0] < 0.05
 
 
 def test_a_tolerance_of_0_has_no_guarantee():
@@ -395,9 +399,9 @@ def test_several_constraints_share_the_risk():
     groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
     one = bind_all(DemographicParity(), target=target, groups=groups)
     two = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
-    single = fit_with_guarantee(one, 0.9, make_exact_fit(groups)).tolerances[0]
+    single = fit_with_guarantee(one, 0.9, make_exact_fit(groups)).training_tolerances[0]
     shared = fit_with_guarantee(two, 0.9, make_exact_fit(groups))
-    assert shared.tolerances[0] < single
+    assert shared.training_tolerances[0] < single
     assert shared.probability >= 0.9
 
 
@@ -429,8 +433,13 @@ def test_declared_copies_do_not_add_certainty():
         return fit_copies
 
     clustered = fit_with_guarantee(thrice, 0.95, make_fit, copies)
-    assert clustered.tolerances[0] == pytest.approx(single.tolerances[0], abs=0.002)
-    assert fit_with_guarantee(thrice, 0.95, make_fit).tolerances[0] > single.tolerances[0] + 0.01
+    assert clustered.training_tolerances[0] == pytest.approx(
+        single.training_tolerances[0], abs=0.002
+    )
+    assert (
+        fit_with_guarantee(thrice, 0.95, make_fit).training_tolerances[0]
+        > single.training_tolerances[0] + 0.01
+    )
 
 
 def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance():
@@ -451,7 +460,7 @@ def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance
 
     result = fit_with_guarantee(constraint, 0.95, make_fit)
     assert len(calls) == 3
-    assert result.tolerances == calls[-1:]
+    assert result.training_tolerances == calls[-1:]
     assert result.probability >= 0.95
     # Two times the excess of the second round at most, and not a gap of a few samples.
     excess = calls[1] + 0.03 - (0.1 - margin(0.0049))

@@ -6,7 +6,7 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
-from skfair.groups import check_equal_label_types, check_one_label_type
+from skfair.groups import check_attribute_label_types, check_one_label_type
 from skfair.metrics import demographic_parity_difference
 
 N = 60
@@ -106,7 +106,7 @@ def test_missing_values_are_of_no_kind():
 
 
 def test_labels_of_groups():
-    check_equal_label_types([])
-    check_equal_label_types([(1, "a"), (2, "b")])
+    check_attribute_label_types([])
+    check_attribute_label_types([(1, "a"), (2, "b")])
     with pytest.raises(TypeError, match="attribute 1 .* booleans and strings"):
-        check_equal_label_types([(1, "a"), (2, True)])
+        check_attribute_label_types([(1, "a"), (2, True)])

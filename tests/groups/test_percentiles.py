@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.groups._events import check_interval, is_in_intervals, tabulate_scores
+from skfair.groups._events import intervals_by_group, is_in_intervals, tabulate_scores
 from skfair.groups._groups import check_groups
 
 SCORE = np.array([3.0, 1.0, 2.0, 2.0, 1.0])
@@ -16,7 +16,7 @@ def select_interval(y_score, groups, interval, weights=None):
     ceil(alpha n_k) <= #{j in k: s_j > s} < ceil(beta n_k)
     """
     table = tabulate_scores(y_score, groups.codes, len(groups.labels))
-    return table.select(check_interval(interval, groups), weights)
+    return table.is_inside(intervals_by_group(interval, groups), weights)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def table():
 
 def test_thresholds_are_the_scores_and_one_point_below(table):
     assert table.thresholds.tolist() == [3, 2, 1, -np.inf]
-    np.testing.assert_array_equal(table.thresholds[table.positions], SCORE)
+    np.testing.assert_array_equal(table.thresholds[table.threshold_indices], SCORE)
 
 
 def test_weights_at_and_above_every_threshold(table):
@@ -94,9 +94,9 @@ def test_one_includes_the_very_last():
 
 
 def test_intervals_are_sorted_and_repeated_for_every_group():
-    first, second = check_interval([(0.5, 1), (0, 0.2)], GROUPS)
+    first, second = intervals_by_group([(0.5, 1), (0, 0.2)], GROUPS)
     assert first.tolist() == second.tolist() == [[0, 0.2], [0.5, 1]]
-    by_group = check_interval({"b": (0, 1), "a": [(0.1, 0.2)], "absent": (0, 1)}, GROUPS)
+    by_group = intervals_by_group({"b": (0, 1), "a": [(0.1, 0.2)], "absent": (0, 1)}, GROUPS)
     assert [pairs.tolist() for pairs in by_group] == [[[0.1, 0.2]], [[0, 1]]]
 
 
@@ -107,7 +107,7 @@ def test_intervals_that_touch_are_no_overlap():
 
 def test_a_group_of_several_attributes_is_named_by_a_tuple():
     groups = check_groups([["f", 1], ["m", 1]], 2)
-    intervals = check_interval({("f", 1): (0, 0.5), ("m", 1): (0.5, 1)}, groups)
+    intervals = intervals_by_group({("f", 1): (0, 0.5), ("m", 1): (0.5, 1)}, groups)
     assert [pairs.tolist() for pairs in intervals] == [[[0, 0.5]], [[0.5, 1]]]
     with pytest.raises(ValueError, match=r"\[\('m', 1\)\] have none"):
-        check_interval({("f", 1): (0, 0.5)}, groups)
+        intervals_by_group({("f", 1): (0, 0.5)}, groups)

@@ -6,13 +6,13 @@ from scipy import sparse
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups import Samples, check_groups, refuse_continuous_attributes
 from skfair.groups._groups import to_pandas_index
-from skfair.groups._samples import check_columns, check_samples
+from skfair.groups._samples import check_metric_input, check_samples
 
 MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)
 
 
 def test_disjoint_groups():
-    samples, (y,) = check_columns(list("baab"), None, y=[1, 2, 3, 4])
+    samples, (y,) = check_metric_input(list("baab"), None, y=[1, 2, 3, 4])
     assert samples.groups.names == ["a", "b"]
     assert [rows.tolist() for rows in samples.groups.members()] == [[1, 2], [0, 3]]
     assert samples.weights.tolist() == [1, 1, 1, 1]
@@ -21,23 +21,23 @@ def test_disjoint_groups():
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 def test_overlapping_groups_are_called_by_their_column(container):
-    samples, _ = check_columns(container(MEMBERS), None, y=np.arange(4))
+    samples, _ = check_metric_input(container(MEMBERS), None, y=np.arange(4))
     assert samples.groups.names == [0, 2, 3]
     assert [rows.tolist() for rows in samples.groups.members()] == [[0, 1], [1, 2, 3], [3]]
 
 
 def test_stored_zeros_are_no_members():
     matrix = sparse.csr_array(([1, 0, 0, 1], [0, 1, 1, 2], [0, 2, 4]), shape=(2, 3))
-    samples, _ = check_columns(matrix, None, y=[0, 0])
+    samples, _ = check_metric_input(matrix, None, y=[0, 0])
     assert samples.groups.names == [0, 2]
     assert [rows.tolist() for rows in samples.groups.members()] == [[0], [1]]
 
 
 @pytest.mark.parametrize("groups", [list("abcc"), sparse.csr_array(MEMBERS)])
 def test_samples_of_zero_weight_are_absent(groups):
-    samples, (y,) = check_columns(groups, [0, 2, 3, 0], y=list("wxyz"))
+    samples, (y,) = check_metric_input(groups, [0, 2, 3, 0], y=list("wxyz"))
     present = groups[1:3]
-    alone, _ = check_columns(present, [2, 3], y=list("xy"))
+    alone, _ = check_metric_input(present, [2, 3], y=list("xy"))
     assert y.tolist() == ["x", "y"]
     assert samples.groups.names == alone.groups.names
     np.testing.assert_array_equal(samples.groups.memberships, alone.groups.memberships)
@@ -47,7 +47,7 @@ def test_samples_of_zero_weight_are_absent(groups):
 def test_many_groups_keep_their_members():
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 3))
     with pytest.warns(UserWarning, match="has 300 different numbers, from 0 to 299, and each is a"):
-        samples, _ = check_columns(codes, None, y=codes)
+        samples, _ = check_metric_input(codes, None, y=codes)
     assert all((codes[rows] == group).all() for group, rows in enumerate(samples.groups.members()))
 
 
@@ -68,14 +68,14 @@ def test_many_groups_keep_their_members():
 )
 def test_refusals(groups, weights, match):
     with pytest.raises(ValueError, match=match):
-        check_columns(groups, weights, y=pd.Series([0, 1, 0, 1]))
+        check_metric_input(groups, weights, y=pd.Series([0, 1, 0, 1]))
 
 
 def test_columns_must_be_of_one_length_and_one_dimension():
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[2, 3\]"):
-        check_columns(list("ab"), None, y_true=[0, 1], y_pred=[0, 1, 0])
+        check_metric_input(list("ab"), None, y_true=[0, 1], y_pred=[0, 1, 0])
     with pytest.raises(ValueError, match="1d array"):
-        check_columns(list("ab"), None, y_true=[[0, 1], [1, 0]])
+        check_metric_input(list("ab"), None, y_true=[[0, 1], [1, 0]])
 
 
 def test_an_index_has_the_names_of_the_attributes():
@@ -122,7 +122,7 @@ def test_overlapping_groups_need_permission():
     assert samples.groups.counts.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("check", [check_samples, check_columns])
+@pytest.mark.parametrize("check", [check_samples, check_metric_input])
 def test_weights_with_infinite_sum_are_refused(check):
     with pytest.raises(ValueError, match=r"sum of sample_weight must be finite.*1e\+308"):
         check(list("aab"), np.full(3, 1e308), y=[0, 1, 0])
@@ -229,7 +229,7 @@ def test_labels_that_differ_in_case_or_spaces_alone_are_named_once():
     expected = (
         r"attribute 'sex' .* different groups: 'Female' and 'female ', 'MALE' and 'Male'\. If"
     )
-    for check in (check_samples, check_columns):
+    for check in (check_samples, check_metric_input):
         with pytest.warns(UserWarning, match=expected) as caught:
             check(sexes, None, X=np.zeros(120))
         assert len(caught) == 1

@@ -17,7 +17,11 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.inference import make_estimates
-from skfair.inference._gaps import MeanPosterior, cluster_design_effects, range_probability
+from skfair.inference._gaps import (
+    MonteCarloPosterior,
+    cluster_effects_and_correlation,
+    range_probability,
+)
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
@@ -128,7 +132,7 @@ def test_drawn_rates_agree_with_the_integral(parity):
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
     estimates = make_estimates(total.events, values)
-    drawn = MeanPosterior(
+    drawn = MonteCarloPosterior(
         (estimates.values, None), estimates.sizes, None, exact.aggregate, exact.tolerance
     )
     for factor in (0.0, 0.5, 1.0):
@@ -212,7 +216,7 @@ def test_clusters_of_independent_samples_change_little():
     rng = np.random.default_rng(8)
     groups, values = np.repeat([0, 1], 1000), rng.normal(size=2000)
     events = bound(DemographicParity(), np.ones(2000), groups).events
-    effects, correlation = cluster_design_effects(events, values, np.arange(2000) // 2)
+    effects, correlation = cluster_effects_and_correlation(events, values, np.arange(2000) // 2)
     assert (effects < 1.15).all()  # 1 but for chance
     assert correlation is None  # no cluster has samples of both groups
 
@@ -223,7 +227,7 @@ def test_clusters_across_groups_correlate_their_means():
     couples, groups = np.tile(np.arange(500), 2), np.repeat([0, 1], 500)
     values = rng.normal(size=500)[couples]
     events = bound(DemographicParity(), np.ones(1000), groups).events
-    effects, correlation = cluster_design_effects(events, values, couples)
+    effects, correlation = cluster_effects_and_correlation(events, values, couples)
     np.testing.assert_allclose(effects, 500 / 499)
     np.testing.assert_allclose(correlation, 1.0)
     decisions = np.where(values > 0, 1.0, -1.0)
@@ -237,7 +241,7 @@ def test_a_cluster_robust_variance_is_that_of_cluster_means():
     clusters = np.repeat(np.arange(60), 5)
     values = rng.normal(size=60)[clusters] + 0.5 * rng.normal(size=300)
     events = bound(DemographicParity(), np.ones(300), np.zeros(300, dtype=int)).events
-    effects, _ = cluster_design_effects(events, values, clusters)
+    effects, _ = cluster_effects_and_correlation(events, values, clusters)
     means = values.reshape(60, 5).mean(axis=1)
     robust = means.var(ddof=1) / 60
     assert effects[0] * values.var() / 300 == pytest.approx(robust)

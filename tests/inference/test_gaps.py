@@ -11,12 +11,12 @@ from skfair.inference import (
     Interval,
     Means,
     Rates,
-    contrast_interval,
     gap_interval,
+    gap_upper_limit,
+    interval_of_largest_contrast,
     make_estimates,
     pairwise_contrasts,
     ratio_interval,
-    upper_limit,
 )
 from skfair.inference._estimates import _hall_quantile
 
@@ -185,7 +185,9 @@ def test_coverage_of_skewed_means(n):
     events = Events.disjoint(codes, 2)
     for _ in range(draws):
         drawn = rng.standard_gamma(0.1, size=len(codes))
-        interval = contrast_interval(make_estimates(events, drawn), pairwise_contrasts(2), 0.95)
+        interval = interval_of_largest_contrast(
+            make_estimates(events, drawn), pairwise_contrasts(2), 0.95
+        )
         held += interval.low <= 1e-12  # both groups have a mean of .1
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 
@@ -259,12 +261,12 @@ def test_overlapping_groups_use_their_correlation():
     values = (rng.random(4000) < 0.3).astype(float)
     inside = np.column_stack((np.ones(4000), rng.random(4000) < 0.9)).astype(bool)
     both = Rates(Events.overlapping(sparse.csr_array(inside)), values)
-    reach = upper_limit(both, pairwise_contrasts(2), 0.975) - abs(np.diff(both.values)[0])
+    reach = gap_upper_limit(both, pairwise_contrasts(2), 0.975) - abs(np.diff(both.values)[0])
     # mean of 10 % less than that of 90 %: the standard error of a difference of disjoint groups
     error = 0.1 * np.sqrt(0.3 * 0.7 * (1 / 400 + 1 / 3600))
     assert reach == pytest.approx(1.96 * error, rel=0.1)
     means = Means(Events.overlapping(sparse.csr_array(inside)), values)
-    reach = upper_limit(means, pairwise_contrasts(2), 0.975) - abs(np.diff(means.values)[0])
+    reach = gap_upper_limit(means, pairwise_contrasts(2), 0.975) - abs(np.diff(means.values)[0])
     assert reach == pytest.approx(1.96 * error, rel=0.1)
 
 
@@ -291,7 +293,7 @@ def test_coverage(k, apart):
     held = 0
     for _ in range(draws):
         drawn = rng.random(len(codes)) < rates[codes]
-        interval = contrast_interval(make_estimates(events, drawn), pairs, 0.95)
+        interval = interval_of_largest_contrast(make_estimates(events, drawn), pairs, 0.95)
         held += interval.low <= apart + 1e-12 <= interval.high + 2e-12
     assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
 

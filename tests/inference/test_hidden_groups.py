@@ -51,8 +51,8 @@ def test_ends_without_an_assumption_are_those_of_the_counts():
     groups, X, decisions = draw(1500, rng)
     is_recorded = rng.random(1500) < 0.5
     features = np.column_stack([X, decisions])
-    one = hidden.make_hidden_groups(hide(groups, is_recorded), features, odds_ratio=np.inf)
-    ends = one.ends(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])]).values
+    one = hidden.make_recorded_groups(hide(groups, is_recorded), features, odds_ratio=np.inf)
+    ends = one.extreme_rates(decisions.astype(float), [(np.ones(1500, dtype=bool), [0, 1])]).values
     unknown = [np.count_nonzero(~is_recorded & (decisions == v)) for v in (0, 1)]
     for g in (0, 1):
         members = is_recorded & (groups == g)
@@ -83,16 +83,19 @@ def test_estimates_are_right_if_one_of_the_models_is():
     truth = np.array([decisions[groups == g].mean() for g in (0, 1)])
     is_recorded = rng.random(n) < 1.0 / (1.0 + np.exp(1.5 - 1.5 * decisions * (X[:, 0] > 0)))
     features = np.column_stack([X, decisions, decisions * (X[:, 0] > 0)])
-    one = hidden.make_hidden_groups(hide(groups, is_recorded), features)
+    one = hidden.make_recorded_groups(hide(groups, is_recorded), features)
     values, within = decisions.astype(float), np.ones(n, dtype=bool)
     recorded = [decisions[is_recorded & (groups == g)].mean() for g in (0, 1)]
     assert (np.abs(recorded - truth) > 0.05).all()
     assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
     # A useless model of the groups, then one of the record.
-    probabilities, recording = one.probabilities, one.recording
+    probabilities, recording = one.probabilities, one.recording_probabilities
     one.probabilities = np.full_like(probabilities, 0.5)
     assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
-    one.probabilities, one.recording = probabilities, np.full_like(recording, is_recorded.mean())
+    one.probabilities, one.recording_probabilities = (
+        probabilities,
+        np.full_like(recording, is_recorded.mean()),
+    )
     assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
 
 
@@ -144,8 +147,8 @@ def test_bounds_by_probabilities_are_those_of_the_best_and_worst_links():
     n = 1000
     p = np.repeat([0.2, 0.7], n)
     values = np.concatenate([np.arange(n) < 400, np.arange(n) < 500]).astype(float)
-    groups = hidden.ProbableGroups(pd.DataFrame({"a": 1 - p, "b": p}))
-    ends = groups.ends(values, [(np.ones(2 * n, dtype=bool), [0, 1])]).values
+    groups = hidden.ProbabilisticGroups(pd.DataFrame({"a": 1 - p, "b": p}))
+    ends = groups.extreme_rates(values, [(np.ones(2 * n, dtype=bool), [0, 1])]).values
     # Group 1, best: 200 of 400 hits are its 200 members; 500 of 700 members are hits.
     assert ends[1] == pytest.approx((200 + 500) / 900)
     # Worst: 600 misses take all 200 members; 500 misses take 500 of 700.

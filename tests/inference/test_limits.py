@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.inference import Curves, clopper_pearson_limits, curve_contrasts, rate_limits
+from skfair.inference import ShareCurves, clopper_pearson_limits, curve_contrasts, rate_limits
 
 
 def error_of_differences(sizes, rate, error):
@@ -29,7 +29,7 @@ def test_limits_of_rates_hold_far_out_in_the_tails(sizes, rate, error):
 
 def test_limits_of_shares_above_thresholds_hold_far_out_in_the_tails():
     shares, sizes = np.array([[0.05, 0.5], [0.2, 0.6]]), np.array([200.0, 400.0])
-    low, high = Curves(shares, sizes, lambda values: values).limits(1.0 - 1e-5)
+    low, high = ShareCurves(shares, sizes, lambda values: values).limits(1.0 - 1e-5)
     exact_low, exact_high = clopper_pearson_limits(
         shares * sizes[:, np.newaxis], [[200], [400]], 1 - 1e-5
     )
@@ -45,7 +45,7 @@ def test_screening_by_shares_uses_the_limits_of_its_level():
         return np.ones(low.shape, dtype=bool)
 
     shares, sizes = np.array([[0.3], [0.4]]), np.array([100.0, 100.0])
-    curves = Curves(shares, sizes, lambda values: values, record)
+    curves = ShareCurves(shares, sizes, lambda values: values, record)
     curves.upper(curve_contrasts([range(2)], 2, 1), 0.95)
     low, high = clopper_pearson_limits([[30], [40]], 100, 0.995)
     assert (recorded[0][0] <= low).all() and (recorded[0][1] >= high).all()

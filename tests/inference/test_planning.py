@@ -10,10 +10,10 @@ from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.inference import (
     AUCs,
     balance_limit,
+    gap_upper_limit,
     pairwise_contrasts,
     ratio_interval,
     required_sample_size,
-    upper_limit,
 )
 from skfair.inference._estimates import rate_limits
 from skfair.inference._gaps import range_probability
@@ -193,7 +193,7 @@ def test_equal_weights_leave_areas_and_limits_alone():
     plain = AUCs(positive, scores, members, np.ones(900))
     weighted = AUCs(positive, scores, members, np.full(900, 2.5))
     np.testing.assert_allclose(weighted.limits(0.9), plain.limits(0.9))
-    assert upper_limit(plain, pairwise_contrasts(2), 0.95) < 0.15
+    assert gap_upper_limit(plain, pairwise_contrasts(2), 0.95) < 0.15
 
 
 def test_perfect_areas_are_not_certain():

@@ -109,11 +109,11 @@ def test_tables_cost_and_balance_equal_their_definitions(problem):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
     check_tables(samples, codes, state)
-    assert standalone(kernels.cost)(samples, state) == pytest.approx(
+    assert standalone(kernels.mean_squared_distance)(samples, state) == pytest.approx(
         mean_cost(samples, labels), abs=1e-12
     )
     tables = table(samples, codes, labels, n_clusters)
-    least, low, rare, common = standalone(kernels.bottleneck)(samples, state)
+    least, low, rare, common = standalone(kernels.find_least_balanced_cluster)(samples, state)
     assert least == pytest.approx(minimum_balance(samples, tables))
     a = np.searchsorted(samples.columns, rare, side="right") - 1
     ratio = state.counts[low, rare] / state.counts[low, common]
@@ -127,7 +127,7 @@ def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     state = new_state(samples, labels, n_clusters)
     weight = np.bincount(labels, samples.weights)
     np.testing.assert_allclose(state.centers, state.sums / weight[:, None])
-    np.testing.assert_allclose(state.absorbed, weight)
+    np.testing.assert_allclose(state.center_weights, weight)
     gaps = ((samples.X[:, None] - state.centers) ** 2).sum(axis=2)
     nearest = [
         standalone(kernels.nearest_center)(state.centers, samples.X, p) for p in range(len(labels))
@@ -144,16 +144,16 @@ def test_updates_of_kmeans_are_those_of_mini_batches_of_one():
     X = np.random.default_rng(0).standard_normal((60, 2))
     samples = _make_samples(X, np.zeros(60, dtype=int), np.ones(60))
     state = new_state(samples, np.arange(60) % 3, 3)
-    state.absorbed[:] = 1.0
+    state.center_weights[:] = 1.0
     peer = MiniBatchKMeans(3, init=state.centers.copy(), n_init=1, reassignment_ratio=0)
     peer.partial_fit(state.centers.copy())  # each centre has seen itself and stays
     rng, journal = np.array([88172645463325252], dtype=np.uint64), np.empty((1, 2), np.int64)
     for _ in range(200):
         drawn = (xorshift(int(rng[0])) >> 32) * 60 >> 32
-        standalone(kernels.kmeans_updates)(samples, state, 1, rng, journal, 0)
+        standalone(kernels.make_kmeans_updates)(samples, state, 1, rng, journal, 0)
         peer.partial_fit(samples.X[[drawn]])
         np.testing.assert_allclose(state.centers, peer.cluster_centers_, atol=1e-12)
-    assert state.absorbed.sum() == 203
+    assert state.center_weights.sum() == 203
 
 
 def test_the_global_target_has_the_largest_ratio_and_may_lack_the_common_group():
@@ -224,10 +224,12 @@ def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
         absorbed[k] += 1
         expected_centers[k] += (samples.X[p] - expected_centers[k]) / absorbed[k]
     journal = np.empty((20, 2), dtype=np.int64)
-    standalone(kernels.kmeans_updates)(samples, state, 20, np.array([99], np.uint64), journal, 0)
+    standalone(kernels.make_kmeans_updates)(
+        samples, state, 20, np.array([99], np.uint64), journal, 0
+    )
     assert np.array_equal(state.labels, expected_labels)
     np.testing.assert_allclose(state.centers, expected_centers)
-    np.testing.assert_allclose(state.absorbed, absorbed)
+    np.testing.assert_allclose(state.center_weights, absorbed)
 
 
 def test_a_full_swap_exchanges_the_closest_pair():

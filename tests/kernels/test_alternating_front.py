@@ -21,7 +21,7 @@ def new_members(samples, labellings, n_clusters, capacity):
         np.array([len(labellings)]),
     )
     members.labels[members.slot[: len(labellings)]] = labellings
-    kernels.recompute(samples, members)
+    kernels.recompute_members(samples, members)
     return members
 
 

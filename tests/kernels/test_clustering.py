@@ -63,8 +63,8 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
             continue
         before = cost_by_definition(problem.replace_labels(labels))
         to, away = (
-            standalone(kernels.distance)(X[p], centers[k]),
-            standalone(kernels.distance)(X[p], centers[a]),
+            standalone(kernels.squared_distance)(X[p], centers[k]),
+            standalone(kernels.squared_distance)(X[p], centers[a]),
         )
         change = standalone(kernels.move_cost)(to, away, sizes[k], sizes[a], masses[p])
         standalone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)

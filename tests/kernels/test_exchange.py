@@ -29,11 +29,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 def all_bounds(problem):
     """The bound of each sample for going to each cluster, and the lowest bounds."""
     clustering, distances, codes = problem.clustering(), problem.distances(), problem.codes
-    lowest = kernels.lowest_bounds(distances, codes, 1.0, clustering, problem.n_groups)
+    lowest = kernels.min_exchange_bounds(distances, codes, 1.0, clustering, problem.n_groups)
     n_clusters, _, n_groups = lowest.shape
     # For partners with so low a bound all samples are candidates.
     anyone = np.full((n_clusters, n_groups, n_clusters), -1e300)
-    rows, lowest_of_rows, cells = kernels.find_candidates(distances, codes, 1.0, clustering, anyone)
+    rows, lowest_of_rows, cells = kernels.find_exchange_candidates(
+        distances, codes, 1.0, clustering, anyone
+    )
     bounds = np.full((len(codes), n_clusters), np.nan)
     bounds[rows, cells // n_groups % n_clusters] = lowest_of_rows
     return bounds, lowest
@@ -43,9 +45,11 @@ def exchange(problem, floor):
     X, weights, codes, *_ = problem
     clustering, distances = problem.clustering(), problem.distances()
     limits = balance_limits(problem.n_groups, floor)
-    lowest = kernels.lowest_bounds(distances, codes, weights[0], clustering, problem.n_groups)
+    lowest = kernels.min_exchange_bounds(distances, codes, weights[0], clustering, problem.n_groups)
     partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
-    candidates = kernels.find_candidates(distances, codes, weights[0], clustering, partners)
+    candidates = kernels.find_exchange_candidates(
+        distances, codes, weights[0], clustering, partners
+    )
     order = kernels.argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     n_exchanges = kernels.exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
@@ -109,7 +113,7 @@ def test_candidates_are_all_samples_of_improving_exchanges(problem, share):
     bounds, lowest = all_bounds(problem)
     limits = balance_limits(problem.n_groups, floor)
     partners = kernels.partner_bounds(clustering, lowest, 1.0, limits)
-    rows, least, cells = kernels.find_candidates(
+    rows, least, cells = kernels.find_exchange_candidates(
         problem.distances(), codes, 1.0, clustering, partners
     )
     n_clusters, _, n_kinds = lowest.shape

@@ -115,7 +115,7 @@ def solve(problem, start=None, slack=0.0, n_partitions=1):
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
     solution, evaluation = _assignment.solve_dual(partitioned, problem.limits, start, slack)
-    labels, gaps = _assignment.gather_labels(evaluation)
+    labels, gaps = _assignment.gather_labels_and_gaps(evaluation)
     return solution._replace(labels=labels, gaps=gaps)
 
 
@@ -174,7 +174,7 @@ def test_an_assignment_is_the_argmin_of_the_costs(n_samples, n_clusters):
     if n_clusters > 1:
         next_to = np.zeros((problem.n_groups, n_clusters, n_clusters))
         np.add.at(next_to, (problem.codes, *ranked[:2]), problem.weights)
-        np.testing.assert_allclose(assignment.ties, next_to, rtol=1e-12)
+        np.testing.assert_allclose(assignment.tie_weights, next_to, rtol=1e-12)
         gaps = np.diff(np.sort(costs, axis=0)[:2], axis=0)[0]
         np.testing.assert_array_equal(assignment.gaps, gaps)
     else:
@@ -189,7 +189,7 @@ def test_equal_costs_go_to_the_lowest_index():
     problem = Problem(distances, np.array([0, 1]), np.ones(2), 1.0, 2)
     _, assignment = dual(problem, np.zeros((3, 2, 2)))
     assert assignment.labels.tolist() == [1, 0]
-    assert np.argwhere(assignment.ties).tolist() == [[0, 1, 2], [1, 0, 1]]
+    assert np.argwhere(assignment.tie_weights).tolist() == [[0, 1, 2], [1, 0, 1]]
     assert assignment.gaps.tolist() == [0, 0]
 
 
@@ -218,25 +218,27 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
     width, nothing = 0.5, np.zeros((3, 2, 2))
     _, assignment = dual(problem, nothing, width)
     near = assignment.gaps < width
-    assert 0 < assignment.n_near == near.sum() < 60
+    assert 0 < assignment.n_near_ties == near.sum() < 60
     subset = problem._replace(
         distances=problem.distances[:, near].copy(),
         codes=problem.codes[near],
         weights=problem.weights[near],
     )
-    np.testing.assert_array_equal(assignment.ties, dual(subset, nothing)[1].ties)
+    np.testing.assert_array_equal(assignment.tie_weights, dual(subset, nothing)[1].tie_weights)
 
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
     return _assignment._estimate_width(
-        SimpleNamespace(evaluated=make_partitions([evaluation]), n_samples=len(gaps))
+        SimpleNamespace(block_evaluations=make_partitions([evaluation]), n_samples=len(gaps))
     )
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
     gaps = np.random.default_rng(0).exponential(size=500)
-    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(_assignment.NEAR_TIES, abs=1 / 500)
+    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(
+        _assignment.NEAR_TIE_SHARE, abs=1 / 500
+    )
     assert fitting_width(np.zeros(9)) > 0
 
 
@@ -313,12 +315,12 @@ def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     duals = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
     nothing = np.zeros((3, 2, 2))
     rows, _ = rows_of(nothing, counts, 0.0, duals, smallest=3.0, largest=7.0)
-    row = fair_assignment.ROW
+    row = fair_assignment.ROW_SENTINEL
     assert rows.cells.tolist() == [[1, row, 0], [2, row, 0], [2, row, 1]]
     assert rows.values.tolist() == [0.5, 0.25, 0]
     assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
     offsets = np.empty((3, 2))
-    standalone(fair_assignment.fill_row_offsets)(
+    standalone(fair_assignment.fill_free_offsets)(
         rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), limits_of(2, 0.0, 3.0, 7.0), offsets
     )
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
@@ -331,23 +333,23 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(rows.n_rows, np.nan)
-    standalone(fair_assignment._apply_hessian)(
+    standalone(fair_assignment._apply_negative_hessian)(
         rows.violations, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.1, result
     )
     np.testing.assert_allclose(result, entries_at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    mean = standalone(fair_assignment._mean_diagonal)(
+    mean = standalone(fair_assignment._mean_hessian_diagonal)(
         rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     assert mean == pytest.approx(diagonal.mean())
 
 
 def matrix_of(rows, ratios, density):
-    """What `_apply_hessian` multiplies by, column by column."""
+    """What `_apply_negative_hessian` multiplies by, column by column."""
     matrix = np.empty((rows.n_rows, rows.n_rows))
     for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
         image = np.empty(rows.n_rows)
-        standalone(fair_assignment._apply_hessian)(
+        standalone(fair_assignment._apply_negative_hessian)(
             unit, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.0, image
         )
         column[:] = image
@@ -369,7 +371,7 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     if sized:  # every cluster but one at the mean is too large or too small
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
     # A cluster with a bound on its size counts as having the ties of an average one at least.
-    mean = standalone(fair_assignment._mean_diagonal)(
+    mean = standalone(fair_assignment._mean_hessian_diagonal)(
         rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     exact = np.diag(matrix).mean()
@@ -405,7 +407,7 @@ def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, la
     limits = limits_of(counts.shape[1], ratio, smallest, largest)
     duals = multipliers_of(multipliers, limits, sizes)
     ratios = required_ratios(limits)
-    return standalone(fair_assignment.group_kkt_residual)(duals, counts, limits, ratios)
+    return standalone(fair_assignment.kkt_residual_from_groups)(duals, counts, limits, ratios)
 
 
 def test_the_worst_violation_breaks_feasibility_or_slackness():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skfair import _kernels
-from skfair._kernels import compile_at_once, elastic_qp
+from skfair._kernels import compile_at_first_call, elastic_qp
 from skfair._kernels.elastic_qp import solve_interior_point
 
 
@@ -78,10 +78,10 @@ def test_the_arguments_are_left_as_they_are():
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
     problem = draw(1, n_bounds=12, n_unknowns=5)
-    with compile_at_once():
+    with compile_at_first_call():
         expected = solve(*problem, 10.0)
-    function = _kernels._interpreted_function(elastic_qp._interior_point)
-    monkeypatch.setattr(elastic_qp, "_interior_point", function)
+    function = _kernels._interpreted_function(elastic_qp._solve_interior_point)
+    monkeypatch.setattr(elastic_qp, "_solve_interior_point", function)
     interpreted = solve(*problem, 10.0)
     for values, wanted in zip(interpreted, expected, strict=True):
         np.testing.assert_array_equal(values, wanted)

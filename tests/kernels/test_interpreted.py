@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skfair import _kernels
-from skfair._kernels import compile_at_once, fair_assignment, interpret_at_first, kmeans
+from skfair._kernels import compile_at_first_call, fair_assignment, interpret_at_first, kmeans
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _homotopy
 
@@ -29,7 +29,7 @@ def build(monkeypatch, tmp_path):
     """A function that makes the kernel as a new process does, which finds earlier files."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
-    monkeypatch.setattr(_kernels, "MAX_STEPS", 10)
+    monkeypatch.setattr(_kernels, "MAX_INTERPRETED_STEPS", 10)
     return lambda: interpret_at_first(np.size)(sum_of_inverses)
 
 
@@ -51,7 +51,7 @@ def test_a_call_of_many_steps_is_compiled_at_once(build):
 
 @compiled
 def test_a_stored_kernel_is_loaded_at_its_first_call(build):
-    with compile_at_once():
+    with compile_at_first_call():
         assert build()(np.ones(2)) == 2.0
     kernel = build()
     assert kernel(np.ones(2)) == 2.0
@@ -60,7 +60,7 @@ def test_a_stored_kernel_is_loaded_at_its_first_call(build):
 
 @compiled
 def test_without_a_cache_no_file_is_read(build, monkeypatch):
-    monkeypatch.setattr(_kernels, "CACHE", False)
+    monkeypatch.setattr(_kernels, "CACHE_ON_DISK", False)
     kernel = build()
     assert kernel(np.ones(2)) == 2.0
     assert not kernel.signatures
@@ -78,7 +78,7 @@ def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups)
         model = FairKMeans(3, min_share_ratio=0.7, random_state=0)
         return model.fit(X, sensitive_features=groups)
 
-    with compile_at_once():
+    with compile_at_first_call():
         expected = fit()
     with pytest.MonkeyPatch.context() as patch:
         for module, name, function in interpreted_functions():
@@ -91,8 +91,13 @@ def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups)
 def interpreted_functions():
     """The kernels of clusterings that may be interpreted, as functions of Python."""
     names = {
-        fair_assignment: ["_raise_balance", "_kkt_residual", "_newton_step", "_compute_offsets"],
-        kmeans: ["_fill_partners", "_exchange_pass", "_find_movers"],
+        fair_assignment: [
+            "_raise_balance",
+            "_kkt_residual",
+            "_take_newton_step",
+            "_compute_offsets",
+        ],
+        kmeans: ["_fill_partner_bounds", "_exchange_pass", "_find_improvable_samples"],
         _homotopy: ["hartigan_pass"],
     }
     return [

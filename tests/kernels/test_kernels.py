@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 import skfair
 from skfair import _kernels
 from skfair._kernels import _numba
-from skfair._kernels._numba import digest
-from skfair._warm_up import check_stored
+from skfair._kernels._numba import sources_digest
+from skfair._warm_up import check_stored_kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
@@ -191,7 +191,7 @@ def test_an_interrupt_during_compilation_is_raised_and_the_kernel_is_finished():
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGALRM, handler)
-    kernel = _kernels._compile_in_thread(numba.njit(error_model="numpy")(scope["kernel"]))
+    kernel = _kernels._move_compilation_to_thread(numba.njit(error_model="numpy")(scope["kernel"]))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
@@ -331,14 +331,14 @@ def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tm
         if kernel.stats.cache_path is not None
         for files in kernel._cache._cache_file._files
     }
-    assert versions <= {(numba.__version__, digest())}
+    assert versions <= {(numba.__version__, sources_digest())}
     shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
     copies = sorted((tmp_path / "copy").glob("*.py"))
     monkeypatch.setattr(_numba, "_sources", lambda: copies)
-    assert digest.__wrapped__() == digest()  # modification times do not count
+    assert sources_digest.__wrapped__() == sources_digest()  # modification times do not count
     with (tmp_path / "copy" / "kmeans.py").open("a") as file:
         file.write("# edited")
-    assert digest.__wrapped__() != digest()
+    assert sources_digest.__wrapped__() != sources_digest()
 
 
 @compiled
@@ -411,7 +411,7 @@ ConstrainedERMClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9, sensitive_feature
 @compiled
 def test_after_a_warm_up_default_fits_compile_nothing():
     skfair.warm_up()
-    assert check_stored()  # an error if a kernel that was used is not stored
+    assert check_stored_kernels()  # an error if a kernel that was used is not stored
     before = {kernel: set(kernel.signatures) for kernel in all_kernels()}
     for name in ESTIMATORS.keys() - {"alternating"}:
         ESTIMATORS[name].fit(**make_data(name, 400))
@@ -426,7 +426,7 @@ def test_after_a_warm_up_default_fits_compile_nothing():
 
 @compiled
 def test_a_verbose_fit_prints_what_is_compiled_for_it(monkeypatch, capsys):
-    monkeypatch.setattr(_kernels, "CACHE", False)
+    monkeypatch.setattr(_kernels, "CACHE_ON_DISK", False)
 
     def _double(x):
         for i in range(x.size):

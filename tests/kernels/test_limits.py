@@ -49,7 +49,7 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
         holds = ((values <= bounds) | (values <= before)).all()
         after_members = members[k].copy()
         after_members[groups] += 1 if change > 0 else -1
-        ratio = standalone(limits_kernels.ratio)(after, after_members, limits)
+        ratio = standalone(limits_kernels.composition_ratio)(after, after_members, limits)
         # A change of one attribute's groups compares that attribute; here it changes both.
         holds &= ratio >= limits.level * (1 - 1e-12)
         allowed = standalone(limits_kernels.allows_change)(
@@ -71,7 +71,7 @@ def test_an_exchange_is_allowed_if_the_limits_hold_after_it(table):
         change = limits.rows @ (after - counts[k])
         bounds = limits.bounds + limits.slack * limits.rounding
         holds = ((limits.rows @ after <= bounds) | (change <= 1e-12)).all()
-        ratio = standalone(limits_kernels.ratio)(after, after_members, limits)
+        ratio = standalone(limits_kernels.composition_ratio)(after, after_members, limits)
         allowed = standalone(limits_kernels.allows_exchange)(
             counts[k], members[k], leaving, joining, 0.5, limits
         )
@@ -86,17 +86,17 @@ def test_rows_of_sizes_count_a_sample_once_for_all_attributes():
     np.testing.assert_array_equal(rows, [[-0.5] * 4])
     assert bounds.tolist() == [-3]
     limits = limits_kernels.add_rows(limits, *limits_kernels.size_rows(limits, 3.0, 5.0))
-    assert limits_kernels.row_changes(limits).tolist() == [[-1, 1]] * 4
+    assert limits_kernels.intersection_coefficients(limits).tolist() == [[-1, 1]] * 4
     counts = np.array([[2.0, 2.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0], [6.0, 0.0, 2.0, 4.0]])
     np.testing.assert_array_equal(
         limits_kernels.row_excess(counts, limits), [[-1, -1], [1, -3], [-3, 1]]
     )
-    assert limits_kernels.keeps_rows(counts[:1], limits)
-    assert not limits_kernels.keeps_rows(counts, limits)
+    assert limits_kernels.satisfies_rows(counts[:1], limits)
+    assert not limits_kernels.satisfies_rows(counts, limits)
     assert limits_kernels.max_violation(counts, limits) == 1
     # The pair of groups 0 and 1 at ratio .5: the last cluster lacks 3.
     assert limits_kernels.max_violation(counts, limits._replace(level=0.5)) == 3
-    reached = limits_kernels.reached_limits(counts, limits)
+    reached = limits_kernels.limits_at_counts(counts, limits)
     assert reached.bounds.tolist() == [-2, 6]
     assert not limits_kernels.has_rows(limits_kernels.balance_limits(2))
     assert limits_kernels.has_rows(limits)
@@ -104,7 +104,7 @@ def test_rows_of_sizes_count_a_sample_once_for_all_attributes():
 
 def ratio(counts, members, **limits):
     limits = limits_kernels.balance_limits(len(counts))._replace(**limits)
-    return standalone(limits_kernels.ratio)(np.array(counts), np.array(members), limits)
+    return standalone(limits_kernels.composition_ratio)(np.array(counts), np.array(members), limits)
 
 
 def test_the_ratio_is_smallest_over_largest_group():

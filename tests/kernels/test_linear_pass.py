@@ -7,10 +7,10 @@ import pytest
 
 from skfair._kernels import HINGE, LOGISTIC
 from skfair._kernels.scores import (
-    count_block,
     evaluate_block,
-    evaluate_shares,
-    score_rows,
+    evaluate_bucket_moments,
+    score_samples,
+    sum_block_metrics,
     sum_line_bins,
 )
 from skfair.losses import (
@@ -19,7 +19,7 @@ from skfair.losses import (
     LogisticLoss,
     SquaredHingeLoss,
     SquaredLoss,
-    kernel_code,
+    kernel_kind_and_width,
     step_function,
 )
 from skfair.models import LinearModel
@@ -38,12 +38,12 @@ close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-14)
 
 
 def losses(loss):
-    return TARGET, SHARE, *kernel_code(loss)
+    return TARGET, SHARE, *kernel_kind_and_width(loss)
 
 
 def events(*rates):
     """Arguments of rates on the same events: pairs of a function, and whether it is of errors."""
-    n_rates, known = len(rates), [kernel_code(rate) for rate, _ in rates]
+    n_rates, known = len(rates), [kernel_kind_and_width(rate) for rate, _ in rates]
     return (
         np.tile(CODES, (n_rates, 1)),
         np.tile(SHARES, (n_rates, 1)),
@@ -130,8 +130,8 @@ def test_extreme_scores_give_what_numpy_gives(loss):
     for rate in (Sigmoid(), Ramp()):
         for i in range(n_samples):
             arguments = columns[[i], np.newaxis], np.zeros(1), np.ones(1)
-            known = target[:1], share[:1], *kernel_code(loss)
-            code, width = kernel_code(rate)
+            known = target[:1], share[:1], *kernel_kind_and_width(loss)
+            code, width = kernel_kind_and_width(rate)
             cells = (
                 np.zeros((1, 1), dtype=np.intp),
                 np.ones((1, 1)),
@@ -149,7 +149,7 @@ def test_extreme_scores_give_what_numpy_gives(loss):
 def test_counts_are_those_of_decisions(is_error):
     coef, intercept, loss = RNG.normal(size=N_COLUMNS), 0.3, LogisticLoss()
     scores = X @ coef + intercept
-    totals, moments = count_block(
+    totals, moments = sum_block_metrics(
         X, (coef, intercept), losses(loss), events((step_function, is_error))
     )
     wrong = (scores > 0) != (TARGET > 0)
@@ -157,7 +157,7 @@ def test_counts_are_those_of_decisions(is_error):
     close(totals, expected)
     rate, cells = wrong if is_error else scores > 0, membership()
     close(moments, [cells @ rate, cells @ rate, (cells**2).sum(axis=1)])
-    close(score_rows(X, coef, intercept), scores)
+    close(score_samples(X, coef, intercept), scores)
 
 
 @pytest.mark.parametrize("is_error", [False, True])
@@ -190,7 +190,7 @@ def test_shares_are_sums_over_buckets():
     parameters = draw_parameters(model)
     point, bounds = model.evaluate(parameters), np.sort(RNG.normal(size=7))
     has_corner, weights = np.arange(8) % 2 == 1, RNG.normal(size=(N_EVENTS, 8))
-    sums = evaluate_shares(
+    sums = evaluate_bucket_moments(
         model.kernel_columns,
         parameters,
         losses(loss),
@@ -217,7 +217,7 @@ def test_codes_are_those_of_a_class_itself():
         def _evaluate(self, scores, target):
             return super()._evaluate(2.0 * scores, target)
 
-    assert kernel_code(LogisticLoss()) == (LOGISTIC, 1.0)
-    assert kernel_code(HingeLoss(0.3)) == (HINGE, 0.3)
-    assert kernel_code(CustomLoss()) is None and kernel_code(abs) is None
-    assert kernel_code(HingeLoss(-1.0)) is None  # its call raises the error
+    assert kernel_kind_and_width(LogisticLoss()) == (LOGISTIC, 1.0)
+    assert kernel_kind_and_width(HingeLoss(0.3)) == (HINGE, 0.3)
+    assert kernel_kind_and_width(CustomLoss()) is None and kernel_kind_and_width(abs) is None
+    assert kernel_kind_and_width(HingeLoss(-1.0)) is None  # its call raises the error

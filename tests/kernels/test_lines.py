@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from skfair._kernels.lines import (
-    CHANGE,
     COUNT,
     ERROR,
-    LOWEST,
     MEANS,
+    MIN_ERROR,
+    TOTAL_CHANGE,
     bin_line_flips,
     choose_n_bins,
     find_line_points,
@@ -96,7 +96,7 @@ def test_points_of_few_errors_are_in_the_bins_that_may_hold_them():
     *arguments, effects = draw(300)
     tables, (numbers, low, _, errors, _) = all_points(arguments, effects, 64)
     max_errors = np.array([np.quantile(errors[numbers == line], 0.2) for line in range(3)])
-    is_useful = tables[:, :-2, LOWEST] < max_errors[:, np.newaxis]
+    is_useful = tables[:, :-2, MIN_ERROR] < max_errors[:, np.newaxis]
     assert not is_useful.all()
     _, points = all_points(arguments, effects, 64, is_useful, max_errors)
     is_below = errors < max_errors[numbers]
@@ -114,9 +114,9 @@ def test_bins_bound_what_changes_within_them():
         lengths = (low[of_line] + high[of_line]) / 2
         place = np.minimum((lengths / (0.7 + np.abs(lengths)) + 1) * 8, 15.999).astype(int)
         table = tables[line][place]
-        assert (errors[of_line] >= table[:, LOWEST] - 1e-10).all()
+        assert (errors[of_line] >= table[:, MIN_ERROR] - 1e-10).all()
         moved = np.abs(means[of_line] - table[:, MEANS:]).sum(axis=1)
-        assert (moved <= table[:, CHANGE] + 1e-10).all()
+        assert (moved <= table[:, TOTAL_CHANGE] + 1e-10).all()
         end = evaluate(np.where(slopes[line] == 0, scores[start], slopes[line]), effects)
         assert tables[line, 16, ERROR] == pytest.approx(end[0], abs=1e-10)
         np.testing.assert_allclose(tables[line, 16, MEANS:], end[1], atol=1e-10)

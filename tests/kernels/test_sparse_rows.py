@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair._kernels.scores import compressed_rows, outer_sum, sum_stored_deviations, weighted_gram
+from skfair._kernels.scores import (
+    compressed_rows,
+    sum_outer_products,
+    sum_stored_deviations,
+    weighted_gram,
+)
 
 index_types = pytest.mark.parametrize("index_type", [np.int32, np.int64])
 
@@ -37,7 +42,7 @@ def test_weighted_gram(index_type):
 @index_types
 def test_outer_sum(index_type):
     (A, X), (B, Y) = random_rows(20, 6), random_rows(20, 9, seed=1)
-    total = outer_sum(parts(A, index_type), parts(B, index_type), 6, 9)
+    total = sum_outer_products(parts(A, index_type), parts(B, index_type), 6, 9)
     np.testing.assert_allclose(total, X.T @ Y, atol=1e-14)
 
 

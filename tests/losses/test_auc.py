@@ -238,7 +238,7 @@ def test_the_squared_loss_is_refused_on_an_interval():
 
 def test_logistic_pairs_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     together = AUCLoss((0.1, 0.7), "logistic")(*draw_scores())
-    monkeypatch.setattr(losses, "_PAIRS", 30)
+    monkeypatch.setattr(losses, "_MAX_PAIRS", 30)
     for one, other in zip(AUCLoss((0.1, 0.7), "logistic")(*draw_scores()), together, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import coverage, hypervolume, non_dominated
+from skfair.metrics import coverage, hypervolume, non_dominated_mask
 
 points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=10)
 point_lists = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=10)
@@ -106,7 +106,7 @@ def test_non_dominated_is_the_strict_front(data):
         )
         for p in range(len(cost))
     ]
-    assert non_dominated(cost, points).tolist() == expected
+    assert non_dominated_mask(cost, points).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_non_dominated_is_the_strict_front(data):
     ],
 )
 def test_non_dominated_by_hand(cost, points, expected):
-    assert non_dominated(np.array(cost), np.array(points)).tolist() == expected
+    assert non_dominated_mask(np.array(cost), np.array(points)).tolist() == expected

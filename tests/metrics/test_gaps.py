@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._rates import gap, warn_of_unknown
+from skfair.metrics._rates import gap, warn_of_unknown_rates
 
 CELLS = [(np.array([0.2, 0.5, 0.3]), 0.4), (np.array([0.9, np.nan, 0.6]), 0.7)]
 
@@ -41,9 +41,9 @@ def test_groups_below_the_overall_rate_have_no_excess():
 def test_unknown_groups_are_named():
     known = np.array([True, False, True])
     with pytest.warns(UndefinedMetricWarning, match=r"No rate: 'b'\. The others are.* Advice\."):
-        warn_of_unknown(known, list("abc"), "No rate", " Advice.")
+        warn_of_unknown_rates(known, list("abc"), "No rate", " Advice.")
     with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
-        warn_of_unknown(known[:2], list("ab"), "No rate")
+        warn_of_unknown_rates(known[:2], list("ab"), "No rate")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_unknown(known[::2], list("ac"), "No rate")
+        warn_of_unknown_rates(known[::2], list("ac"), "No rate")

@@ -11,7 +11,7 @@ from skfair.metrics._rates import (
     check_predictions,
     confusion_matrices,
     count_confusions,
-    difference,
+    rate_difference,
     smallest_ratio,
 )
 
@@ -61,9 +61,9 @@ def test_cells_are_indexed_by_group_truth_and_prediction():
 
 def test_difference_and_ratio_by_hand():
     cells = matrices_of(["a", "b"], TABLE)
-    assert difference(cells, "selection_rate") == 0
+    assert rate_difference(cells, "selection_rate") == 0
     assert smallest_ratio(cells, "selection_rate") == 1
-    assert difference(cells, "accuracy") == pytest.approx(0.1)
+    assert rate_difference(cells, "accuracy") == pytest.approx(0.1)
     assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
     assert smallest_ratio(cells, "false_positive_rate") == 0
     assert smallest_ratio(cells, "true_positive_rate", "false_positive_rate") == 0
@@ -71,7 +71,7 @@ def test_difference_and_ratio_by_hand():
 
 def test_rates_that_are_all_zero_are_equal():
     none_selected = matrices_of(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
-    assert difference(none_selected, "selection_rate") == 0
+    assert rate_difference(none_selected, "selection_rate") == 0
     assert smallest_ratio(none_selected, "selection_rate") == 1
 
 
@@ -79,7 +79,7 @@ def test_a_single_group_is_treated_like_itself():
     alone = matrices_of(["a"], np.zeros((1, 2, 2)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert difference(alone, "true_positive_rate") == 0
+        assert rate_difference(alone, "true_positive_rate") == 0
         assert smallest_ratio(alone, "true_positive_rate") == 1
 
 
@@ -89,12 +89,12 @@ def test_a_group_of_unknown_rate_is_named_and_excluded():
     with pytest.warns(
         UndefinedMetricWarning, match="true_positive_rate is unknown for 1 of 3 .*'c'"
     ):
-        assert difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
+        assert rate_difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'c'"):
         assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("compare", [difference, smallest_ratio])
+@pytest.mark.parametrize("compare", [rate_difference, smallest_ratio])
 def test_the_difference_of_fewer_than_two_known_rates_is_nan(compare):
     cells = matrices_of(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
     with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
@@ -104,7 +104,7 @@ def test_the_difference_of_fewer_than_two_known_rates_is_nan(compare):
 def test_a_long_list_of_unknown_groups_is_cut_off():
     cells = matrices_of(list(range(12)), np.zeros((12, 2, 2)))
     with pytest.warns(UndefinedMetricWarning, match=r"unknown for 12 of 12 .* 8, 9 and 2 more"):
-        difference(cells, "accuracy")
+        rate_difference(cells, "accuracy")
 
 
 @pytest.mark.parametrize(

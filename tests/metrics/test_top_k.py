@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from skfair.inference import FixedTotalRates, pairwise_contrasts
-from skfair.inference import contrast_interval as interval_of
+from skfair.inference import interval_of_largest_contrast as interval_of
 from skfair.metrics import RATES, get_scorer, group_report
 from skfair.metrics._top_k import select_top
 

@@ -191,7 +191,7 @@ def test_numbers_that_differ_by_rounding_are_constant():
 
 def test_rows_in_chunks(monkeypatch):
     at_once = LinearModel.from_features(DENSE, WEIGHTS)
-    monkeypatch.setattr("skfair.models._model._CHUNK", 7)
+    monkeypatch.setattr("skfair.models._model._CHUNK_SIZE", 7)
     chunked = LinearModel.from_features(DENSE, WEIGHTS)
     np.testing.assert_allclose(chunked.scale, at_once.scale, rtol=1e-14)
     signed = WEIGHTS - 1

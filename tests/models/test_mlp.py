@@ -47,7 +47,7 @@ def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
 def test_chunks_of_rows_give_the_same_scores(container, X, monkeypatch):
     at_once = model_of(X)
     parameters, slopes = at_once.initial(0), np.linspace(-1, 1, len(X))
-    monkeypatch.setattr(mlp, "_CHUNK", 7)
+    monkeypatch.setattr(mlp, "_CHUNK_SIZE", 7)
     chunked = model_of(container(X)).evaluate(parameters)
     assert isinstance(chunked, mlp.ChunkedPoint)
     at = mlp.MLPPoint(at_once, parameters)

@@ -53,7 +53,7 @@ def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():
 def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     q, n, gap = rng.uniform(0.05, 0.95, 4), rng.integers(1, 50, 4), rng.uniform(0, 0.3)
-    projected = DifferenceHypotheses().project_gap(q, n, gap)
+    projected = DifferenceHypotheses().project_means(q, n, gap)
     assert np.ptp(projected) <= gap + 1e-9
     best = optimize.minimize_scalar(
         lambda low: divergence(np.clip(q, low, low + gap), q, n),
@@ -66,8 +66,8 @@ def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
 
 def test_means_within_the_hypothesis_are_not_moved():
     q = np.array([0.3, 0.35, 0.4])
-    assert DifferenceHypotheses().project_gap(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
-    assert MeanHypotheses().project_gap(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
+    assert DifferenceHypotheses().project_means(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
+    assert MeanHypotheses().project_means(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))

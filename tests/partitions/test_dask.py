@@ -149,7 +149,7 @@ def during_a_wait(monkeypatch, action):
             actions.pop()()
 
     monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeyp
 
     monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
     monkeypatch.setattr(_dask, "_timeout", lambda: 0.6)
-    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
     error = run_with_timeout(on_workers(client, 20).gather, slow_outer, np.ones(3), 0.5)
     assert isinstance(error, TimeoutError) and "has paused 1 of its workers" in str(error)
 
@@ -323,7 +323,7 @@ def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, mo
         checks.clear()
         return run_with_timeout(_dask.gather, client, [client.submit(await_release, pure=False)])
 
-    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
     monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
     monkeypatch.setattr(_dask, "_timeout", lambda: 4.5)
     assert wait() == wait() == [True]
@@ -369,7 +369,7 @@ def test_a_paused_worker_stalls_nothing_while_another_task_runs(small_cluster, i
 
 async def find_stall_of(identity):
     scheduler = type("Scheduler", (), {"identity": staticmethod(identity)})
-    return await _dask._find_stall(type("Client", (), {"scheduler": scheduler}))
+    return await _dask._relieve_and_explain_stall(type("Client", (), {"scheduler": scheduler}))
 
 
 def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
@@ -398,7 +398,7 @@ def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, 
         has_workers = states.pop(0) if states else True
         return None if has_workers else _dask._NO_WORKERS
 
-    monkeypatch.setattr(_dask, "_find_stall", find_stall)
+    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
     monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
     monkeypatch.setattr(_dask, "_timeout", lambda: 2.5)
     RELEASED.clear()

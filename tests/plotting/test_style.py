@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from skfair.plotting import ClusterCompositionDisplay, ConvergenceDisplay, GroupRateDisplay
-from skfair.plotting._display import COLORS, HATCHES, LINES, MARKERS
+from skfair.plotting._display import COLORS, HATCHES, LINE_STYLES, MARKERS
 
 
 @pytest.mark.parametrize("values", [COLORS, MARKERS, HATCHES], ids=["color", "marker", "hatch"])
@@ -15,7 +15,7 @@ def test_ten_groups_have_ten_of_each(values):
 
 
 def test_lines_of_ten_groups_differ_in_colour_and_dash():
-    assert len({(COLORS[k], LINES[k % len(LINES)]) for k in range(10)}) == 10
+    assert len({(COLORS[k], LINE_STYLES[k % len(LINE_STYLES)]) for k in range(10)}) == 10
 
 
 def test_colours_are_colours():

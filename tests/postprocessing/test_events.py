@@ -13,7 +13,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.postprocessing._events import find_events, group_codes
-from skfair.training import Training
+from skfair.training import TrainingData
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
 LABELS = list("aaabbb")
@@ -22,7 +22,7 @@ LABELS = list("aaabbb")
 def make_training(groups=LABELS, weights=None):
     groups = check_groups(groups, 6, overlapping=True)
     weights = np.ones(6) if weights is None else weights
-    return Training(None, np.array([0, 1]), Samples(TARGET, groups, weights))
+    return TrainingData(None, np.array([0, 1]), Samples(TARGET, groups, weights))
 
 
 def test_demographic_parity_has_the_probability_of_the_group():

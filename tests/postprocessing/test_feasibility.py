@@ -20,7 +20,7 @@ from skfair.constraints import (
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.postprocessing._feasibility import expected_sums, find_conflict
+from skfair.postprocessing._feasibility import find_conflict, sums_and_changes
 from skfair.surrogates import Sigmoid
 
 
@@ -132,9 +132,9 @@ def test_expected_sums_of_certain_outcomes_are_counts():
     bounds = [MinimumRate("f1_score", 0.3), EqualizedOdds(), RateParity("accuracy")]
     weights = np.full(200, 1.0 / 200)
     for bound in _bind(bounds, y, group):
-        constant, changes = expected_sums(bound, outcomes, 6, weights)
+        constant, changes = sums_and_changes(bound, outcomes, 6, weights)
         counts = constant + changes @ np.bincount(outcomes, weights * decisions, 6)
-        np.testing.assert_allclose(counts, bound.exact_sums(2.0 * decisions - 1.0), atol=1e-12)
+        np.testing.assert_allclose(counts, bound.exact_means(2.0 * decisions - 1.0), atol=1e-12)
 
 
 @pytest.fixture(scope="module")

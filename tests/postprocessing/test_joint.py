@@ -21,8 +21,8 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
 from skfair.postprocessing import JointProbabilities
 from skfair.postprocessing._events import group_codes, make_fitters
-from skfair.postprocessing._joint import _ExpectedProgram, _fit_stack
-from skfair.training import Training
+from skfair.postprocessing._joint import _ExpectedRateProgram, _fit_stack
+from skfair.training import TrainingData
 
 BASE = LogisticRegression()
 
@@ -98,7 +98,9 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
     target = rng.choice([-1.0, 1.0], size=n_samples)
     groups = check_groups(rng.integers(n_groups, size=n_samples).astype(str), n_samples)
     joint = rng.dirichlet(np.ones(2 * n_groups), size=n_samples)
-    training = Training(joint[:, 1:], np.array([0, 1]), Samples(target, groups, np.ones(n_samples)))
+    training = TrainingData(
+        joint[:, 1:], np.array([0, 1]), Samples(target, groups, np.ones(n_samples))
+    )
     training = training._replace(X=joint[:, 1:])
     objective = LogisticLoss(), training.samples.weights
     (fitter, *_) = make_fitters([training], objective, [constraint], tolerance, None)
@@ -106,7 +108,7 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
     sizes = np.array(
         [[np.sum((codes == g) & (target == t)) for g in range(n_groups)] for t in (-1, 1)]
     )
-    return _ExpectedProgram.from_fitter(fitter, training), joint.reshape(-1, 2, n_groups), sizes
+    return _ExpectedRateProgram.from_fitter(fitter, training), joint.reshape(-1, 2, n_groups), sizes
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -18,7 +18,7 @@ from skfair.postprocessing._rank_shift import (
     best_rates,
     rank_curve,
     ranks_in_groups,
-    shift_ranks,
+    shifted_scores,
 )
 
 
@@ -47,7 +47,7 @@ def random_members(rng, n_samples=60, n_groups=2):
 
 def test_a_score_is_zero_at_the_rate_and_minus_the_rank_far_from_it():
     ranks, rates = np.array([0.3, 0.2, 0.8]), np.array([0.3, 0.3, 0.3])
-    scores = shift_ranks(ranks, rates, center=0.25)
+    scores = shifted_scores(ranks, rates, center=0.25)
     # The shift is .05 at .3; at .2, .1 away, it is .05 - .1 / 4; at .8 it is over.
     np.testing.assert_allclose(scores, [0.0, 0.25 - 0.2 + 0.025, 0.25 - 0.8])
 
@@ -59,7 +59,7 @@ def test_a_score_is_zero_at_the_rate_and_minus_the_rank_far_from_it():
 )
 def test_shifted_scores_keep_the_order_and_the_rate(ranks, rate, center):
     ranks = np.sort(ranks)
-    scores = shift_ranks(ranks, np.full(len(ranks), rate), center)
+    scores = shifted_scores(ranks, np.full(len(ranks), rate), center)
     assert np.all(np.diff(scores) <= -0.74 * np.diff(ranks) + 1e-15)
     clear = np.abs(ranks - rate) > 1e-12
     assert np.array_equal((scores > 0)[clear], (ranks < rate)[clear])
@@ -128,7 +128,7 @@ def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):
 
 
 def decision_error(sample, rates):
-    return sample.error(shift_ranks(sample.ranks, rates[sample.groups.codes], rates.mean()))
+    return sample.error(shifted_scores(sample.ranks, rates[sample.groups.codes], rates.mean()))
 
 
 def test_positions_need_not_be_rates():
@@ -144,7 +144,7 @@ def test_on_the_full_interval_scores_differ_by_the_gap_of_the_rates(seed, gap):
     sample = random_members(np.random.default_rng(seed), 200)
     rates = best_rates(sample.rates, sample.rates, sample.gain, gap)
     center = (rates.min() + rates.max()) / 2
-    scores = shift_ranks(sample.ranks, rates[sample.groups.codes], center)
+    scores = shifted_scores(sample.ranks, rates[sample.groups.codes], center)
     difference = partial_statistical_parity_difference(scores, **keywords(sample))
     ties = max(np.unique(sample.y_score, return_counts=True)[1]) / 100
     assert np.ptp(rates) - 1e-12 <= difference <= np.ptp(rates) + 2 * ties + 0.02

@@ -8,13 +8,18 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import _count, _residuals, count_along_lines, make_counter
+from skfair.enforcement._counting import (
+    _measure_models,
+    _residuals,
+    count_along_lines,
+    make_counter,
+)
 from skfair.groups import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
 from skfair.partitions import Partitions, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
-from skfair.problems._partitioned import _smooth_sums
+from skfair.problems._partitioned import _smooth_means
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -67,7 +72,7 @@ def test_descriptions_are_those_of_the_full_data(spec):
     full = make_problem(spec)
     parameters = RNG.normal(size=full.n_parameters)
     (objective, n_rows, report), (other, n_other, other_report) = (
-        make_counter(one).describe(parameters) for one in (full, divide(full))
+        make_counter(one).summarize_model(parameters) for one in (full, divide(full))
     )
     assert objective == pytest.approx(other, rel=1e-12)
     assert n_rows == n_other
@@ -104,8 +109,8 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
     def results():
         partitioned = divide(full)
         yield from partitioned.reduce_at(x, multipliers, False)
-        yield from partitioned.partitions.reduce(_count, np.array([parameters]))[:3]
-        for sums in (_residuals, _smooth_sums):
+        yield from partitioned.partitions.reduce(_measure_models, np.array([parameters]))[:3]
+        for sums in (_residuals, _smooth_means):
             yield from partitioned.partitions.reduce(sums, parameters)
 
     compiled = [*results()]

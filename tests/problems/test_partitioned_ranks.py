@@ -54,7 +54,7 @@ def test_the_gap_of_partitions_is_the_public_metric(is_tied, weighted, scale):
         )
         (bound,) = full.constraint
         expected = bound.gap(full.predict_scores(parameters))
-        assert make_counter(partitioned).count([parameters])[0][2][0] == pytest.approx(
+        assert make_counter(partitioned).measure_models([parameters])[0][2][0] == pytest.approx(
             expected, abs=1e-13
         )
 
@@ -84,8 +84,8 @@ def test_criteria_may_change_after_partitioning():
 
 def test_a_report_counts_all_samples():
     full, partitioned, parameters = draw(2, False, True, interval=(0.1, 0.4))
-    objective, n_rows, report = make_counter(partitioned).describe(parameters)
-    assert objective == pytest.approx(make_counter(full).describe(parameters)[0], rel=1e-12)
+    objective, n_rows, report = make_counter(partitioned).summarize_model(parameters)
+    assert objective == pytest.approx(make_counter(full).summarize_model(parameters)[0], rel=1e-12)
     assert n_rows == len(full.lower)
     scores = full.model.evaluate(parameters).scores
     (bound,) = full.constraint

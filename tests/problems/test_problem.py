@@ -131,7 +131,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
     scores = evaluation.scores
-    gaps = [one.aggregate(one.smooth_sums(scores)) for one in problem.constraint]
+    gaps = [one.rate_gap(one.smooth_means(scores)) for one in problem.constraint]
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters
@@ -189,8 +189,8 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
         assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
-    means = np.array([components(one.problem)[0].smooth_sums(one.scores) for one in drawn])
-    expected = components(problem)[0].smooth_sums(here.scores)
+    means = np.array([components(one.problem)[0].smooth_means(one.scores) for one in drawn])
+    expected = components(problem)[0].smooth_means(here.scores)
     error = means.std(axis=0) / np.sqrt(len(drawn))
     assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
 
@@ -223,8 +223,8 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), problem.evaluate_decisions(x)
     for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
-        means = constraint.smooth_sums(counted.scores) + constraint.offset
-        np.testing.assert_allclose(means, rows.exact_sums(smooth.scores))
+        means = constraint.smooth_means(counted.scores) + constraint.offset
+        np.testing.assert_allclose(means, rows.exact_means(smooth.scores))
     assert counted.fun == smooth.fun
     if spec != "single row":  # its slope is that of the pair with the largest difference
         np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)

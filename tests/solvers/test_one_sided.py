@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skfair.solvers._sqp import OneSided
+from skfair.solvers._sqp import OneSidedRows
 
 LOWER = np.array([-1.0, -np.inf, 2.0, -np.inf])
 UPPER = np.array([1.0, 3.0, np.inf, np.inf])
@@ -9,7 +9,7 @@ UPPER = np.array([1.0, 3.0, np.inf, np.inf])
 
 @pytest.fixture
 def one_sided():
-    return OneSided(LOWER, UPPER)
+    return OneSidedRows(LOWER, UPPER)
 
 
 def test_every_finite_bound_is_one_row(one_sided):
@@ -35,6 +35,6 @@ def test_multipliers_are_the_adjoint_of_values(one_sided):
 
 
 def test_no_rows():
-    one_sided = OneSided(np.empty(0), np.empty(0))
+    one_sided = OneSidedRows(np.empty(0), np.empty(0))
     assert one_sided.values(np.empty(0)).shape == one_sided.multipliers(np.empty(0)).shape == (0,)
     assert one_sided.jacobian(np.empty((0, 3))).shape == (0, 3)

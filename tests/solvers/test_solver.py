@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import OPTIONAL_ROWS
+from skfair.constraints import OPTIONAL_ROWS_MEMBERS
 from skfair.solvers import SOLVERS, SQP, Iterate, Solver
 from skfair.solvers._solver import REQUIREMENTS
 
@@ -122,7 +122,7 @@ def test_a_solver_may_ask_for_one_row_per_gap(problems):
     result = OneRow([start[:4]]).solve(problem, start, callback=steps.append)
     evaluation = steps[0].evaluation
     scores = problem.model.scores(start[:4])
-    assert evaluation.values == problem.constraint.aggregate(problem.constraint.smooth_sums(scores))
+    assert evaluation.values == problem.constraint.rate_gap(problem.constraint.smooth_means(scores))
     np.testing.assert_array_equal(result.x, start[:4])
     assert len(result.multipliers) == 1
     assert len(Scripted([start]).solve(problem, start).multipliers) == 3
@@ -189,4 +189,4 @@ def test_requirements_name_methods_of_constraints():
     descriptions = " ".join(description for description, _, _ in REQUIREMENTS.values())
     methods = re.findall(r"by its method (\w+)", descriptions)
     assert methods == ["take_batch", "correct"]
-    assert set(methods) <= OPTIONAL_ROWS
+    assert set(methods) <= OPTIONAL_ROWS_MEMBERS

@@ -3,11 +3,11 @@ import pytest
 
 from skfair.losses import LOSSES
 from skfair.solvers._solver import Smoothness
-from skfair.solvers._sqp import OneSided
+from skfair.solvers._sqp import OneSidedRows
 
 
 def constants(problem):
-    one_sided = OneSided(problem.lower, problem.upper)
+    one_sided = OneSidedRows(problem.lower, problem.upper)
     return Smoothness.estimate(problem.evaluate(problem.initial_point()), one_sided)
 
 
@@ -46,9 +46,9 @@ def test_multipliers_add_the_rows_curvature(problems):
     evaluation = problem.evaluate(x)
     for multipliers in (np.array([0.0]), np.array([5.0]), np.array([-5.0])):
         curved = hessian(problem, evaluation.curvature(multipliers))
-        bound = estimates.lagrangian(evaluation, multipliers)
+        bound = estimates.bound_lagrangian_curvature(evaluation, multipliers)
         assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound
-    assert estimates.lagrangian(evaluation, np.array([0.0])) == estimates.objective
+    assert estimates.bound_lagrangian_curvature(evaluation, np.array([0.0])) == estimates.objective
 
 
 def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
@@ -58,7 +58,7 @@ def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
     estimates, evaluation = constants(problem), problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
     multipliers = np.array([5.0])
     curved = hessian(problem, evaluation.curvature(multipliers))
-    bound = estimates.lagrangian(evaluation, multipliers)
+    bound = estimates.bound_lagrangian_curvature(evaluation, multipliers)
     assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound < np.inf
 
 

@@ -8,7 +8,7 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialGroupAUC,
     PartialStatisticalParity,
-    draw_rows,
+    draw_batch,
 )
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import draw_samples, problem
@@ -48,7 +48,7 @@ def test_rows_on_a_batch_are_unbiased(task):
     scores = here.scores + np.random.default_rng(0).normal(size=len(here.scores))
     rng, drawn = np.random.RandomState(0), []
     for _ in range(150):
-        rows, batch = draw_rows(majorant, 8, rng)
+        rows, batch = draw_batch(majorant, 8, rng)
         drawn.append(batch(scores[rows], here.aux).values)
     expected = majorant(scores, here.aux).values
     error = np.std(drawn, axis=0) / np.sqrt(len(drawn))

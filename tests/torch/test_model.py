@@ -95,7 +95,7 @@ def test_chunks_of_rows_give_the_same_scores(X, monkeypatch):
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
     at_once = model.evaluate(parameters)
-    monkeypatch.setattr(code, "_CHUNK", 1)  # sixteen samples pass at a time
+    monkeypatch.setattr(code, "_NUMBERS_PER_CHUNK", 1)  # sixteen samples pass at a time
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     chunked = model.evaluate(parameters)
     assert isinstance(chunked, ChunkedPoint)

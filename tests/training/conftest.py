@@ -8,4 +8,4 @@ from skfair.training import _linear
 @pytest.fixture
 def no_small_data(monkeypatch):
     """Fit every collection partition by partition, however small it is."""
-    monkeypatch.setattr(_linear, "_SMALL", 0)
+    monkeypatch.setattr(_linear, "_MAX_GATHERED_SAMPLES", 0)

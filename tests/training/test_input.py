@@ -7,7 +7,7 @@ from scipy import sparse
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.training import check_training, loss_weights
+from skfair.training import check_classification_data, loss_weights
 
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]
@@ -20,7 +20,7 @@ def check(
 ):
     metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     estimator = ConstrainedERMClassifier(pos_label=pos_label)
-    return check_training(estimator, X, y, metadata, request)
+    return check_classification_data(estimator, X, y, metadata, request)
 
 
 def test_labels_become_signs():

@@ -14,7 +14,7 @@ from skfair.classification import (
 from skfair.constraints import BoundedGroupLoss, DemographicParity
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._checks import _PLACES, ExplainsArguments
+from skfair.utils._checks import _ARGUMENT_HINTS, ArgumentHintMixin
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_parameters_signatures_clones_and_pickles_are_those_of_the_constructor()
 
 
 def test_every_place_is_a_half_sentence():
-    for name, place in _PLACES.items():
+    for name, place in _ARGUMENT_HINTS.items():
         assert place.startswith(("is ", "bounds ")) and not place.endswith(".")
 
-        class Without(ExplainsArguments):
+        class Without(ArgumentHintMixin):
             def __init__(self):
                 pass
 

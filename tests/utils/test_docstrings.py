@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import skfair
-from skfair.utils._api import shared_docs
+from skfair.utils._api import make_docstring_decorator
 
 SECTION = """
     X : array-like of shape (n_samples, n_features)
@@ -62,7 +62,7 @@ DOCSTRING = """Fit.
     {source}
     """
 
-document = shared_docs(
+document = make_docstring_decorator(
     SECTION,
     source="""
         .. [1] A. Author, "Title",
@@ -109,7 +109,7 @@ def test_an_entry_replaces_that_of_an_earlier_section():
         {X}
         """
 
-    function = shared_docs(SECTION, "X : dict\n    Columns.")(function)
+    function = make_docstring_decorator(SECTION, "X : dict\n    Columns.")(function)
     assert inspect.getdoc(function) == "Do.\n\nX : dict\n    Columns."
 
 
@@ -194,7 +194,7 @@ def test_no_placeholder_of_the_package_is_left():
         if getattr(thing, "__module__", None) == module.__name__
     }
     left = {name: lines for name, lines in left.items() if lines}
-    assert left == {"skfair.utils._api.shared_docs": ["{y_true}"]}
+    assert left == {"skfair.utils._api.make_docstring_decorator": ["{y_true}"]}
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.cluster import RBFAffinity
-from skfair.utils._arrays import cluster_links, group_constraint_basis, node_degrees
+from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
 
 PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 
@@ -13,14 +13,14 @@ PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("scale", [1.0, 2.0**-500, 2.0**500])
 def test_a_node_without_edges_has_the_median_degree_of_the_others(storage, scale):
-    degrees, isolated = node_degrees(storage(scale * PATH))
+    degrees, isolated = filled_node_degrees(storage(scale * PATH))
     assert (degrees / scale).tolist() == [2, 3, 1, 2]
     assert isolated.tolist() == [False, False, False, True]
 
 
 def test_degrees_of_a_kernel_that_is_not_stored():
     kernel = RBFAffinity(np.array([[0.0], [1.0]]))
-    np.testing.assert_allclose(node_degrees(kernel)[0], 1 + np.exp(-1))
+    np.testing.assert_allclose(filled_node_degrees(kernel)[0], 1 + np.exp(-1))
 
 
 def test_links_by_hand():
@@ -31,7 +31,7 @@ def test_links_by_hand():
 
 
 def test_a_graph_without_edges_has_degrees_of_one():
-    degrees, isolated = node_degrees(np.zeros((3, 3)))
+    degrees, isolated = filled_node_degrees(np.zeros((3, 3)))
     assert degrees.tolist() == [1, 1, 1]
     assert isolated.all()
 

@@ -8,7 +8,7 @@ from benchmarks.kmeans_cases import REAL, SYNTHETIC, problem, reference_fronts
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.cluster import fair_kmeans_front
-from skfair.metrics import coverage, hypervolume, non_dominated
+from skfair.metrics import coverage, hypervolume, non_dominated_mask
 
 ROUNDING = 1e-12  # rounding error of a sum in another order
 MIN_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
@@ -74,7 +74,7 @@ def _coverages(name, ours, others):
     both fronts have, such as plain k-means, is covered but not dominated.
     """
     bound = 0.98 if name in REAL else 1.0
-    strict = _stack(points[non_dominated(*points.T)] for points in others.values())
+    strict = _stack(points[non_dominated_mask(*points.T)] for points in others.values())
     every = _stack(others.values())
     runs = ours if others else []
     return [

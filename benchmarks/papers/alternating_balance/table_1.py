@@ -11,7 +11,7 @@ from benchmarks.peers.kmeans_methods import vfairkm_front
 from benchmarks.tables import Report, save_figure
 from benchmarks.timing import time_call
 from skfair.cluster import AlternatingFront, fair_kmeans_front
-from skfair.metrics import coverage, non_dominated
+from skfair.metrics import coverage, non_dominated_mask
 
 PAPER = {  # SAfairKM, VfairKM: CPU seconds per point
     "Syn_equal_ds1": (0.80, 1.06),
@@ -132,7 +132,7 @@ def _methods(case, fraction):
         weights = np.linspace(0, MU_MAX[case.name], n_weights)
         labels = vfairkm_front(case.X, case.codes, case.n_clusters, weights, random_state=0)
         points = np.array([case.objectives(row) for row in labels])
-        return points[non_dominated(*points.T)]
+        return points[non_dominated_mask(*points.T)]
 
     return {"homotopy": homotopy, "alternating": alternating_front, "VfairKM": vfairkm}
 

@@ -12,7 +12,7 @@ from benchmarks.peers.constrained_erm import TOLERANCE, smooth_problem
 from benchmarks.peers.erm_methods import slsqp
 from benchmarks.records import Run, load_or_run
 from benchmarks.tables import Check, Report, save_figure
-from skfair.plotting._display import COLORS, cycle
+from skfair.plotting._display import COLORS, pick_cyclic
 from skfair.solvers import (
     GDA,
     IPPSSG,
@@ -216,6 +216,6 @@ def _draw(curves, quantities, file):
             for i, (method, points) in enumerate(runs.items()):
                 later = [point for point in points if point["CPU s"] > 0]
                 legend = method if ax is axes[0, 0] else None
-                draw_quartiles(ax, [later], what, label=legend, color=cycle(COLORS, i))
+                draw_quartiles(ax, [later], what, label=legend, color=pick_cyclic(COLORS, i))
     figure.legend(loc="outside upper center", ncols=5)
     save_figure(figure, file)

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.convergence import draw_quartiles
 from benchmarks.papers.stochastic_methods.acs_income_problem import DELTA
 from benchmarks.tables import save_figure
-from skfair.plotting._display import COLORS, LINES, cycle
+from skfair.plotting._display import COLORS, LINE_STYLES, pick_cyclic
 
 EQUAL_STEPS = "SSw, equal steps"
 
@@ -75,7 +75,10 @@ def _draw_spiders(by_method, file):
     for ax, part in zip(axes, ("train", "test"), strict=True):
         for i, (name, records) in enumerate(by_method.items()):
             means = [np.nanmean([record[part][m] for record in records]) for m in measures]
-            style = {"color": cycle(COLORS, i), "linestyle": cycle(LINES, i // len(COLORS))}
+            style = {
+                "color": pick_cyclic(COLORS, i),
+                "linestyle": pick_cyclic(LINE_STYLES, i // len(COLORS)),
+            }
             ax.plot(angles, [*means, means[0]], label=name if part == "train" else None, **style)
         ax.set_xticks(angles[:-1], measures)
         ax.set_title(f"{part} data")

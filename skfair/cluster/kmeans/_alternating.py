@@ -16,24 +16,25 @@ from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.groups import data_balance
-from skfair.metrics import non_dominated
+from skfair.metrics import non_dominated_mask
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from skfair.cluster.kmeans._assignment import Runs
+    from skfair.cluster.kmeans._assignment import RunSettings
     from skfair.cluster.kmeans._problem import ClusteringPoint
 
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
 
 
-BLOCK = 2**22  # points one kernel call may look at, about: Ctrl-C is heard within a second
-REFRESH = 100  # iterations after which rounding drift is wiped out
+# points one kernel call may look at, about: Ctrl-C is heard within a second
+MAX_POINTS_PER_CALL = 2**22
+REFRESH_INTERVAL = 100  # iterations after which rounding drift is wiped out
 
 
-def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
+def run_alternating_swaps(X, codes, weights, n_clusters, algorithm, random_state):
     """Run Algorithm 2 from random labels: labels, and cost and balance after each iteration.
 
     With several attributes (Section 6), the columns of ``codes``, each has a balance of its own,
@@ -43,10 +44,10 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     --------
     >>> import numpy as np
     >>> from skfair.cluster import AlternatingSwaps
-    >>> from skfair.cluster.kmeans._alternating import alternating_path
+    >>> from skfair.cluster.kmeans._alternating import run_alternating_swaps
     >>> X, codes = np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([0, 1, 0, 1])
     >>> settings = AlternatingSwaps(4, 1, n_iter=50)
-    >>> labels, *_ = alternating_path(X, codes, np.ones(4), 2, settings, random_state=0)
+    >>> labels, *_ = run_alternating_swaps(X, codes, np.ones(4), 2, settings, random_state=0)
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
@@ -54,8 +55,8 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     points = _make_samples(X, codes, weights)
     state = _new_state(points, n_clusters)
     state.labels[:] = _random_labels(len(X), n_clusters, random_state)
-    rng = _new_rng(random_state)
-    rule = _rule(algorithm)
+    rng = _new_rng_state(random_state)
+    rule = _make_swap_rule(algorithm)
     pair = np.array([algorithm.n_kmeans_updates, algorithm.n_swap_updates], dtype=np.int64)
     batches = _batch_sizes(algorithm, len(X))
 
@@ -63,7 +64,7 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     kernels.recompute_sums(points, state)
     kernels.recenter(points, state)
     trace = [np.empty((0, 2))]
-    block = max(1, BLOCK // len(X))
+    block = max(1, MAX_POINTS_PER_CALL // len(X))
     for first in range(0, len(batches), block):
         trace.append(kernels.run(points, state, pair, rule, batches[first : first + block], rng))
     cost, balance = np.concatenate(trace).T
@@ -90,25 +91,25 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     pairs = _check_pairs(algorithm.pairs)
     random_state = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
-    members = _first_list(points, n_clusters, algorithm, random_state)
-    rng = _new_rng(random_state)
-    block = min(64, max(1, BLOCK // len(X)))
+    members = _make_starting_list(points, n_clusters, algorithm, random_state)
+    rng = _new_rng_state(random_state)
+    block = min(64, max(1, MAX_POINTS_PER_CALL // len(X)))
 
     for t, batch in enumerate(_batch_sizes(algorithm, len(X))):
-        rule = _rule(algorithm, batch)._replace(n_repeats=algorithm.n_child_iter)
+        rule = _make_swap_rule(algorithm, batch)._replace(n_repeats=algorithm.n_child_iter)
         n_parents = members.length[0]
         # Every member goes through q iterations with each pair; what is dominated leaves.
         for first in range(0, n_parents, block):
             last = min(first + block, n_parents)
-            members = _grow(members, (last - first) * len(pairs))
+            members = _reserve_slots(members, (last - first) * len(pairs))
             front_kernels.add_children(points, members, (first, last), pairs, rule, rng)
         _drop_dominated(members, algorithm.keep_ties)
-        if t % REFRESH == REFRESH - 1:
-            front_kernels.recompute(points, members)
+        if t % REFRESH_INTERVAL == REFRESH_INTERVAL - 1:
+            front_kernels.recompute_members(points, members)
         # Algorithm 3 ends with a list that has grown too long.
         if members.length[0] > algorithm.max_size:
             break
-    front_kernels.recompute(points, members)
+    front_kernels.recompute_members(points, members)
     _drop_dominated(members, algorithm.keep_ties)
     order = np.argsort(members.cost[: members.length[0]], kind="stable")
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
@@ -144,7 +145,7 @@ def _make_samples(X, codes, weights):
         groups=groups,
         columns=columns,
         rows=order % len(X),
-        starts=starts,
+        group_starts=starts,
         scale=scale,
         total=float(np.sum(weights)),
         scatter=float(weights @ np.einsum("ij,ij->i", X, X)),
@@ -159,15 +160,15 @@ def _new_state(points, n_clusters):
         counts=np.empty((n_clusters, points.columns[-1])),
         sizes=np.empty((n_clusters, points.columns[-1]), dtype=np.int64),
         centers=np.empty((n_clusters, n_features)),
-        absorbed=np.empty(n_clusters),
+        center_weights=np.empty(n_clusters),
     )
 
 
-def _rule(algorithm, batch=1):
+def _make_swap_rule(algorithm, batch=1):
     return kernels.SwapRule(batch, algorithm.swap_target == "local", bool(algorithm.half_swaps))
 
 
-def _new_rng(random_state):
+def _new_rng_state(random_state):
     """State of the kernels' generator; xorshift needs any but zero."""
     return random_state.randint(1, np.iinfo(np.int64).max, size=1, dtype=np.uint64)
 
@@ -184,7 +185,7 @@ def _random_labels(n_samples, n_clusters, random_state):
     return random_state.permutation(n_samples) % n_clusters
 
 
-def _first_list(points, n_clusters, algorithm, random_state):
+def _make_starting_list(points, n_clusters, algorithm, random_state):
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
     n_starts, n_groups = algorithm.n_starts, points.columns[-1]
@@ -209,11 +210,11 @@ def _first_list(points, n_clusters, algorithm, random_state):
             nearest = pairwise_distances_argmin(points.X, seeds)
             if len(np.unique(nearest)) == n_clusters:  # equal seeds would leave a cluster empty
                 row[:] = nearest
-    front_kernels.recompute(points, members)
+    front_kernels.recompute_members(points, members)
     return members
 
 
-def _grow(members, n_children):
+def _reserve_slots(members, n_children):
     """The list with a free slot for every child."""
     n_slots, needed = len(members.slot), members.length[0] + n_children
     if needed <= n_slots:
@@ -231,7 +232,9 @@ def _drop_dominated(clusterings, keep_ties):
     """Drop dominated clusterings from the list, in place."""
     n = clusterings.length[0]
     cost, balance, slot = clusterings.cost[:n], clusterings.balance[:n], clusterings.slot[:n]
-    keep = _not_strictly_dominated(cost, balance) if keep_ties else non_dominated(cost, balance)
+    keep = (
+        _not_strictly_dominated(cost, balance) if keep_ties else non_dominated_mask(cost, balance)
+    )
     length = keep.sum()
     clusterings.cost[:length], clusterings.balance[:length] = cost[keep], balance[keep]
     # Slots of those that leave are free for the next children.
@@ -251,22 +254,22 @@ def _not_strictly_dominated(cost, balance):
 # The stochastic alternating balance k-means algorithm (SAfairKM) of Liu and Vicente.
 
 
-REAL_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
-SYNTHETIC = {"n_iter": 400, "n_starts": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
+REAL_DATA_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
+SYNTHETIC_SETTINGS = {"n_iter": 400, "n_starts": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
 EXPERIMENTS: dict[str, dict[str, Any]] = {
     "Adult_K10": {"n_iter": 2500},
     "Adult_K5": {"n_iter": 2500},
     "Bank_K10": {"n_iter": 8000},
     "Bank_K5": {"n_iter": 1500},
-    "Syn_equal_ds1": SYNTHETIC,
-    "Syn_unequal_ds1": SYNTHETIC,
-    "Syn_equal_ds2": SYNTHETIC,
+    "Syn_equal_ds1": SYNTHETIC_SETTINGS,
+    "Syn_unequal_ds1": SYNTHETIC_SETTINGS,
+    "Syn_equal_ds2": SYNTHETIC_SETTINGS,
     "Syn_unequal_ds2": {"n_iter": 400},
-    "Syn_unequal_ds2_figure_7": SYNTHETIC,
+    "Syn_unequal_ds2_figure_7": SYNTHETIC_SETTINGS,
 }
 
 
-SWAP_CONSTRAINTS = {
+SWAP_PARAMETER_CONSTRAINTS = {
     "swap_target": [StrOptions({"local", "global"})],
     "half_swaps": ["boolean"],
     "batch_growth": [Interval(Real, 1, None, closed="left")],
@@ -325,7 +328,7 @@ class AlternatingSwaps(BaseEstimator):
     _parameter_constraints = {
         "n_kmeans_updates": [Interval(Integral, 0, None, closed="left")],
         "n_swap_updates": [Interval(Integral, 0, None, closed="left")],
-        **SWAP_CONSTRAINTS,
+        **SWAP_PARAMETER_CONSTRAINTS,
     }
 
     advice = "Alternating swaps do not aim at a balance: use algorithm='homotopy'."
@@ -388,7 +391,7 @@ class AlternatingSwaps(BaseEstimator):
     def solve(
         self,
         problem: ClusteringProblem,
-        runs: Runs,
+        runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
     ) -> tuple[ClusteringPoint, int, Literal["feasible"]]:
@@ -424,7 +427,7 @@ class AlternatingSwaps(BaseEstimator):
         X, weights = problem.X.astype(np.float64, copy=False), problem.weights
         codes = _attribute_codes(problem)
         n_clusters = runs.n_clusters
-        labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
+        labels, _, _ = run_alternating_swaps(X, codes, weights, n_clusters, self, random_state)
         point = recompute_point(problem, labels, n_clusters)
         watch(point)
         return point, self.n_iter, "feasible"
@@ -481,12 +484,12 @@ class AlternatingFront(BaseEstimator):
         "max_size": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"mixed", "random"})],
         "keep_ties": ["boolean"],
-        **SWAP_CONSTRAINTS,
+        **SWAP_PARAMETER_CONSTRAINTS,
     }
 
     def __init__(
         self,
-        pairs: Sequence[tuple[int, int]] = REAL_PAIRS,
+        pairs: Sequence[tuple[int, int]] = REAL_DATA_PAIRS,
         *,
         n_starts: int = 30,
         n_iter: int = 2500,
@@ -560,7 +563,7 @@ class AlternatingFront(BaseEstimator):
     def front(
         self,
         samples: ClusteringProblem,
-        runs: Runs,
+        runs: RunSettings,
         n_levels: int,
         random_state: np.random.RandomState,
     ) -> list[Route]:

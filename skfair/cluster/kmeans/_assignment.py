@@ -13,11 +13,11 @@ from skfair._kernels.fair_assignment import (
     compute_offsets,
     evaluate_dual,
     kkt_residual,
-    newton_step,
+    take_newton_step,
     transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import required_ratios, row_changes
+from skfair._kernels.limits import intersection_coefficients, required_ratios
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -25,8 +25,8 @@ from skfair.utils._checks import warn
 
 _MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
 MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
-SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
-ROUND_SLACK = 1e-3  # the same in rounds after which others follow
+COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
+ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
 MIN_RIDGE = 0.01
 RIDGE_GROWTH = 10.0
@@ -35,8 +35,8 @@ GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
 POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
 RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
 _MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
-NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in
-NEAR_TIES_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
+NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
+NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 N_GAPS = 1000  # gaps from which the width is estimated, at least
 
 
@@ -50,10 +50,10 @@ class DualSolution(NamedTuple):
     ridge: float  # damping of the next step
     labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
     gaps: np.ndarray | None = None  # (n_samples,) extra cost of the next cheapest cluster
-    n_near: int = 0  # number of samples with a gap below the width
-    extras: tuple = ()  # further sums over samples, of the last evaluation
+    n_near_ties: int = 0  # number of samples with a gap below the width
+    extra_sums: tuple = ()  # further sums over samples, of the last evaluation
     centers: np.ndarray | None = None  # (n_clusters, n_features) of partitioned data
-    sample_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
+    intersection_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
 
 
 def zero_solution(n_clusters, limits):
@@ -95,15 +95,19 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
-        if not NEAR_TIES_RANGE[0] <= now.n_near / now.n_samples <= NEAR_TIES_RANGE[1]:
+        if (
+            not NEAR_TIE_SHARE_RANGE[0]
+            <= now.n_near_ties / now.n_samples
+            <= NEAR_TIE_SHARE_RANGE[1]
+        ):
             width = _estimate_width(now)
             now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
-        density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
+        density = (now.tie_weights + now.tie_weights.transpose(0, 2, 1)) * (0.5 / width)
         # Levenberg-Marquardt: more ridge until a step gains.
         damping = ridge
         for _ in range(_MAX_RIDGES):
-            stepped, predicted = newton_step(
+            stepped, predicted = take_newton_step(
                 multipliers, now.counts, density, damping, limits, ratios
             )
             trial = evaluate_all(stepped, width)
@@ -127,11 +131,11 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
         now.value,
         width,
         ridge,
-        n_near=now.n_near,
-        extras=now.extras,
-        sample_offsets=now.sample_offsets,
+        n_near_ties=now.n_near_ties,
+        extra_sums=now.extra_sums,
+        intersection_offsets=now.intersection_offsets,
     )
-    return solution, now.evaluated
+    return solution, now.block_evaluations
 
 
 class _Evaluation(NamedTuple):
@@ -139,13 +143,13 @@ class _Evaluation(NamedTuple):
 
     value: float
     counts: np.ndarray
-    ties: np.ndarray
-    n_near: int
+    tie_weights: np.ndarray
+    n_near_ties: int
     n_samples: int
     offsets: np.ndarray
-    sample_offsets: np.ndarray
-    extras: tuple
-    evaluated: object  # partitions of the evaluations of blocks
+    intersection_offsets: np.ndarray
+    extra_sums: tuple
+    block_evaluations: object  # partitions of the evaluations of blocks
 
 
 def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
@@ -163,18 +167,18 @@ def _estimate_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
     stride = 1 + now.n_samples // N_GAPS
-    gaps = np.sort(np.concatenate(now.evaluated.gather(_every_gap, stride)))
-    wanted = gaps[int(np.ceil(NEAR_TIES * len(gaps))) - 1]
+    gaps = np.sort(np.concatenate(now.block_evaluations.gather(_subsample_gaps, stride)))
+    wanted = gaps[int(np.ceil(NEAR_TIE_SHARE * len(gaps))) - 1]
     return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
 
 
-def gather_labels(evaluated):
+def gather_labels_and_gaps(evaluated):
     """Labels and gaps of all samples."""
     labels, gaps = zip(*evaluated.gather(attrgetter("labels", "gaps")), strict=True)
     return np.concatenate(labels), np.concatenate(gaps)
 
 
-def _every_gap(evaluation, stride):
+def _subsample_gaps(evaluation, stride):
     return evaluation.gaps[::stride].copy()
 
 
@@ -250,8 +254,10 @@ def find_feasible_counts(samples, counts, level):
 
 def _nearest_sizes(samples, counts):
     """The integer table nearest to the counts of one group: only sizes are bounded."""
-    bounds = samples.limits.bounds / (row_changes(samples.limits)[0] * samples.largest_weight)
-    is_upper = row_changes(samples.limits)[0] > 0
+    bounds = samples.limits.bounds / (
+        intersection_coefficients(samples.limits)[0] * samples.largest_weight
+    )
+    is_upper = intersection_coefficients(samples.limits)[0] > 0
     smallest = np.ceil(bounds[~is_upper]).max(initial=1)
     largest = min(counts.sum(), np.floor(bounds[is_upper]).min(initial=np.inf))
     sizes = np.clip(counts, smallest, largest)
@@ -389,7 +395,7 @@ _MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
 _MAX_RELOCATIONS = 12  # relocations from which k-means iterates, of those that are drawn
 
 
-class Runs(NamedTuple):
+class RunSettings(NamedTuple):
     """How k-means is run: number of clusters, where runs start, when they end."""
 
     n_clusters: int
@@ -435,7 +441,7 @@ def draw_centers(X, masses, n_clusters, random_state):
     return X[rows].astype(np.float64)
 
 
-def check_runs(parameters, mean, n_auto):
+def make_run_settings(parameters, mean, n_auto):
     """The runs of an estimator's parameters, on data from which a mean is subtracted.
 
     ``n_auto`` is the number of starts that "auto" stands for.
@@ -453,7 +459,7 @@ def check_runs(parameters, mean, n_auto):
                 RuntimeWarning,
             )
         n_init = 1
-    return Runs(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
+    return RunSettings(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
 
 
 def check_centers(centers, shape):
@@ -470,7 +476,7 @@ def check_centers(centers, shape):
 def lloyd(samples, centers, max_iter, tol):
     """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
     labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
-    return samples.evaluate_labels(labels, len(centers))
+    return samples.clustering_from_labels(labels, len(centers))
 
 
 def iterate_lloyd(samples, centers, max_iter, tol):
@@ -524,7 +530,7 @@ def relocate_centers(samples, centers, cost, n_drawn, random_state, lead):
     X, masses, is_improved = samples.X, samples.masses, True
     while is_improved and cost > 0:
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
-        cheapest, labels, nearest, second = _relocation_costs(samples, centers)
+        cheapest, labels, nearest, second = _find_removable_clusters(samples, centers)
         cumulated = np.cumsum(masses * nearest)
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
         rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
@@ -544,7 +550,7 @@ def relocate_centers(samples, centers, cost, n_drawn, random_state, lead):
     return centers
 
 
-def _relocation_costs(samples, centers):
+def _find_removable_clusters(samples, centers):
     """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre."""
     distances = squared_distances(samples.X, centers)
     nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
@@ -557,10 +563,10 @@ def _relocation_costs(samples, centers):
 
 def occupy_clusters(problem, labels, centers):
     """The clustering of labels, once every empty cluster has got a sample."""
-    clustering = problem.evaluate_labels(labels, len(centers))
+    clustering = problem.clustering_from_labels(labels, len(centers))
     if clustering.sizes.all():
         return clustering
     members = np.bincount(labels, minlength=len(centers))
-    return problem.evaluate_labels(
+    return problem.clustering_from_labels(
         problem.fill_empty_clusters(labels, members, centers), len(centers)
     )

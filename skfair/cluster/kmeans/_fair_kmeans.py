@@ -12,18 +12,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.limits import has_rows, reached_limits
+from skfair._kernels.limits import has_rows, limits_at_counts
 from skfair.cluster._base import (
     ClusterRequirements,
     FairClusterer,
     balance_attributes,
     check_requirements,
     missing_groups_message,
+    warn_if_one_group,
     warn_of_duplicates,
-    warn_of_one_group,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
-from skfair.cluster.kmeans._assignment import check_runs
+from skfair.cluster.kmeans._assignment import make_run_settings
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
@@ -36,7 +36,7 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
 )
 from skfair.groups import (
-    HANDLE_UNKNOWN,
+    VALID_HANDLE_UNKNOWN,
     Groups,
     GroupSummary,
     SampleSummary,
@@ -71,9 +71,10 @@ class KMeansInput(NamedTuple):
     mean: np.ndarray  # (n_features,) what was subtracted
     groups: GroupSummary  # of the samples
     requirements: ClusterRequirements
-    complete: Callable  # labels of samples, centred centres -> labels of all rows
+    complete_labels: Callable  # labels of samples, centred centres -> labels of all rows
     dtype: type | np.dtype = np.float64  # of the centres in the units of X
-    present: np.ndarray | None = None  # (n_samples,) rows of positive weight, of data in memory
+    # (n_samples,) rows of positive weight, of data in memory
+    positive_weight_samples: np.ndarray | None = None
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
     @property
@@ -88,7 +89,7 @@ class KMeansInput(NamedTuple):
     def counts(self, labels, n_clusters):
         """Weight of every group in every cluster, from labels of all rows in memory."""
         intersections = self.problem.limits.intersections
-        by_code = self.problem.count_intersections(labels[self.present], n_clusters)
+        by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
         counts = np.zeros((n_clusters, self.problem.n_groups))
         for groups in intersections.T:  # of one attribute
             np.add.at(counts, (slice(None), groups), by_code)
@@ -99,13 +100,13 @@ class KMeansInput(NamedTuple):
         problem, clustering = self.problem, point.clustering
         # The bound is that of the limits reached: no clustering with these centres and limits is
         # cheaper.
-        limits = reached_limits(clustering.counts, problem.limits)
+        limits = limits_at_counts(clustering.counts, problem.limits)
         dual = point.dual if limits.level > 0 else None
-        assignment = problem.assign_fairly(clustering.centers, limits, dual)
+        assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
-            "offsets_": assignment.offsets[:, self.requirements.places],
+            "offsets_": assignment.offsets[:, self.requirements.group_positions],
             "lower_bound_": min(float(assignment.value), point.cost),
-            **self.label_rows(point),
+            **self.row_label_attributes(point),
         }
 
     def fit_attributes(self, point):
@@ -138,7 +139,7 @@ class KMeansInput(NamedTuple):
 
     def label_attributes(self, labels, n_clusters):
         """Fitted attributes of labels of all rows in memory."""
-        point = recompute_point(self.problem, labels[self.present], n_clusters)
+        point = recompute_point(self.problem, labels[self.positive_weight_samples], n_clusters)
         return self.point_attributes(point) | {"labels_": labels}
 
     def clustering_attributes(self, point):
@@ -157,13 +158,13 @@ class KMeansInput(NamedTuple):
 
     def count_attributes(self, counts):
         """Fitted attributes that follow from the group counts of clusters in the problem."""
-        by_group = counts[:, self.requirements.places]
+        by_group = counts[:, self.requirements.group_positions]
         return balance_attributes(by_group, self.requirements, self.problem.largest_weight)
 
-    def label_rows(self, point):
+    def row_label_attributes(self, point):
         """The fitted labels of a point."""
         labels = self.problem.labels_of(point)
-        return {"labels_": self.complete(labels, point.clustering.centers)}
+        return {"labels_": self.complete_labels(labels, point.clustering.centers)}
 
 
 def check_input(estimator, X, sensitive_features, sample_weight):
@@ -196,14 +197,14 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         )
     # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
-    is_single = sensitive_features is not None and warn_of_one_group(estimator, groups, attributes)
+    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups, attributes)
     first_rows = find_first_rows(samples.groups.codes, len(intersections))
     order, intersections, places = order_groups(first_rows, intersections, attributes)
     codes, weights = np.argsort(order)[samples.groups.codes], samples.weights
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
-    requirements = requirements.for_groups(groups, attributes, places, by_group)
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
@@ -215,7 +216,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         mean,
         groups,
         requirements,
-        partial(_complete, None if others is None else center_rows(others, mean), present),
+        partial(_complete_labels, None if others is None else center_rows(others, mean), present),
         X.dtype,
         present,
         lacks_groups=is_single or (missing is not None and sensitive_features is None),
@@ -227,7 +228,7 @@ def center_rows(X, mean):
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
 
 
-def _complete(others, present, labels, centers):
+def _complete_labels(others, present, labels, centers):
     """Labels of all rows in memory; rows without weight go to the nearest centre."""
     if others is None:
         return labels
@@ -240,17 +241,17 @@ def _complete(others, present, labels, centers):
 
 def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     """The input of partitioned data, from a pass that summarizes them."""
-    blocks, summary = summarize(estimator, X, sensitive_features, sample_weight)
+    blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
     total, is_count = summary.weights.sum(), summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
     data = partitioned_input(blocks, summary, requirements, estimator.attributes, estimator.n_jobs)
-    is_single = sensitive_features is not None and warn_of_one_group(
-        estimator, data.groups, data.requirements.attributes
+    is_single = sensitive_features is not None and warn_if_one_group(
+        estimator, data.groups, data.requirements.attribute_slices
     )
     return data._replace(lacks_groups=is_single)
 
 
-def summarize(estimator, X, sensitive_features, sample_weight=None):
+def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
     """The encoded blocks of partitioned data, and their `SampleSummary`.
 
     Raises
@@ -296,10 +297,10 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     order, intersections, places = order_groups(summary.first_rows, intersections, columns)
     summary = summary.reorder_cells(order)
     by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.for_groups(groups, columns, places, by_group)
+    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
     limits = requirements.limits(by_group, intersections)
     problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
-    return KMeansInput(problem, summary.mean, groups, requirements, problem.complete)
+    return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
 
 
 # k-means whose clusters mirror the groups of the data.
@@ -310,8 +311,8 @@ ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
 N_STARTS = 3  # "auto"
-COUNT = Interval(Integral, 1, None, closed="left")
-SHARE = Interval(Real, 0, 1, closed="neither")
+POSITIVE_INTEGERS = Interval(Integral, 1, None, closed="left")
+OPEN_UNIT_INTERVAL = Interval(Real, 0, 1, closed="neither")
 
 
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -514,18 +515,18 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     __metadata_request__predict = {"sensitive_features": True}
 
     _parameter_constraints = {
-        "n_clusters": [COUNT],
+        "n_clusters": [POSITIVE_INTEGERS],
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "attributes": [StrOptions({"intersections", "each"})],
-        "handle_unknown": [StrOptions(HANDLE_UNKNOWN)],
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
         "min_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
         "max_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
-        "min_cluster_size": [COUNT, SHARE, None],
-        "max_cluster_size": [COUNT, SHARE, None],
+        "min_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
+        "max_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-        "n_init": [COUNT, StrOptions({"auto"})],
-        "max_iter": [COUNT],
+        "n_init": [POSITIVE_INTEGERS, StrOptions({"auto"})],
+        "max_iter": [POSITIVE_INTEGERS],
         "tol": [Interval(Real, 0, None, closed="left")],
         "algorithm": [StrOptions(ALGORITHMS), *ALGORITHMS.values()],
         "random_state": ["random_state"],
@@ -720,12 +721,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
     def _cluster(self, data, random_state, rounds):
         def watch(point):
-            return rounds.show(
-                lambda: data.clustering_attributes(point), lambda: data.label_rows(point)
+            return rounds.report_round(
+                lambda: data.clustering_attributes(point), lambda: data.row_label_attributes(point)
             )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = check_runs(self, data.mean, N_STARTS)
+        runs = make_run_settings(self, data.mean, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
         return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}

@@ -20,18 +20,24 @@ from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
     exchange_pass,
-    find_candidates,
-    find_improving_moves,
+    find_exchange_candidates,
+    find_improvable_samples,
     hartigan_pass,
-    lowest_bounds,
+    min_exchange_bounds,
     partner_bounds,
     squared_distances,
 )
-from skfair._kernels.limits import has_rows, keeps_rows, pair_rows, row_changes, row_excess
+from skfair._kernels.limits import (
+    has_rows,
+    intersection_coefficients,
+    pair_rows,
+    row_excess,
+    satisfies_rows,
+)
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
-    ROUND_SLACK,
-    SLACK,
+    COUNT_TOLERANCE,
+    ROUND_COUNT_TOLERANCE,
     extrapolate,
     iterate_lloyd,
     lloyd,
@@ -48,7 +54,7 @@ from skfair.partitions import n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
 if TYPE_CHECKING:
-    from skfair.cluster.kmeans._assignment import Runs
+    from skfair.cluster.kmeans._assignment import RunSettings
     from skfair.cluster.kmeans._problem import ClusteringProblem, PartitionedClusteringProblem
 
 
@@ -56,9 +62,9 @@ if TYPE_CHECKING:
 
 
 MIN_NEAR_TIES = 2000
-MANY = 200_000  # samples, from which a pass has to gain as much as a round
+MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
-SHAKEN = 100  # samples, up to which a local optimum is left by random moves
+MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
 PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
 MANY_ROWS = 100  # of limits, for which patience is half as long
 ROUNDING = 1e-12  # of sums of weights
@@ -91,7 +97,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
     """
     n_samples, n_clusters = samples.n_samples, len(point.clustering.sizes)
-    if n_clusters == 1 or n_samples > SHAKEN:
+    if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
         return point, status
     paired, labels, n_failures = _pair_samples(samples, point, ratio), point.clustering.labels, 0
     labels = labels.copy()
@@ -130,7 +136,7 @@ def _pair_samples(samples, point, ratio):
 
 def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    if not keeps_rows(point.clustering.counts, samples.limits):
+    if not satisfies_rows(point.clustering.counts, samples.limits):
         labels = _repair_rows(samples, point, ratio)
         point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
     # The balance: cheap moves first; all samples only where these do not suffice.
@@ -149,7 +155,7 @@ def _repair_rows(samples, point, ratio):
     """Labels that bring the rows within their bounds."""
     # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as sizes
     # of few samples: `repair_and_search` makes a table where moves get stuck.
-    is_small = samples.n_samples <= SHAKEN and not samples.limits.rounding.any()
+    is_small = samples.n_samples <= MAX_ITERATED_SAMPLES and not samples.limits.rounding.any()
     if samples.has_equal_weights and not is_small:
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
     return move_into_bounds(samples, point)
@@ -164,7 +170,7 @@ def move_into_bounds(samples, point):
     labels, limits, weights = point.clustering.labels.copy(), samples.limits, samples.weights
     counts = point.clustering.counts.copy()
     distances = squared_distances(samples.X, point.clustering.centers)
-    changes = weights[:, np.newaxis] * row_changes(limits)[samples.codes]
+    changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
     for _ in range(len(labels)):
         # The row that a cluster misses most.
         excesses = row_excess(counts, limits)
@@ -244,7 +250,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     is_certified, status = exchange and samples.background is None, "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = tol * np.clip(samples.n_samples / MANY, MIN_GAIN, 1.0)
+    min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(max_iter):
@@ -267,9 +273,9 @@ def improve_clustering(samples, clustering, limits, exchange):
     """
     # Kernels read blocks of rows with their distances to all centres.
     partitions, labels = samples.partitions, samples.split(clustering.labels)
-    distances = partitions.map(_distances, clustering.centers)
+    distances = partitions.map(_squared_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
-    movers = partitions.gather(_find_movers, distances, labels, clustering, limits)
+    movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)
     rows = _global_indices(movers)
     n_changes = 0
     if len(rows):
@@ -287,10 +293,14 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
     partitions, weight = samples.partitions, samples.weights[0]
     # Lower bounds on what each sample gains by going, from all blocks in parallel.
-    lowest = np.minimum.reduce(partitions.gather(_lowest_bounds, distances, labels, clustering))
+    lowest = np.minimum.reduce(
+        partitions.gather(_min_exchange_bounds, distances, labels, clustering)
+    )
     partners = partner_bounds(clustering, lowest, weight, limits)
     # Candidates that may gain by their bound and that of a partner, the best first.
-    candidates = partitions.gather(_find_candidates, distances, labels, clustering, partners)
+    candidates = partitions.gather(
+        _find_exchange_candidates, distances, labels, clustering, partners
+    )
     rows, bounds, cells = zip(*candidates, strict=True)
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = argsort_candidates(*candidates[1:], lowest.size)
@@ -304,25 +314,27 @@ def _global_indices(rows):
     return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
 
 
-def _distances(samples, centers):
+def _squared_distances(samples, centers):
     return squared_distances(samples.X, centers)
 
 
-def _find_movers(samples, distances, labels, clustering, limits):
+def _find_improvable_samples(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
     weights, codes = samples.weights, samples.codes
-    return find_improving_moves(distances, samples.masses, weights, codes, clustering, limits)
+    return find_improvable_samples(distances, samples.masses, weights, codes, clustering, limits)
 
 
-def _lowest_bounds(samples, distances, labels, clustering):
+def _min_exchange_bounds(samples, distances, labels, clustering):
     clustering, n_codes = clustering._replace(labels=labels), len(samples.limits.intersections)
-    return lowest_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
+    return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
 
 
-def _find_candidates(samples, distances, labels, clustering, partners):
+def _find_exchange_candidates(samples, distances, labels, clustering, partners):
     clustering = clustering._replace(labels=labels)
-    return find_candidates(distances, samples.codes, samples.weights[0], clustering, partners)
+    return find_exchange_candidates(
+        distances, samples.codes, samples.weights[0], clustering, partners
+    )
 
 
 def copy_clustering(clustering):
@@ -333,9 +345,9 @@ def copy_clustering(clustering):
 # The homotopy: follow the cheapest clustering while the required balance rises.
 
 
-GROWTH = 10  # of the size of subsamples, until all samples are taken
-MAX_COMPARED = 5000  # samples on which starts are compared ...
-MAX_SIZED = 2000  # ... and those with bounds on sizes
+SUBSAMPLE_GROWTH = 10  # of the size of subsamples, until all samples are taken
+COMPARISON_SAMPLES = 5000  # samples on which starts are compared ...
+SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
@@ -413,7 +425,7 @@ class Homotopy(BaseEstimator):
     def solve(
         self,
         problem: ClusteringProblem | PartitionedClusteringProblem,
-        runs: Runs,
+        runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
     ) -> tuple[ClusteringPoint, int, str]:
@@ -438,22 +450,22 @@ class Homotopy(BaseEstimator):
         validate_params(self)
         level = problem.limits.level
         # Samples in memory; where these are all, so is the whole fit.
-        samples = problem.subsample()
+        samples = problem.warm_start_samples()
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
-        subsample = self._thin_samples(samples, runs, random_state)
+        subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
         converge = partial(self._converge, subsample, runs)
         points = _map_in_threads(samples.n_jobs, converge, starts)
         if level > 0:  # without balance these points have converged
-            climb = partial(self._climb, subsample, level, runs.tol)
+            climb = partial(self._follow_to_balance, subsample, level, runs.tol)
             points = _map_in_threads(samples.n_jobs, climb, points)
         starts = [start._replace(point=point) for start, point in zip(starts, points, strict=True)]
         if subsample is not samples:
             # On more samples, only those that are cheapest so far on the subsample.
             costs = [start.point.cost for start in starts]
-            chosen = choose_nested(costs, 1, problem.patience * MIN_LEAD)
+            chosen = choose_followed_starts(costs, 1, problem.tol_factor * MIN_LEAD)
             starts = [starts[i] for i in chosen]
         n_iter = 0
         ends: list[RunResult] = []  # each better than the one before
@@ -477,18 +489,20 @@ class Homotopy(BaseEstimator):
         _, random_state, point = start
         level = problem.limits.level
         # Larger and larger subsamples.
-        size *= GROWTH
+        size *= SUBSAMPLE_GROWTH
         while size < samples.n_samples:
             larger = draw_stratified(samples, size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
             share = larger.n_samples / samples.n_samples
-            point, _, _ = advance(larger, point, level, runs.max_iter, share * runs.tol)
-            size *= GROWTH
+            point, _, _ = iterate_at_level(larger, point, level, runs.max_iter, share * runs.tol)
+            size *= SUBSAMPLE_GROWTH
         if samples is not problem:
-            point, _, _ = advance(samples, point, level, runs.max_iter, runs.tol)
+            point, _, _ = iterate_at_level(samples, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
-        tol = problem.patience * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
-        point, n_iter, converged = advance(problem, point, level, runs.max_iter, tol, watch)
+        tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
+        point, n_iter, converged = iterate_at_level(
+            problem, point, level, runs.max_iter, tol, watch
+        )
         # Integer repair and local search, of more candidates where the first ones do not suffice.
         for candidates, movable in problem.candidates(point):
             end, status = repair_and_search(candidates, movable, level, runs)
@@ -503,7 +517,7 @@ class Homotopy(BaseEstimator):
 
         def spread(point):
             cost = samples.cost_of(point.clustering) if point.cost is None else point.cost
-            clustering = problem.spread(samples.numbers, point.clustering)
+            clustering = problem.distribute_clustering(samples.numbers, point.clustering)
             return point._replace(clustering=clustering, cost=cost)
 
         point, *others = self.solve(samples, runs, random_state, lambda point: watch(spread(point)))
@@ -512,7 +526,7 @@ class Homotopy(BaseEstimator):
     def front(
         self,
         samples: ClusteringProblem,
-        runs: Runs,
+        runs: RunSettings,
         n_levels: int,
         random_state: np.random.RandomState,
     ) -> list[Route]:
@@ -532,7 +546,7 @@ class Homotopy(BaseEstimator):
             single moves past the next levels, or as far as moves go.
         """
         validate_params(self)
-        subsample = self._thin_samples(samples, runs, random_state)
+        subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         converge = partial(self._converge, subsample, runs)
         points = _map_in_threads(samples.n_jobs, converge, starts)
@@ -543,7 +557,7 @@ class Homotopy(BaseEstimator):
         # The points of all samples, from those of the subsample.
         if subsample is not samples:
             points = [
-                advance(samples, point, level, 1, runs.tol)[0]
+                iterate_at_level(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
         routes = branch_routes(samples, points[0])
@@ -554,11 +568,11 @@ class Homotopy(BaseEstimator):
             point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
-        climb = partial(self._climb, subsample, samples.balance, runs.tol)
+        climb = partial(self._follow_to_balance, subsample, samples.balance, runs.tol)
         highest = min(
             _map_in_threads(samples.n_jobs, climb, [lowest, *others]), key=attrgetter("cost")
         )
-        point, _, _ = advance(samples, highest, samples.balance, 5, runs.tol)
+        point, _, _ = iterate_at_level(samples, highest, samples.balance, 5, runs.tol)
         point = repair(samples, point, samples.balance)
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         return [*routes, route_from(samples, point, 1.0)]
@@ -571,7 +585,10 @@ class Homotopy(BaseEstimator):
         """
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
-        size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
+        size = max(
+            SIZED_COMPARISON_SAMPLES if sized else COMPARISON_SAMPLES,
+            20 * runs.n_clusters * samples.n_groups,
+        )
         subsample = draw_stratified(samples, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
@@ -582,7 +599,7 @@ class Homotopy(BaseEstimator):
         # Plain k-means gains little from starts that are not the cheapest so far.
         is_plain = samples.limits.level == 0 and not sized
         costs = [cost for _, cost in rough]
-        chosen = choose_nested(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
+        chosen = choose_followed_starts(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
         # Relocations would lead all starts to the same local minimum: only the first has them.
         lead = partial(lead, max_iter=3, tol=0.0)
         centers = [rough[i][0] for i in chosen]
@@ -592,18 +609,18 @@ class Homotopy(BaseEstimator):
     def _converge(self, samples, runs, start):
         """The point of plain k-means from a start, with sizes within their limits."""
         if has_rows(samples.limits):
-            return advance_sized(samples, start.centers, runs.max_iter, runs.tol)
+            return iterate_sized(samples, start.centers, runs.max_iter, runs.tol)
         tol = max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
         labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
         return recompute_point(samples, labels, runs.n_clusters)
 
-    def _climb(self, samples, ratio, tol, point):
+    def _follow_to_balance(self, samples, ratio, tol, point):
         """The end of the homotopy from a point to a balance, level by level."""
         for level in rising_levels(min(point.balance, ratio), ratio, self.n_levels):
-            point, _, _ = advance(samples, point, level, 1, tol)
+            point, _, _ = iterate_at_level(samples, point, level, 1, tol)
         return point
 
-    def _thin_samples(self, samples, runs, random_state):
+    def _draw_subsample(self, samples, runs, random_state):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return draw_stratified(samples, size, random_state)
@@ -634,7 +651,7 @@ def sort_key(problem, end):
     return 1, -min(point.balance, level), point.cost
 
 
-def choose_nested(costs, n_followed, tol):
+def choose_followed_starts(costs, n_followed, tol):
     """Positions of the costs that fewer than ``n_followed`` of those before are below.
 
     The first is always chosen. A cost that differs from one chosen before by no more than ``tol``
@@ -664,14 +681,14 @@ def converge(samples, centers, max_iter, tol):
 
 def converge_sized(samples, centers, max_iter, tol):
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
-    point = advance_sized(samples, centers, max_iter, tol)
+    point = iterate_sized(samples, centers, max_iter, tol)
     return point.clustering.centers, point.cost
 
 
-def advance_sized(samples, centers, max_iter, tol):
+def iterate_sized(samples, centers, max_iter, tol):
     """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
     start = ClusteringPoint(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
-    return advance(samples, start, 0.0, max_iter, tol)[0]
+    return iterate_at_level(samples, start, 0.0, max_iter, tol)[0]
 
 
 def rising_levels(low, high, n_levels):
@@ -686,30 +703,31 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     of the other starts leads to; at each level the cheaper of the two is kept.
     """
     top = samples.attainable_balance(len(lowest.clustering.sizes))
-    points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with a dual of zeros
+    # with a dual of zeros
+    points, levels = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]], [0.0]
     if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)
-        upward = follow(samples, lowest, rising, tol)
-        summits = [upward[-1]] + [advance(samples, p, top, 5, tol)[0] for p in others]
+        upward = follow_levels(samples, lowest, rising, tol)
+        summits = [upward[-1]] + [iterate_at_level(samples, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
-        downward = follow(samples, summit, rising[::-1], tol)[::-1]
+        downward = follow_levels(samples, summit, rising[::-1], tol)[::-1]
         for p, q in zip(upward, downward, strict=True):
             points.append(min(p, q, key=attrgetter("cost")))
         levels += list(rising)
     return points, levels
 
 
-def follow(samples, point, levels, tol):
+def follow_levels(samples, point, levels, tol):
     """Follow the homotopy from a point along the levels, one round at each."""
     points = []
     for level in levels:
-        point, _, _ = advance(samples, point, level, 1, tol)
+        point, _, _ = iterate_at_level(samples, point, level, 1, tol)
         points.append(point)
     return points
 
 
-def advance(problem, point, level, max_iter, tol, watch=None):
+def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     """The cheapest clustering near a point whose balance reaches a level, up to rounding.
 
     Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
@@ -720,7 +738,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
     """
     # Without limits all counts are precise.
     is_plain = level == 0 and not has_rows(problem.limits)
-    lowest, start, share = np.inf, point, SLACK if is_plain else ROUND_SLACK
+    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_plain else ROUND_COUNT_TOLERANCE
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
@@ -736,8 +754,8 @@ def advance(problem, point, level, max_iter, tol, watch=None):
             pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point, lowest, n_pushed = trial, value, n_pushed + 1
-        if converged and share > SLACK:  # go on with more precise counts
-            lowest, start, share, converged, n_pushed = np.inf, point, SLACK, False, 0
+        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
+            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
@@ -749,7 +767,7 @@ def route_from(samples, point, goal):
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = path_to_balance(samples, point, goal, near_ties(point), MAX_MOVES)
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
-    costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
+    costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
     costs /= samples.weights.sum()
     ratios = np.concatenate([[point.balance], path.balances])
     return Route(labels, path.samples, path.clusters, costs, ratios)

@@ -17,12 +17,12 @@ from skfair._kernels.kmeans import (
     squared_distances,
     squared_distances_by_cluster,
 )
-from skfair._kernels.limits import Limits, composition_ratios, keeps_rows, max_violation
+from skfair._kernels.limits import Limits, composition_ratios, max_violation, satisfies_rows
 from skfair.cluster.kmeans._assignment import (
-    ROUND_SLACK,
-    SLACK,
+    COUNT_TOLERANCE,
+    ROUND_COUNT_TOLERANCE,
     DualSolution,
-    gather_labels,
+    gather_labels_and_gaps,
     occupy_clusters,
     solve_dual,
     zero_solution,
@@ -40,7 +40,8 @@ from skfair.partitions import (
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
 RADIUS_ROUNDING = 1e-9  # of other means, relative to the root mean squared distance to them
-OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
+# times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
+OUTLYING_FACTOR = 4
 
 
 class BaseClusteringProblem:
@@ -82,7 +83,7 @@ class BaseClusteringProblem:
         attainable = self.limits.factors * lowest / highest
         return max(0.0, min(self.balance, attainable.min()))
 
-    def weigh(self, n_samples, share):
+    def slack_to_weight(self, n_samples, share):
         """The larger weight: that of so many of the heaviest samples, or of a share of all."""
         return max(n_samples * self.largest_weight, share * self.total_weight)
 
@@ -91,7 +92,7 @@ class BaseClusteringProblem:
         limits = self.limits._replace(slack=self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
         is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and keeps_rows(counts, limits)
+        return bool(is_balanced) and satisfies_rows(counts, limits)
 
 
 class FixedSamples:
@@ -133,7 +134,7 @@ class ClusteringProblem(BaseClusteringProblem):
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
     background: FixedSamples | None = None
 
-    patience = 1  # times ``tol`` that a round has to gain
+    tol_factor = 1  # times ``tol`` that a round has to gain
 
     @property
     def masses(self):
@@ -195,7 +196,7 @@ class ClusteringProblem(BaseClusteringProblem):
         X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
 
-    def evaluate_labels(self, labels, n_clusters):
+    def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         labels = np.array(labels, dtype=np.int32)
         sums = self.partitions.reduce(sum_clusters, self.split(labels), n_clusters)
@@ -236,19 +237,19 @@ class ClusteringProblem(BaseClusteringProblem):
                 labels[p] = empty.pop(0)
         return labels
 
-    def subsample(self):
+    def warm_start_samples(self):
         """Samples in memory for the warm start: these."""
         return self
 
-    def assign(self, point, level, share=ROUND_SLACK):
+    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; its cost is left out."""
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
-        dual = self.assign_fairly(centers, limits, point.dual, 2.0, share)
+        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
         clustering = occupy_clusters(self, dual.labels, centers)
         return ClusteringPoint(clustering, None, dual, self.balance_of(clustering.counts))
 
-    def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
+    def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
 
         The dual of the assignment's linear programme is solved from an earlier solution, or from
@@ -257,10 +258,12 @@ class ClusteringProblem(BaseClusteringProblem):
         below the cost of every assignment to these centres that keeps the limits.
         """
         # Distances are computed once, and each step of the ascent is a pass over them.
-        measured = self.partitions.map(_measure, centers)
+        measured = self.partitions.map(_dual_inputs, centers)
         start = start or zero_solution(len(centers), limits)
-        solution, evaluated = solve_dual(measured, limits, start, self.weigh(slack, share))
-        labels, gaps = gather_labels(evaluated)
+        solution, evaluated = solve_dual(
+            measured, limits, start, self.slack_to_weight(slack, share)
+        )
+        labels, gaps = gather_labels_and_gaps(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
 
     def labels_of(self, point):
@@ -309,7 +312,7 @@ def draw_stratified(problem, size, random_state):
         return problem
     # All outlying samples, and of each intersection a share of the others.
     drawn, n_intersections = [], len(problem.limits.intersections)
-    radii = np.concatenate(problem.partitions.gather(squared_radii))
+    radii = np.concatenate(problem.partitions.gather(scatter_contributions))
     is_far = find_outlying(radii, radii.sum(), size)
     for code in range(n_intersections):
         rows = np.flatnonzero((problem.codes == code) & ~is_far)
@@ -321,7 +324,7 @@ def draw_stratified(problem, size, random_state):
     return weight_up(thinned, others, is_far[rows])
 
 
-def squared_radii(problem):
+def scatter_contributions(problem):
     """Masses times squared distances to the origin, where the mean of all samples is."""
     return problem.masses * np.einsum("ij,ij->i", problem.X, problem.X, dtype=np.float64)
 
@@ -329,11 +332,11 @@ def squared_radii(problem):
 def find_outlying(radii, scatter, size):
     """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
 
-    Their `squared_radii` make up more than a fixed multiple of their share in the ``scatter`` of
-    the full data (sum of squared distances to the mean, by mass), which is true of a quarter of
-    ``size`` at most.
+    Their `scatter_contributions` make up more than a fixed multiple of their share in the
+    ``scatter`` of the full data (sum of squared distances to the mean, by mass), which is true of a
+    quarter of ``size`` at most.
     """
-    return radii > OUTLYING / size * scatter
+    return radii > OUTLYING_FACTOR / size * scatter
 
 
 def weight_up(problem, others, is_far):
@@ -350,7 +353,7 @@ def weight_up(problem, others, is_far):
 
 def recompute_point(problem, labels, n_clusters, dual=None):
     """The point of labels, with everything recomputed."""
-    clustering = problem.evaluate_labels(labels, n_clusters)
+    clustering = problem.clustering_from_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
     return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
 
@@ -429,7 +432,7 @@ def _weighted_sums(problem):
     return (problem.X * problem.weights[:, np.newaxis]).sum(axis=0)
 
 
-def _measure(problem, centers):
+def _dual_inputs(problem, centers):
     return problem.costs_by_cluster(centers), problem.codes, problem.weights
 
 
@@ -440,7 +443,7 @@ def _measure(problem, centers):
 
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
-PER_SHORTAGE = 20  # candidates for each sample by which a count is short
+CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
 
 
 class PartitionedClusteringProblem(BaseClusteringProblem):
@@ -450,7 +453,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     partitions, or None until they are computed.
     """
 
-    patience = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
+    tol_factor = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
 
     def __init__(self, blocks, summary, limits, n_jobs=None):
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
@@ -463,7 +466,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             _to_problem, summary.mean, limits, summary.positions, summary.first
         )
 
-    def evaluate_labels(self, labels, n_clusters):
+    def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)
@@ -473,7 +476,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         constant = clustering._replace(labels=None)
         return float(self.partitions.reduce(compute_cost, clustering.labels, constant))
 
-    def subsample(self):
+    def warm_start_samples(self):
         """Samples in memory for the warm start: all of them where they fit.
 
         They are drawn by intersection and weighted up, but those that lie far out are all drawn,
@@ -492,17 +495,17 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
         return weight_up(problem, self.summary.weights - far, is_far)
 
-    def spread(self, numbers, clustering):
+    def distribute_clustering(self, numbers, clustering):
         """A clustering of all samples in memory, with these row numbers, as one of these."""
         labels = self.partitions.map(_select_labels, numbers, clustering.labels)
         return clustering._replace(labels=labels)
 
-    def assign(self, point, level, share=ROUND_SLACK):
+    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
-        dual = self.assign_fairly(centers, limits, point.dual, 2.0, share)
-        sums, _, cost = dual.extras
+        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
+        sums, _, cost = dual.extra_sums
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
         # From centres to means the cost falls by size times squared distance.
@@ -510,11 +513,11 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         clustering = clustering._replace(centers=means)
         return ClusteringPoint(clustering, cost, dual, self.balance_of(clustering.counts))
 
-    def assign_fairly(self, centers, limits, start=None, slack=0.75, share=SLACK):
-        """As `ClusteringProblem.assign_fairly`, with sums of the clusters in place of labels."""
+    def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
+        """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         evaluate = partial(_evaluate_and_sum, centers)
         start = start or zero_solution(len(centers), limits)
-        weight = self.weigh(slack, share)
+        weight = self.slack_to_weight(slack, share)
         solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
         return solution._replace(centers=centers)
 
@@ -531,7 +534,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _labels_with_moves(self, dual, numbers, labels):
         """Labels of the dual solution, but for samples of some numbers."""
-        dual_solution = dual.centers, dual.sample_offsets
+        dual_solution = dual.centers, dual.intersection_offsets
         return self.partitions.map(_assign_with_moves, *dual_solution, numbers, labels)
 
     def candidates(self, point):
@@ -539,13 +542,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
         They are in memory, over a background of all others. First come those nearest to a tie.
         """
-        dual, (sums, _, _) = point.dual, point.dual.extras
+        dual, (sums, _, _) = point.dual, point.dual.extra_sums
         _, sizes, counts, _ = sums
         n_short = max_violation(counts, self.limits) / self.largest_weight
         n_empty = int((sizes == 0).sum())
-        n_wanted = int(np.clip(PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
+        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
-        spacing = dual.width / max(dual.n_near, 1)
+        spacing = dual.width / max(dual.n_near_ties, 1)
         width = spacing * n_wanted if spacing > 0 else np.inf
         yield self._load_candidates(point, width, n_wanted, n_empty)
         if self.has_equal_weights:
@@ -557,7 +560,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, n_clusters = point.dual, len(point.clustering.sizes)
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(
-            _take_nearest_ties, dual.centers, dual.sample_offsets, wanted
+            _take_nearest_ties, dual.centers, dual.intersection_offsets, wanted
         )
         problems, labels, gaps = zip(*loaded, strict=True)
         problem = concatenate_problems(problems)
@@ -569,7 +572,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         )
         dual = dual._replace(labels=labels, gaps=gaps)
         # Where many samples are equal, all may be in one of the clusters that are as near.
-        members = dual.extras[0][3].sum(axis=1) // self.n_attributes
+        members = dual.extra_sums[0][3].sum(axis=1) // self.n_attributes
         if not members.all():
             labels = problem.fill_empty_clusters(labels, members, point.clustering.centers)
         return problem, recompute_point(problem, labels, n_clusters, dual)
@@ -577,7 +580,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def _background(self, problem, labels, dual):
         """All samples but those of a problem in memory."""
         # Sums over all samples are known from the dual: subtract those of the candidates.
-        (sums, counts, cost), centers = dual.extras, dual.centers
+        (sums, counts, cost), centers = dual.extra_sums, dual.centers
         candidate_sums = sum_clusters(problem, labels, len(centers))
         clustering = clustering_from_sums(labels, candidate_sums)._replace(centers=centers)
         return FixedSamples(
@@ -597,19 +600,19 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self._labels_with_moves(point.dual, numbers, labels).keep()
         return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
 
-    def complete(self, labels, centers):
+    def complete_labels(self, labels, centers):
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
         self.summary.check_unchanged(self.blocks)
-        if sum(self.summary.lengths) > self.n_samples:
+        if sum(self.summary.partition_lengths) > self.n_samples:
             mean = self.summary.mean
             labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)
-        return labels.concatenate(self.summary.lengths, np.empty(0, np.int32))
+        return labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32))
 
 
 def _to_problem(block, mean, limits, positions, first):
     """The problem of the rows of a block that have a weight."""
     weights = np.ones(len(block.X)) if block.weights is None else block.weights
-    codes, numbers = block.codes_among(positions), block.row_numbers(first)
+    codes, numbers = block.recode(positions), block.row_numbers(first)
     X, unit_costs = block.X - mean, block.unit_costs
     problem = ClusteringProblem(X, weights, codes, limits, None, unit_costs, numbers)
     return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
@@ -617,7 +620,7 @@ def _to_problem(block, mean, limits, positions, first):
 
 def _draw(problem, rates, scatter, size):
     """The samples of a block that are drawn, and which of them lie far."""
-    is_far = find_outlying(squared_radii(problem), scatter, size)
+    is_far = find_outlying(scatter_contributions(problem), scatter, size)
     drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
     return problem.take(drawn), is_far[drawn]
 
@@ -626,7 +629,7 @@ def _select_labels(problem, numbers, labels):
     return labels[np.searchsorted(numbers, problem.numbers)]
 
 
-def _evaluate(problem, centers, offsets, width=0.0):
+def _evaluate_dual(problem, centers, offsets, width=0.0):
     """The dual of a block's samples."""
     rows = problem.costs_by_cluster(centers), problem.codes, problem.weights
     return evaluate_dual(rows, offsets, width)
@@ -634,16 +637,16 @@ def _evaluate(problem, centers, offsets, width=0.0):
 
 def _evaluate_and_sum(centers, problem, offsets, width):
     """The dual, with sums of clusters, counts of intersections and the cost as extras."""
-    evaluation = _evaluate(problem, centers, offsets, width)
+    evaluation = _evaluate_dual(problem, centers, offsets, width)
     sums = sum_clusters(problem, evaluation.labels, len(centers))
     # The dual sums distances plus offsets: without the offsets it is the cost.
     cost = evaluation.value - float((offsets * evaluation.counts).sum())
-    return evaluation._replace(extras=(sums, evaluation.counts, cost))
+    return evaluation._replace(extra_sums=(sums, evaluation.counts, cost))
 
 
 def _take_nearest_ties(problem, centers, offsets, wanted):
     """The samples of a block that `_nearest_ties` takes, their labels and gaps."""
-    evaluation = _evaluate(problem, centers, offsets)
+    evaluation = _evaluate_dual(problem, centers, offsets)
     labels, gaps = evaluation.labels, evaluation.gaps
     rows = _nearest_ties(problem, labels, gaps, *wanted)
     return problem.take(rows), labels[rows], gaps[rows]
@@ -665,7 +668,7 @@ def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):
 
 def _assign_with_moves(problem, centers, offsets, numbers, moved):
     """Labels of the fair assignment, but for the samples that moved."""
-    labels = _evaluate(problem, centers, offsets).labels
+    labels = _evaluate_dual(problem, centers, offsets).labels
     # Of all moves those of this block; row numbers of a block ascend.
     is_here = np.isin(numbers, problem.numbers, assume_unique=True)
     labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]

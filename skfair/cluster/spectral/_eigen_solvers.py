@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import degrees_from_sums, node_degrees
+from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 # Orthonormal bases of the components of columns orthogonal to a subspace.
@@ -48,8 +48,8 @@ def _cholesky_qr(X):
 # Gaussian affinities that are not stored, and the normalised affinity as an operator.
 
 
-ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
-STRIPE = 4096  # rows of a sparse affinity per task
+ROWS_PER_TASK = 256  # rows of a dense affinity per task of a thread: few, for an even load
+STRIPE_ROWS = 4096  # rows of a sparse affinity per task
 TILE_BYTES = 2**22  # one tile of kernel values, which fits into the cache
 
 
@@ -130,10 +130,10 @@ class NormalizedAffinity:
 
     def _degrees(self):
         if not isinstance(self.affinity, np.ndarray):
-            return node_degrees(self.affinity)
+            return filled_node_degrees(self.affinity)
         ones = np.ones(self.n_nodes)
-        return degrees_from_sums(
-            np.concatenate(self._rows().gather(_sum_rows, self.affinity, ones))
+        return fill_isolated_degrees(
+            np.concatenate(self._row_slices().gather(_sum_rows, self.affinity, ones))
         )
 
     def __call__(self, V):
@@ -149,7 +149,7 @@ class NormalizedAffinity:
             return image
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
-            products = self._rows().gather(_multiply_dense_rows, K, scaled)
+            products = self._row_slices().gather(_multiply_dense_rows, K, scaled)
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
@@ -162,7 +162,7 @@ class NormalizedAffinity:
             K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
-            self._rows().gather(_convert_rows, stored, K)
+            self._row_slices().gather(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
@@ -172,22 +172,22 @@ class NormalizedAffinity:
         if not isinstance(self.affinity, np.ndarray):
             return V.T @ self(V)
         scaled = V / np.sqrt(self.degrees)[:, None]
-        half = self._rows().reduce(_half_quadratic_form, self.affinity, scaled)
+        half = self._row_slices().reduce(_half_quadratic_form, self.affinity, scaled)
         return half + half.T
 
-    def _rows(self):
-        return make_partitions(blocks(self.n_nodes, ROWS), self.n_jobs)
+    def _row_slices(self):
+        return make_partitions(blocks(self.n_nodes, ROWS_PER_TASK), self.n_jobs)
 
     def stripes(self):
         """Slices of rows, as many as caches hold of a few columns, for threads."""
-        return make_partitions(blocks(self.n_nodes, STRIPE), self.n_jobs)
+        return make_partitions(blocks(self.n_nodes, STRIPE_ROWS), self.n_jobs)
 
     def __getstate__(self):
         """State without the copies in other precisions, which are recomputed."""
         return {**vars(self), "_in_precision": {}}
 
     @property
-    def is_graph(self):
+    def may_be_indefinite(self):
         """Whether K is sparse or has a zero on the diagonal of a connected node.
 
         M may then have negative eigenvalues, unlike that of a positive semi-definite kernel.
@@ -251,7 +251,7 @@ def _convert_rows(rows, stored, copy):
 
 # Published solvers of the fair embedding problem, with their settings.
 #
-# They have the signature of `nullspace` and the other functions below.
+# They have the signature of `solve_in_nullspace` and the other functions below.
 
 
 LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
@@ -445,7 +445,7 @@ class DCADMM(BaseEstimator):
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
         # M must be positive semi-definite, which that of a graph is after a shift.
-        multiply = _shift_operator(operator, 1 + self.omega if operator.is_graph else 0.0)
+        multiply = _shift_operator(operator, 1 + self.omega if operator.may_be_indefinite else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}
         alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
         V = random_state.standard_normal(shape)
@@ -461,10 +461,10 @@ class DCADMM(BaseEstimator):
             Y = Y - basis @ (basis.T @ Y)
             P = P + alpha * (image - Y)
             primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
-            alpha = self._balance_penalty(alpha, primal, dual)
+            alpha = self._adapt_penalty(alpha, primal, dual)
         return H, False
 
-    def _balance_penalty(self, alpha, primal, dual):
+    def _adapt_penalty(self, alpha, primal, dual):
         """The penalty that balances the primal and the dual residual."""
         if primal > self.imbalance * dual:
             return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
@@ -519,12 +519,12 @@ def _thin_svd(image):
 
 MAX_STEPS = 2000  # of block Lanczos
 MAX_FILTERS = 300  # of the Chebyshev iteration
-DEGREE = 24  # maximum degree of the Chebyshev filter
-LOG_GAIN = 12  # logarithm of the maximum gain of the filter at the largest eigenvalue
-LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
+MAX_FILTER_DEGREE = 24  # maximum degree of the Chebyshev filter
+MAX_LOG_GAIN = 12  # logarithm of the maximum gain of the filter at the largest eigenvalue
+MIN_LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
 
 
-def nullspace(operator, basis, n_pairs, tol, random_state):
+def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
     """o-FSC: a dense eigenproblem in an explicit basis of the feasible space (exact)."""
     # Explicit basis Z of the feasible space, and the reduced dense eigenproblem.
     n_nodes = operator.n_nodes
@@ -671,7 +671,7 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     # Map [low, cut] to [-1, 1], where Chebyshev polynomials are small; outside they grow fastest.
     half, middle = (cut - low) / 2, (cut + low) / 2
     position = (top - middle) / half
-    degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))
+    degree = int(np.clip(MAX_LOG_GAIN / np.arccosh(position), 4, MAX_FILTER_DEGREE))
     first = sigma = 1 / position
 
     def step(previous, current, last, factor):
@@ -714,7 +714,7 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     """
     n_nodes = operator.n_nodes
     if n_landmarks is None:
-        n_landmarks = min(n_nodes, max(LANDMARKS, 10 * n_pairs))
+        n_landmarks = min(n_nodes, max(MIN_LANDMARKS, 10 * n_pairs))
     landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
     columns = operator.rows(landmarks).T  # M is symmetric
     # Columns A of the landmarks without the excluded directions, and M among landmarks, W.
@@ -744,7 +744,7 @@ EIGEN_SOLVERS = {
     "block-lanczos": block_lanczos,
     "chebyshev": chebyshev,
     "projected": SFSC(),
-    "nullspace": nullspace,
+    "nullspace": solve_in_nullspace,
     "dca-admm": DCADMM(),
     "nystroem": nystroem,
 }

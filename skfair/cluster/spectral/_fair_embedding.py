@@ -15,8 +15,8 @@ from skfair.cluster.spectral._eigen_solvers import (
     SFSC,
     NormalizedAffinity,
     RBFAffinity,
-    nullspace,
     orthonormalize,
+    solve_in_nullspace,
 )
 from skfair.groups import check_groups
 from skfair.partitions import blocks, make_partitions
@@ -27,10 +27,10 @@ from skfair.utils._checks import spelling_hint
 # The embedding of fair spectral clustering.
 
 
-SMALL = 600  # nodes up to which the dense eigenproblem is fastest
+MAX_DENSE_NODES = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
 BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
-SYMMETRIC = 1e-8  # tolerated difference of mirrored entries of M
+SYMMETRY_TOLERANCE = 1e-8  # tolerated difference of mirrored entries of M
 
 
 class FairEmbedding(NamedTuple):
@@ -195,8 +195,8 @@ def _resolve_eigen_solver(eigen_solver, operator, n_components):
     if eigen_solver != "auto":
         return EIGEN_SOLVERS[eigen_solver]
     # The iterative solvers need several blocks of columns.
-    if operator.n_nodes <= max(SMALL, 8 * n_components):
-        return nullspace
+    if operator.n_nodes <= max(MAX_DENSE_NODES, 8 * n_components):
+        return solve_in_nullspace
     if sparse.issparse(operator.affinity):
         return EIGEN_SOLVERS["chebyshev"]
     return EIGEN_SOLVERS["block-lanczos"]
@@ -251,7 +251,7 @@ def check_affinity(affinity, n_jobs=None):
         )
     affinity = _rescale(affinity, largest)
     gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
-    if gap > SYMMETRIC:
+    if gap > SYMMETRY_TOLERANCE:
         raise ValueError(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
             "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."

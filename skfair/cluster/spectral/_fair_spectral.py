@@ -13,7 +13,7 @@ from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity
-from skfair.cluster.spectral._problem import ROUNDINGS, check_problem
+from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
 from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
 from skfair.utils._api import MatrixLike, RandomState
@@ -341,7 +341,7 @@ default=None
         return (similarity @ self._extension) / degrees[:, None]
 
     def _check(self, X, sensitive_features):
-        return check_problem(self, X, sensitive_features)
+        return make_problem(self, X, sensitive_features)
 
     def _prepare(self, problem, random_state):
         return problem.embed(self, random_state)

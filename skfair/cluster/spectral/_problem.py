@@ -14,10 +14,14 @@ from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
     missing_groups_message,
-    warn_of_one_group,
+    warn_if_one_group,
 )
-from skfair.cluster.kmeans._assignment import Runs, controlled_rounding, lloyd
-from skfair.cluster.kmeans._fair_kmeans import intersection_groups, partitioned_input, summarize
+from skfair.cluster.kmeans._assignment import RunSettings, controlled_rounding, lloyd
+from skfair.cluster.kmeans._fair_kmeans import (
+    encode_and_summarize,
+    intersection_groups,
+    partitioned_input,
+)
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
@@ -53,7 +57,7 @@ from skfair.utils._checks import explain_conversion
 
 MAX_PASSES = 100  # of a local search; later passes gain little
 N_LEVELS = 4  # attempts to reach a balance missed by integer rounding, with slack halved
-MIN_SMALLEST = 5  # members of the smallest group that a cluster should have if possible
+MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should have if possible
 
 
 def round_kmeans(problem, embedding, runs, random_state, watch):
@@ -243,13 +247,13 @@ def _build_graph(operator, codes):
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
         values, starts, loops = affinity.ravel("K"), n_nodes * nodes, np.array(affinity.diagonal())
     return kernels.Graph(
-        is_computed=isinstance(affinity, RBFAffinity),
+        has_computed_rows=isinstance(affinity, RBFAffinity),
         points=points,
         gamma=float(gamma),
         columns=columns.astype(np.int32, copy=False),
         values=values,
         column_starts=column_starts,
-        starts=starts,
+        value_starts=starts,
         sizes=sizes,
         degrees=np.where(operator.isolated, 0.0, operator.degrees),
         loops=loops,
@@ -304,14 +308,14 @@ def _proportional_counts(counts):
     """Proportional shares of the groups in clusters of about the current sizes.
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are
-    integers, as rounding costs balance most in this group. Small clusters grow to `MIN_SMALLEST`
-    units or half the average: rounding the other groups would unbalance them, and their cut is
-    large.
+    integers, as rounding costs balance most in this group. Small clusters grow to
+    `MIN_GROUP_MEMBERS` units or half the average: rounding the other groups would unbalance them,
+    and their cut is large.
     """
     sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
     n_clusters = len(counts)
     n_smallest = totals[totals >= n_clusters].min(initial=totals.sum())
-    least = max(1, min(MIN_SMALLEST, n_smallest / (2 * n_clusters)))
+    least = max(1, min(MIN_GROUP_MEMBERS, n_smallest / (2 * n_clusters)))
     small = np.zeros(n_clusters, dtype=bool)
     units = sizes * (n_smallest / totals.sum())
     # Growing small clusters shrinks the others, which may become small in turn.
@@ -349,9 +353,9 @@ def _largest_remainders(values):
 
 N_LANDMARKS = 500  # default, or ten per component if that is more
 MAX_ROUNDS, ROUGH_TOL = 20, 1e-2  # of the k-means whose centres are the landmarks
-ROWS = 4096  # compared with all landmarks at a time
-BACKGROUND = 0.1  # similarity to the background, relative to the mean sum of the others
-NEGLIGIBLE = 1e-10  # eigenvalues below this are rounding errors
+ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
+BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
+NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
 
 
 class LandmarkProblem:
@@ -368,7 +372,7 @@ class LandmarkProblem:
         """Samples in memory, in blocks of rows."""
         cells = [*map(tuple, groups.labels.tolist())]
         encoded = [
-            EncodedBlock(X[rows], cells, groups.codes[rows], place=(number, 0))
+            EncodedBlock(X[rows], cells, groups.codes[rows], partition_and_start=(number, 0))
             for number, rows in enumerate(blocks(len(X), BLOCK))
         ]
         partitions = make_partitions(encoded, estimator.n_jobs)
@@ -377,15 +381,15 @@ class LandmarkProblem:
     @classmethod
     def from_partitions(cls, estimator, X, sensitive_features, requirements):
         """Partitioned samples."""
-        blocks, summary = summarize(estimator, X, sensitive_features)
+        blocks, summary = encode_and_summarize(estimator, X, sensitive_features)
         groups = intersection_groups(summary)
-        is_single = sensitive_features is not None and warn_of_one_group(estimator, groups)
+        is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
 
     def embed(self, parameters, random_state):
         """The same problem with its fair embedding."""
         blocks, summary = self.blocks, self.summary
-        n_landmarks, n_components = choose_sizes(parameters, summary.counts.sum())
+        n_landmarks, n_components = choose_landmark_dimensions(parameters, summary.counts.sum())
         # Threads process partitions, so a neighbour search within one uses a single job.
         affinity = Affinity(clone(parameters).set_params(n_jobs=1))
         # Landmarks: k-means centres of a subsample.
@@ -407,17 +411,17 @@ class LandmarkProblem:
         mean = sums.sum(axis=0) / summary.counts.sum()
         summary = summary.replace_moments(mean, coordinates.reduce(_scatter, mean))
         data = partitioned_input(coordinates, summary, self.requirements, n_jobs=parameters.n_jobs)
-        runs = Runs(n_clusters, n_init=parameters.n_init)
+        runs = RunSettings(n_clusters, n_init=parameters.n_init)
         point, n_iter, status = Homotopy().solve(
             data.problem, runs, random_state, lambda point: False
         )
         labels = point.clustering.labels.keep()
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
-        H = coordinates.map(_scale_by_degree)
+        H = coordinates.map(_embedding_rows)
         self.summary.check_unchanged(self.blocks)
         return {
-            "labels_": labels.concatenate(summary.lengths, np.empty(0, np.int32)),
-            "embedding_": H.concatenate(summary.lengths, embedding.extension[:0]),
+            "labels_": labels.concatenate(summary.partition_lengths, np.empty(0, np.int32)),
+            "embedding_": H.concatenate(summary.partition_lengths, embedding.extension[:0]),
             "embedding_violation_": embedding.violation(sums),
             "eigenvalues_": embedding.eigenvalues,
             "landmarks_": embedding.landmarks.rows,
@@ -449,7 +453,7 @@ class Landmarks:
         n_rows = len(subsample)
         sums = [
             affinity.compute_pairwise(subsample[block], rows).sum()
-            for block in blocks(n_rows, ROWS)
+            for block in blocks(n_rows, ROWS_PER_BLOCK)
         ]
         mean = float(sum(sums)) / n_rows
         if not 0 < mean < np.inf:
@@ -457,7 +461,7 @@ class Landmarks:
                 "Similarities to landmarks must be finite, non-negative and not all 0, but their "
                 f"mean sum is {mean:g}. Use a wider kernel (a smaller gamma)."
             )
-        self.mean, self.background = mean, BACKGROUND * mean
+        self.mean, self.background = mean, BACKGROUND_SIMILARITY * mean
 
     @classmethod
     def from_subsample(cls, subsample, n_landmarks, affinity, random_state):
@@ -467,7 +471,7 @@ class Landmarks:
             return cls(subsample, affinity, subsample)
         mean, one_group = subsample.mean(axis=0), np.zeros(n_rows, dtype=np.intp)
         samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
-        start = Runs(n_landmarks).start(samples, random_state)
+        start = RunSettings(n_landmarks).start(samples, random_state)
         centers = lloyd(samples, start, MAX_ROUNDS, ROUGH_TOL).centers + mean
         return cls(centers, affinity, subsample)
 
@@ -475,12 +479,12 @@ class Landmarks:
         """Number of landmarks with the background."""
         return len(self.rows) + 1
 
-    def shares(self, X):
+    def iterate_shares(self, X):
         """Yield slices of rows, their shares (background last) and their degrees.
 
         Degrees are in units of the mean sum of similarities.
         """
-        for rows in blocks(len(X), ROWS):
+        for rows in blocks(len(X), ROWS_PER_BLOCK):
             similarity = self.affinity.compute_pairwise(
                 X[rows].astype(np.float64, copy=False), self.rows
             )
@@ -492,7 +496,7 @@ class Landmarks:
                 shares = sparse.hstack([shares, sparse.csr_array(last)], format="csr")
             else:
                 shares = np.hstack([similarity * inverse, last])
-            yield rows, shares, sums.ravel() / self.mean + BACKGROUND
+            yield rows, shares, sums.ravel() / self.mean + BACKGROUND_SIMILARITY
 
 
 class LandmarkEmbedding:
@@ -527,7 +531,9 @@ class LandmarkEmbedding:
         values, V = values[:-n_components:-1], V[:, :-n_components:-1]
         # The matrix that embeds shares; directions of negligible eigenvalue are zero.
         inverse = np.zeros(len(values))
-        inverse[values > NEGLIGIBLE] = 1 / np.sqrt(values[values > NEGLIGIBLE])
+        inverse[values > NEGLIGIBLE_EIGENVALUE] = 1 / np.sqrt(
+            values[values > NEGLIGIBLE_EIGENVALUE]
+        )
         trivial = np.full((len(scale), 1), 1 / np.sqrt(volumes.sum()))
         self.eigenvalues = np.append(1.0, values)
         self.extension = np.hstack([trivial, scale[:, np.newaxis] * fix_signs(V) * inverse])
@@ -537,7 +543,7 @@ class LandmarkEmbedding:
     def transform(self, X, codes):
         """Coordinates of samples of known groups, (n_samples, n_components), and degrees."""
         coordinates, degrees = np.empty((len(X), len(self.eigenvalues))), np.empty(len(X))
-        for rows, shares, block_degrees in self.landmarks.shares(X):
+        for rows, shares, block_degrees in self.landmarks.iterate_shares(X):
             shifts = self._shifts[codes[rows]] / block_degrees[:, np.newaxis]
             coordinates[rows] = shares @ self.extension - shifts
             degrees[rows] = block_degrees
@@ -564,7 +570,7 @@ class LandmarkEmbedding:
         return float(np.maximum(1 - within / nonempty.sum(axis=1), 0.0).sum())
 
 
-def choose_sizes(parameters, n_samples):
+def choose_landmark_dimensions(parameters, n_samples):
     """Numbers of landmarks and of components."""
     n_components = parameters.n_components or parameters.n_clusters
     n_landmarks = parameters.n_landmarks
@@ -578,7 +584,7 @@ def choose_sizes(parameters, n_samples):
     return n_landmarks, n_components
 
 
-def check_parameters(estimator):
+def check_landmark_parameters(estimator):
     """Raise for a precomputed affinity, a solver and a rounding, which landmarks cannot use."""
     if estimator.affinity == "precomputed":
         raise ValueError(
@@ -609,8 +615,8 @@ def _moments(block, landmarks, positions):
     """Sums of products of shares times degrees, of shares by group, of inverse degrees by group."""
     n_groups = len(positions)
     products, sums = np.zeros((len(landmarks),) * 2), np.zeros((n_groups, len(landmarks)))
-    codes, inverses = block.codes_among(positions), np.zeros(n_groups)
-    for rows, shares, degrees in landmarks.shares(block.X):
+    codes, inverses = block.recode(positions), np.zeros(n_groups)
+    for rows, shares, degrees in landmarks.iterate_shares(block.X):
         if not shares.min() >= 0:
             raise ValueError(
                 "Similarities to landmarks must be finite and not negative, but affinity(X, Y) of "
@@ -625,16 +631,16 @@ def _moments(block, landmarks, positions):
 
 
 def _embed(block, embedding, positions):
-    return block.replace_features(*embedding.transform(block.X, block.codes_among(positions)))
+    return block.replace_features(*embedding.transform(block.X, block.recode(positions)))
 
 
-def _scale_by_degree(block):
+def _embedding_rows(block):
     """Rows of H."""
     return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]
 
 
 def _sum_by_group(block, positions):
-    return _sum_by_code(block.X, block.codes_among(positions), len(positions))
+    return _sum_by_code(block.X, block.recode(positions), len(positions))
 
 
 def _scatter(block, mean):
@@ -645,7 +651,7 @@ def _scatter(block, mean):
 def _links(block, labels, landmarks, n_clusters):
     """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
-    for rows, shares, degrees in landmarks.shares(block.X):
+    for rows, shares, degrees in landmarks.iterate_shares(block.X):
         links += _sum_by_code(shares, labels[rows], n_clusters, degrees)
     return links
 
@@ -666,7 +672,7 @@ def _sum_by_code(values, codes, n_codes, factors=1.0):
 
 # The steps of fair spectral clustering, and the extension of its embedding to new rows.
 #
-# 1. `check_problem` computes the affinity K of the rows and the operator M = D^-1/2 K D^-1/2.
+# 1. `make_problem` computes the affinity K of the rows and the operator M = D^-1/2 K D^-1/2.
 # 2. `SpectralProblem.embed` computes H, the leading eigenvectors of M with the same mean in every
 #    group, that is C'H = 0 with C the group matrix.
 # 3. `SpectralProblem.cluster` rounds the rows of H to balanced clusters.
@@ -684,7 +690,7 @@ class SpectralProblem(NamedTuple):
     requirements: ClusterRequirements
     lacks_groups: bool = False  # a balance is requested, but there are no two groups
     embedding: FairEmbedding | None = None
-    places: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
+    group_positions: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
 
     largest_weight = 1.0  # every node counts the same
 
@@ -710,9 +716,9 @@ class SpectralProblem(NamedTuple):
         labels = ROUNDINGS[parameters.rounding](
             self,
             self.embedding.embedding,
-            Runs(parameters.n_clusters, n_init=parameters.n_init),
+            RunSettings(parameters.n_clusters, n_init=parameters.n_init),
             random_state,
-            lambda labels: rounds.show(lambda: self.label_attributes(parameters, labels)),
+            lambda labels: rounds.report_round(lambda: self.label_attributes(parameters, labels)),
         )
         is_complete = self.embedding.converged and not rounds.is_stopped
         return self.label_attributes(parameters, labels) | {
@@ -723,7 +729,7 @@ class SpectralProblem(NamedTuple):
     def label_attributes(self, parameters, labels):
         """Fitted attributes of a clustering."""
         operator, embedding, n_clusters = self.operator, self.embedding, parameters.n_clusters
-        by_label = self.places
+        by_label = self.group_positions
         is_stored = not isinstance(operator.affinity, RBFAffinity)
         return {
             "labels_": labels.copy(),
@@ -774,7 +780,7 @@ class SpectralProblem(NamedTuple):
         return sums / np.bincount(labels, degrees, minlength=n_clusters)[:, None]
 
 
-def check_problem(estimator, X, sensitive_features):
+def make_problem(estimator, X, sensitive_features):
     """Validate the input of ``estimator.fit``: a SpectralProblem, or a LandmarkProblem.
 
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for
@@ -783,7 +789,7 @@ def check_problem(estimator, X, sensitive_features):
     on_partitions = is_partitioned(X, sensitive_features)
     has_landmarks = on_partitions or estimator.n_landmarks is not None
     if has_landmarks:
-        check_parameters(estimator)
+        check_landmark_parameters(estimator)
     requirements = ClusterRequirements(
         estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
     )
@@ -810,7 +816,7 @@ def check_problem(estimator, X, sensitive_features):
     if sensitive_features is None:
         lacks_groups = missing is not None
     else:
-        lacks_groups = warn_of_one_group(estimator, groups)
+        lacks_groups = warn_if_one_group(estimator, groups)
     if has_landmarks:
         return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
@@ -818,4 +824,4 @@ def check_problem(estimator, X, sensitive_features):
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
     groups = Groups.disjoint(places[groups.codes], groups.labels[order])
-    return SpectralProblem(X, operator, groups, requirements, lacks_groups, places=places)
+    return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)

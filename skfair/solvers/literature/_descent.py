@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair.models import MLPModel
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
-from skfair.solvers._sqp import OneSided
+from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -90,9 +90,9 @@ class GDA(Solver):
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         evaluation = self._evaluate(problem, x)
-        primal_step = self._primal_step(problem.evaluate(x), one_sided)
+        primal_step = self._primal_step_rule(problem.evaluate(x), one_sided)
         G = one_sided.values(evaluation.values)
         duals = np.zeros_like(G)
         while True:
@@ -106,7 +106,7 @@ class GDA(Solver):
             ascent = G + self.extrapolation * (G - previous)
             duals = np.maximum(0.0, duals + self.sigma * ascent)
 
-    def _primal_step(self, start, one_sided):
+    def _primal_step_rule(self, start, one_sided):
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
@@ -114,7 +114,7 @@ class GDA(Solver):
         # The multipliers' ascent couples both updates: M_G^2 sigma limits the primal step too.
         coupling = self.sigma * smoothness.rows**2
         return lambda evaluation, multipliers: (
-            0.9 / (smoothness.lagrangian(evaluation, multipliers) / 2.0 + coupling)
+            0.9 / (smoothness.bound_lagrangian_curvature(evaluation, multipliers) / 2.0 + coupling)
         )
 
     def _evaluate(self, problem, x):
@@ -264,11 +264,11 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
 # The switching subgradient method.
 
 
-_SHORTENING = 300.0
+_STEP_DECAY_ITERATIONS = 300.0
 """Iterations after which the default objective step is divided by sqrt(2)."""
-_MEMORY = 0.99
+_MULTIPLIER_DECAY = 0.99
 """Decay per iteration of the sums of steps that estimate the multipliers."""
-_MIN_STEP = 1e-12
+_MIN_STEP_SUM = 1e-12
 """Minimum sum of objective steps in the estimate of multipliers."""
 
 
@@ -457,16 +457,16 @@ class SwitchingSubgradient(Solver):
         return ("linear",) if self.objective_step is None else ()
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         evaluation = problem.evaluate(x)
-        objective_step = self._objective_step(evaluation, one_sided)
-        keep = _BestIterate() if self.output == "best" else _DrawnIterate(random_state)
+        objective_step = self._objective_step_rule(evaluation, one_sided)
+        keep = _BestIterateRule() if self.output == "best" else _DrawnIterateRule(random_state)
         against_rows, against_objective = np.zeros(len(one_sided.rows)), 0.0
         for k in count():
             G, epsilon = one_sided.values(evaluation.values), self._epsilon(k)
             # Multipliers are estimated from recent steps, so older ones fade.
-            against_rows *= _MEMORY
-            against_objective *= _MEMORY
+            against_rows *= _MULTIPLIER_DECAY
+            against_objective *= _MULTIPLIER_DECAY
             # Step against the objective if the rows nearly hold, otherwise against the worst row.
             if G.max(initial=-np.inf) <= epsilon:
                 slope = evaluation.grad
@@ -479,7 +479,7 @@ class SwitchingSubgradient(Solver):
                 step = self._constraint_step(G[worst], slope)
                 against_rows[worst] += step
                 chosen = None
-            duals = against_rows / max(against_objective, _MIN_STEP)
+            duals = against_rows / max(against_objective, _MIN_STEP_SUM)
             yield Iterate(evaluation, one_sided.multipliers(duals), chosen)
             if not slope.any():
                 return  # stationary point
@@ -490,12 +490,12 @@ class SwitchingSubgradient(Solver):
             return self.tol
         return self.epsilon(k) if callable(self.epsilon) else self.epsilon
 
-    def _objective_step(self, start, one_sided):
+    def _objective_step_rule(self, start, one_sided):
         """The rule (k, slope, epsilon) -> length of an objective step."""
         rule = self.objective_step
         if rule is None:
             longest = 1.0 / Smoothness.estimate(start, one_sided).objective
-            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENING)
+            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _STEP_DECAY_ITERATIONS)
         if rule == "normalized":
             return lambda k, slope, epsilon: polyak_step(epsilon, slope)
         return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
@@ -506,7 +506,7 @@ class SwitchingSubgradient(Solver):
         return self.constraint_step
 
 
-class _BestIterate:
+class _BestIterateRule:
     """Chooses an iterate if its objective is the minimum so far."""
 
     def __init__(self):
@@ -518,7 +518,7 @@ class _BestIterate:
         return is_better
 
 
-class _DrawnIterate:
+class _DrawnIterateRule:
     """Chooses iterates such that the last one chosen is drawn in proportion to the steps."""
 
     def __init__(self, random_state):
@@ -621,7 +621,7 @@ class MultiplierModel(StochasticSolver):
         self.batch_size = batch_size
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
         phi, factor = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))

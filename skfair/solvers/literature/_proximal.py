@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair.problems import original_multipliers
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
-from skfair.solvers._sqp import SQP, OneSided
+from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import Interval, StrOptions
@@ -21,8 +21,8 @@ from skfair.utils._sklearn import Interval, StrOptions
 _MAX_ROUNDS = 50
 _MAX_PIECES = 1000
 _MAX_EXCHANGES = 10_000
-_SHARE = 1e-4  # maximum of the last correction, relative to the step
-_ACCURACY = 1e-10  # relative accuracy of the dual of one round
+_CORRECTION_TOLERANCE = 1e-4  # maximum of the last correction, relative to the step
+_DUAL_TOLERANCE = 1e-10  # relative accuracy of the dual of one round
 _ROUNDING = 1e-13
 
 
@@ -49,7 +49,7 @@ def proximal_step(start, multipliers, eta):
         center = (start.x / eta + damping * current.x - start.grad) / curvature
         x = center - _row_slope(current, multipliers, center, 1.0 / curvature) / curvature
         step = np.linalg.norm(x - start.x)
-        if np.linalg.norm(x - current.x) <= _SHARE * step:
+        if np.linalg.norm(x - current.x) <= _CORRECTION_TOLERANCE * step:
             break
         # Accept the round if the true function descends, else damp the next one.
         trial = start.problem.evaluate(x)
@@ -68,11 +68,11 @@ def _row_slope(current, multipliers, center, eta):
     means = current.means_jacobian
     # Means move linearly with x: offset at the centre, and eta J J' per weight of the means.
     offset = means @ (center - current.x)[: means.shape[1]]
-    weights = _weigh_means(current.rows_at_shift, multipliers, offset, eta * means @ means.T)
+    weights = _means_gradient(current.rows_at_shift, multipliers, offset, eta * means @ means.T)
     return np.append(means.T @ weights, multipliers @ current.aux_jacobian)
 
 
-def _weigh_means(rows_at_shift, multipliers, offset, gram):
+def _means_gradient(rows_at_shift, multipliers, offset, gram):
     """Gradient, by the means, of the weighted rows at the minimum over shifts of the means.
 
     The shift is ``offset - gram @ weights``. Pieces are added until no other piece is larger at the
@@ -96,7 +96,7 @@ def _weigh_means(rows_at_shift, multipliers, offset, gram):
         value, slope = piece(shift)
         # Stop when the largest of the known pieces equals the function at this shift.
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
-        if modelled is not None and value <= modelled + _ACCURACY * (1.0 + abs(value)):
+        if modelled is not None and value <= modelled + _DUAL_TOLERANCE * (1.0 + abs(value)):
             break
         # Add the piece and maximise the dual over the coefficients of the pieces.
         slopes.append(slope)
@@ -124,7 +124,7 @@ def _piece_coefficients(linear, gram, start):
         best, worst = np.argmax(slopes), np.argmin(np.where(coefficients > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
         curvature = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
-        if gain <= _ACCURACY * (1.0 + abs(slopes[best])):
+        if gain <= _DUAL_TOLERANCE * (1.0 + abs(slopes[best])):
             break
         # Exact line search, until the worst piece has no weight left.
         step = min(coefficients[worst], gain / curvature) if curvature > 0 else coefficients[worst]
@@ -310,7 +310,7 @@ class _InexactProximalPoint(Solver):
     requires = ("linear",)
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
         smoothness = Smoothness.estimate(evaluation, one_sided)
         while True:
@@ -484,7 +484,9 @@ class IPPConEx(_InexactProximalPoint):
             ascent = 2.0 * linear - previous_linear
             duals = np.clip(duals + self.dual_step * ascent, 0.0, self.dual_max)
             # 1 / eta of the docstring, whose L includes the curvature that the multipliers add.
-            lipschitz = smoothness.lagrangian(evaluation, one_sided.multipliers(duals))
+            lipschitz = smoothness.bound_lagrangian_curvature(
+                evaluation, one_sided.multipliers(duals)
+            )
             lipschitz += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + duals.sum())
             slope = proximal.lagrangian_gradient(evaluation, duals)
             previous = evaluation
@@ -651,9 +653,9 @@ class PLADA(Solver):
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSided(problem.lower, problem.upper)
+        one_sided = OneSidedRows(problem.lower, problem.upper)
         evaluation, rho = problem.evaluate(x), self.alpha / (1.0 + self.alpha * self.beta)
-        primal_step, tau = self._primal_step(evaluation, one_sided, rho), self._slack_step(rho)
+        primal_step, tau = self._primal_step_rule(evaluation, one_sided, rho), self._slack_step(rho)
         minimise = proximal_step if self.inner == "exact" else _gradient_step
         self._warn_of_breakpoints(evaluation)
         # Slack that makes G + u = 0 where the bounds of u allow.
@@ -683,7 +685,7 @@ class PLADA(Solver):
                 "the optimum. Use inner='exact', as in Algorithm 1."
             )
 
-    def _primal_step(self, start, one_sided, rho):
+    def _primal_step_rule(self, start, one_sided, rho):
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
@@ -692,7 +694,7 @@ class PLADA(Solver):
         if self.inner == "exact":
             return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
         return lambda evaluation, multipliers: (
-            0.9 / (smoothness.lagrangian(evaluation, multipliers) + coupling)
+            0.9 / (smoothness.bound_lagrangian_curvature(evaluation, multipliers) + coupling)
         )
 
     def _slack_step(self, rho):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from skfair.cluster import AlternatingFront, AlternatingSwaps
-from skfair.cluster.kmeans._alternating import alternating_front, alternating_path
+from skfair.cluster.kmeans._alternating import alternating_front, run_alternating_swaps
 
 
 class Answer(NamedTuple):
@@ -21,7 +21,7 @@ def front_of(*args):
 
 
 def path_of(*args):
-    return Answer(*alternating_path(*args))
+    return Answer(*run_alternating_swaps(*args))
 
 
 EQUAL_DS1 = AlternatingFront.from_paper("Syn_equal_ds1").set_params(n_iter=150, n_starts=6)

@@ -18,7 +18,7 @@ from skfair.cluster import (
     fair_kmeans_front,
 )
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import gather_labels, solve_dual, zero_solution
+from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
     additive_violation,
@@ -76,14 +76,14 @@ def test_limits_of_two_attributes_by_hand():
     kinds = np.array([[0, 2], [0, 3], [1, 2]])  # groups 0, 1 and 2, 3
     weights = np.array([6.0, 3.0, 8.0, 1.0])
     attributes = slice(0, 2), slice(2, 4)
-    limits = ClusterRequirements(balance=0.8, attributes=attributes).limits(weights, kinds)
+    limits = ClusterRequirements(balance=0.8, attribute_slices=attributes).limits(weights, kinds)
     assert limits.level == 0.8
     np.testing.assert_array_equal(limits.scales, [[1, 1, 0, 0], [0, 0, 1, 1]])
     np.testing.assert_array_equal(limits.factors, [2, 8])
     counts = np.array([[4.0, 2.0, 5.0, 1.0], [2.0, 1.0, 3.0, 0.0]])
     np.testing.assert_allclose(composition_ratios(counts, limits), [1, 0])
     np.testing.assert_allclose(composition_ratios(counts[:1] + [[0, 1, 1, 0]], limits), [8 / 6])
-    both = ClusterRequirements(0.8, 0.4, attributes=attributes).limits(weights, kinds)
+    both = ClusterRequirements(0.8, 0.4, attribute_slices=attributes).limits(weights, kinds)
     np.testing.assert_allclose(both.factors, [2, 8, 2, 2])
     np.testing.assert_allclose(both.scales[2:], [[0.5, 1, 0, 0], [0, 0, 1 / 8, 1]])
 
@@ -97,11 +97,11 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
     n_clusters, n_samples = distances.shape
     in_group = np.zeros((5, n_samples))
     in_group[kinds[codes].T, np.arange(n_samples)] = 1
-    required = ClusterRequirements(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
+    required = ClusterRequirements(0.9, 0.0, attribute_slices=(slice(0, 2), slice(2, 5)))
     limits = required.limits(in_group.sum(axis=1), kinds)
     limits = add_rows(limits, *size_rows(limits, *sizes))
     rows, bounds = [], []
-    for columns in required.attributes:
+    for columns in required.attribute_slices:
         within = in_group[columns]
         level = 0.9 * within.sum(axis=1).min() / within.sum(axis=1).max()
         rows += [level * b - a for a, b in product(within, within) if a is not b]
@@ -123,7 +123,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
     assert result.value == pytest.approx(optimum, rel=2e-3)
     # The cost of a sample includes the offsets of all its groups.
     costs = distances + result.offsets @ in_group
-    np.testing.assert_array_equal(gather_labels(evaluation)[0], costs.argmin(axis=0))
+    np.testing.assert_array_equal(gather_labels_and_gaps(evaluation)[0], costs.argmin(axis=0))
 
 
 # The guaranteed balance ---------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
-from skfair.cluster.kmeans._assignment import gather_labels, solve_dual, zero_solution
+from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -121,7 +121,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(attributes):
     solution, evaluated = solve_dual(blocks, limits, zero_solution(3, limits), 0.0)
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=2e-3)
-    labels, _ = gather_labels(evaluated)
+    labels, _ = gather_labels_and_gaps(evaluated)
     assert labels.shape == (160,)
 
 

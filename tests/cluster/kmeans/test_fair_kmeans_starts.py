@@ -8,8 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
-from skfair.cluster.kmeans._assignment import Runs
-from skfair.cluster.kmeans._homotopy import choose_nested
+from skfair.cluster.kmeans._assignment import RunSettings
+from skfair.cluster.kmeans._homotopy import choose_followed_starts
 from skfair.cluster.kmeans._problem import distinct_rows
 from skfair.datasets import make_fair_blobs, open_blocks
 
@@ -94,8 +94,8 @@ def test_the_starts_of_few_are_the_first_of_those_of_many():
 
     np.testing.assert_array_equal(centers(7)[:3], centers(3))
     assert len(np.unique(centers(7)[:, 0], axis=0)) > 1
-    first, *_ = Runs(2, n_init=1).generators(np.random.RandomState(0))
-    other, *_ = Runs(2, n_init=9).generators(np.random.RandomState(0))
+    first, *_ = RunSettings(2, n_init=1).generators(np.random.RandomState(0))
+    other, *_ = RunSettings(2, n_init=9).generators(np.random.RandomState(0))
     assert first.randint(2**31) == other.randint(2**31)
 
 
@@ -104,7 +104,7 @@ def test_what_is_chosen_of_few_is_chosen_of_many(n_followed):
     rng = np.random.default_rng(n_followed)
     for _ in range(50):
         costs = rng.permutation(np.repeat(np.arange(1.0, 7.0), 2)).tolist()
-        chosen = [choose_nested(costs[:n], n_followed, 1e-3) for n in range(1, 13)]
+        chosen = [choose_followed_starts(costs[:n], n_followed, 1e-3) for n in range(1, 13)]
         assert chosen[0] == [0]
         for shorter, longer in zip(chosen, chosen[1:], strict=False):
             assert longer[: len(shorter)] == shorter
@@ -119,8 +119,8 @@ def test_what_is_chosen_of_few_is_chosen_of_many(n_followed):
 
 
 def test_costs_that_nearly_agree_are_followed_once():
-    assert choose_nested([10.0, 9.9999, 9.0, 9.0, 9.0001, 8.0], 9, 1e-3) == [0, 2, 5]
-    assert choose_nested([0.0, 0.0], 2, 1e-3) == [0]
+    assert choose_followed_starts([10.0, 9.9999, 9.0, 9.0, 9.0001, 8.0], 9, 1e-3) == [0, 2, 5]
+    assert choose_followed_starts([0.0, 0.0], 2, 1e-3) == [0]
 
 
 @pytest.mark.callbacks

@@ -11,16 +11,16 @@ from skfair.cluster.kmeans import _homotopy
 from skfair.cluster.kmeans._assignment import (
     _MAX_DUAL_ITER,
     _MIN_DUAL_ITER,
-    Runs,
+    RunSettings,
     lloyd,
     max_dual_iterations,
     zero_solution,
 )
 from skfair.cluster.kmeans._homotopy import (
+    MAX_ITERATED_SAMPLES,
     MIN_NEAR_TIES,
-    SHAKEN,
-    advance,
-    follow,
+    follow_levels,
+    iterate_at_level,
     iterate_local_search,
     near_ties,
     repair,
@@ -43,11 +43,11 @@ def samples_of(n_samples=300, weights=None, **settings):
 
 def plain(samples, n_clusters=3):
     """The point where k-means ends, with a dual of zeros."""
-    start = Runs(n_clusters).start(samples, np.random.RandomState(0))
+    start = RunSettings(n_clusters).start(samples, np.random.RandomState(0))
     clustering = lloyd(samples, start, 100, 0.0)
-    return advance(samples, recompute_point(samples, clustering.labels, n_clusters), 0.0, 100, 0.0)[
-        0
-    ]
+    return iterate_at_level(
+        samples, recompute_point(samples, clustering.labels, n_clusters), 0.0, 100, 0.0
+    )[0]
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 7])
@@ -65,7 +65,7 @@ def test_levels_rise_to_the_required_balance_and_get_denser(n_levels):
 def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
     samples = samples_of()
     point = plain(samples)
-    dual = samples.assign_fairly(point.clustering.centers, samples.limits._replace(level=ratio))
+    dual = samples.solve_assignment(point.clustering.centers, samples.limits._replace(level=ratio))
     fair = repair(samples, point._replace(dual=dual), ratio)
     assert fair.balance >= ratio
     gaps = samples.X - point.clustering.centers[fair.clustering.labels]
@@ -89,7 +89,7 @@ def test_unit_costs_weigh_costs_but_not_counts():
         A_eq=np.tile(np.eye(60), 3),
         b_eq=np.ones(60),
     )
-    point = samples.assign_fairly(centers, samples.limits._replace(level=0.8), slack=0.0)
+    point = samples.solve_assignment(centers, samples.limits._replace(level=0.8), slack=0.0)
     assert programme.fun * 0.99 <= point.value <= programme.fun * (1 + 1e-9)
     assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
 
@@ -98,7 +98,7 @@ def test_a_balance_of_counts_holds_where_costs_differ():
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
     samples = samples_of(group_separation=0.8)
     samples = replace(samples, unit_costs=costs, limits=samples.limits._replace(level=0.8))
-    runs = Runs(3, n_init=2)
+    runs = RunSettings(3, n_init=2)
     point, _, status = Homotopy().solve(samples, runs, np.random.RandomState(0), lambda _: None)
     labels = point.clustering.labels
     counts = np.eye(3)[labels].T @ np.eye(2)[samples.codes]
@@ -114,15 +114,15 @@ def test_a_balance_of_counts_holds_where_costs_differ():
     equal, _, _ = Homotopy().solve(
         replace(samples, unit_costs=None), runs, np.random.RandomState(0), lambda _: None
     )
-    assert point.cost < samples.cost_of(samples.evaluate_labels(equal.clustering.labels, 3))
+    assert point.cost < samples.cost_of(samples.clustering_from_labels(equal.clustering.labels, 3))
 
 
 def test_warm_duals_lead_to_the_same_value():
     samples = samples_of(2000)
     centers = plain(samples).clustering.centers
     limits, lower = (samples.limits._replace(level=level) for level in (0.9, 0.8))
-    cold = samples.assign_fairly(centers, limits)
-    warm = samples.assign_fairly(centers, limits, samples.assign_fairly(centers, lower))
+    cold = samples.solve_assignment(centers, limits)
+    warm = samples.solve_assignment(centers, limits, samples.solve_assignment(centers, lower))
     assert warm.value == pytest.approx(cold.value, rel=1e-3)
 
 
@@ -137,20 +137,24 @@ def test_advancing_to_no_balance_is_kmeans():
 def test_advancing_raises_the_balance_and_stops_by_its_tolerance():
     samples = samples_of(group_separation=0.8)
     start = plain(samples)
-    point, n_iter, converged = advance(samples, start, 0.8, 100, 1e-5)
+    point, n_iter, converged = iterate_at_level(samples, start, 0.8, 100, 1e-5)
     assert converged and 1 < n_iter < 100
     assert start.balance < 0.5 < 0.7 < point.balance
-    _, n_iter, converged = advance(samples, start, 0.8, 1, 1e-5)
+    _, n_iter, converged = iterate_at_level(samples, start, 0.8, 1, 1e-5)
     assert n_iter == 1 and not converged
 
 
 def test_a_watch_sees_every_round_and_may_end_them():
     samples = samples_of(group_separation=0.8)
     rounds = []
-    point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=rounds.append)
+    point, n_iter, _ = iterate_at_level(
+        samples, plain(samples), 0.8, 100, 1e-9, watch=rounds.append
+    )
     assert len(rounds) == n_iter > 2
     np.testing.assert_array_equal(rounds[-1].clustering.labels, point.clustering.labels)
-    _, n_iter, converged = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True)
+    _, n_iter, converged = iterate_at_level(
+        samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True
+    )
     assert n_iter == 1 and not converged
 
 
@@ -159,7 +163,7 @@ def test_a_watch_sees_every_round_and_may_end_them():
 def test_repair_reaches_the_ratio(ratio, weighted):
     weights = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
     samples = samples_of(weights=weights, group_separation=0.8)
-    point, _, _ = advance(samples, plain(samples), ratio * samples.balance, 1, 0.0)
+    point, _, _ = iterate_at_level(samples, plain(samples), ratio * samples.balance, 1, 0.0)
     before = point.clustering.labels.copy()
     repaired = repair(samples, point, ratio * samples.balance)
     assert repaired.balance >= ratio * samples.balance
@@ -196,7 +200,7 @@ def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
 
 def test_local_search_lowers_the_cost_at_the_same_balance():
     samples = samples_of(group_separation=0.8)
-    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    point = repair(samples, iterate_at_level(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
     searched, status = search_locally(samples, point, 0.8, 100, 0.0)
     assert status == "optimal"
     assert searched.balance >= 0.8
@@ -224,7 +228,7 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
         X, codes = rng.normal(size=(40, 2)), np.arange(40) % 2
         X -= np.average(X, axis=0, weights=weights)
         samples = ClusteringProblem(X, weights, codes, balance_limits(2))
-        runs = Runs(4, n_init=1)
+        runs = RunSettings(4, n_init=1)
         start = repair(samples, plain(samples, 4), ratio)
         point, status = repair_and_search(samples, start, ratio, runs)
         perturbed, _ = iterate_local_search(samples, point, status, ratio, runs, rng)
@@ -236,8 +240,8 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
 
 
 def test_many_samples_are_not_shaken():
-    samples = samples_of(SHAKEN + 1)
-    runs, random_state = Runs(3, n_init=1), np.random.RandomState(0)
+    samples = samples_of(MAX_ITERATED_SAMPLES + 1)
+    runs, random_state = RunSettings(3, n_init=1), np.random.RandomState(0)
     point = repair_and_search(samples, plain(samples), 0.5, runs)
     assert iterate_local_search(samples, *point, 0.5, runs, random_state) == point
     assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
@@ -246,7 +250,7 @@ def test_many_samples_are_not_shaken():
 def test_the_homotopy_has_a_point_for_every_level():
     samples = samples_of(group_separation=0.8)
     levels = rising_levels(0.1, 0.9, 5)
-    points = follow(samples, plain(samples), levels, 1e-5)
+    points = follow_levels(samples, plain(samples), levels, 1e-5)
     assert len(points) == 5
     for point, level in zip(points, levels, strict=True):
         assert point.balance == pytest.approx(level, abs=0.1)
@@ -257,7 +261,7 @@ def test_the_homotopy_has_a_point_for_every_level():
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 6])
 def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_levels):
     samples = samples_of(group_separation=0.8)
-    runs = Runs(3, n_init=3, max_iter=100)
+    runs = RunSettings(3, n_init=3, max_iter=100)
     routes = Homotopy().front(samples, runs, n_levels, np.random.RandomState(0))
     assert len(routes) == n_levels + 2  # and one from the best balance there is
     starts = [route.ratios[0] for route in routes]
@@ -321,7 +325,7 @@ def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
     X = rng.normal(size=(20_000, 3)) + 0.5 * groups[:, None]
     rounds, costs = np.zeros((2, 4)), np.zeros((2, 4))
     for i, growth in enumerate((3, 100)):  # 600, 1800, ... samples, then all; or all after 600
-        monkeypatch.setattr(_homotopy, "GROWTH", growth)
+        monkeypatch.setattr(_homotopy, "SUBSAMPLE_GROWTH", growth)
         for seed in range(4):
             algorithm = Homotopy(max_samples=100)
             model = FairKMeans(3, n_init=1, algorithm=algorithm, random_state=seed)
@@ -334,11 +338,11 @@ def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
 
 def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
     samples = samples_of(group_separation=0.8)
-    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    point = repair(samples, iterate_at_level(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
     searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
     tol = 2 * (point.cost - searched.cost) / point.cost  # 0.01 of a small problem
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
-    monkeypatch.setattr(_homotopy, "MANY", len(samples.weights))
+    monkeypatch.setattr(_homotopy, "MANY_SAMPLES", len(samples.weights))
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
 
 

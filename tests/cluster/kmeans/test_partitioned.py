@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
 from skfair.cluster.kmeans import _problem
-from skfair.cluster.kmeans._fair_kmeans import summarize
+from skfair.cluster.kmeans._fair_kmeans import encode_and_summarize
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions import SUBSAMPLE_SIZES, Blocks, DaskWorkers, _dask
 
@@ -208,7 +208,7 @@ def test_the_scatter_is_that_of_all_samples(open_in_files, weighted):
     weights = weights if weighted else np.ones(N_SAMPLES)
     weights[:CHUNK] *= not weighted  # nothing of the first block counts
     collections = open_in_files(X, groups, weights)
-    _, summary = summarize(FairKMeans(4), *collections)
+    _, summary = encode_and_summarize(FairKMeans(4), *collections)
     mean = np.average(X, axis=0, weights=weights)
     np.testing.assert_allclose(summary.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(summary.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)

@@ -10,11 +10,11 @@ from skfair._kernels.kmeans import clustering_cost
 from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans._assignment import (
-    Runs,
-    check_runs,
+    RunSettings,
     draw_centers,
     iterate_lloyd,
     lloyd,
+    make_run_settings,
     occupy_clusters,
     relocate_centers,
 )
@@ -98,25 +98,25 @@ def starts_of(runs, samples):
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_starts_are_samples_in_the_required_number(init):
     samples = blobs()
-    starts = starts_of(Runs(5, init, 3), samples)
+    starts = starts_of(RunSettings(5, init, 3), samples)
     assert [start.shape for start in starts] == [(5, 2)] * 3
     for start in starts:
         assert all((samples.X == center).all(axis=1).any() for center in start)
     assert not np.array_equal(starts[0], starts[1])
-    again = starts_of(Runs(5, init, 3), samples)
+    again = starts_of(RunSettings(5, init, 3), samples)
     np.testing.assert_array_equal(starts, again)
 
 
 def test_random_starts_are_drawn_by_weight():
     samples = samples_of([[0.0], [1.0], [2.0]], weights=[1, 1e9, 1e9])
-    drawn = starts_of(Runs(2, "random", 20), samples)
+    drawn = starts_of(RunSettings(2, "random", 20), samples)
     assert not any((start == samples.X[0]).any() for start in drawn)
 
 
 def test_an_array_is_the_only_start():
     init = [[1, 2], [3, 4]]
     parameters = FairKMeans(2, init=init)
-    (start,) = starts_of(check_runs(parameters, np.zeros(2), 5), blobs())
+    (start,) = starts_of(make_run_settings(parameters, np.zeros(2), 5), blobs())
     assert start.dtype == np.float64
     np.testing.assert_array_equal(start, init)
 
@@ -128,7 +128,7 @@ def test_a_function_makes_every_start():
         calls.append((X.shape, n_clusters))
         return X[:n_clusters]
 
-    starts = starts_of(Runs(4, init, 3), blobs())
+    starts = starts_of(RunSettings(4, init, 3), blobs())
     assert calls == [((300, 2), 4)] * 3
     np.testing.assert_array_equal(starts[0], blobs().X[:4])
 
@@ -136,7 +136,7 @@ def test_a_function_makes_every_start():
 def test_a_start_of_the_wrong_shape_is_refused():
     message = r"shape \(4, 2\).*has shape \(3, 2\); change init or n_clusters"
     with pytest.raises(ValueError, match=message):
-        starts_of(Runs(4, lambda X, n_clusters, random_state: X[:3], 1), blobs())
+        starts_of(RunSettings(4, lambda X, n_clusters, random_state: X[:3], 1), blobs())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -168,7 +168,7 @@ def test_without_balance_a_unit_cost_is_a_weight():
     np.testing.assert_array_equal(other.counts, other.members)
     assert samples.cost_of(other) == weighted.cost_of(one)
     starts = (
-        starts_of(Runs(6, init, 1), data)
+        starts_of(RunSettings(6, init, 1), data)
         for data in (weighted, samples)
         for init in ("k-means++", "random")
     )
@@ -201,13 +201,13 @@ def relocate(samples, centers, n_drawn):
 def test_lloyd_returns_the_cost_of_its_labels_and_means():
     samples = blobs()
     labels, centers, total = iterate_lloyd(samples, samples.X[:6], 3, 0.0)
-    clustering = samples.evaluate_labels(labels, 6)
+    clustering = samples.clustering_from_labels(labels, 6)
     np.testing.assert_array_equal(centers, clustering.centers)
     assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
     # Four of six centres are at the same place: three clusters start empty.
     start = np.repeat(samples.X[:3], [4, 1, 1], axis=0)
     labels, centers, total = iterate_lloyd(samples, start, 1, 0.0)
-    clustering = samples.evaluate_labels(labels, 6)
+    clustering = samples.clustering_from_labels(labels, 6)
     assert clustering.sizes.all()
     np.testing.assert_array_equal(centers, clustering.centers)
     assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
@@ -249,5 +249,5 @@ def test_outliers_are_kept_and_represent_no_other_sample():
 def test_there_is_nothing_to_relocate(X):
     samples = samples_of(X)
     n_clusters = 1 if X.any() else 2
-    centers = samples.evaluate_labels(np.arange(6) % n_clusters, n_clusters).centers
+    centers = samples.clustering_from_labels(np.arange(6) % n_clusters, n_clusters).centers
     assert relocate(samples, centers, 5) is centers

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels.limits import composition_ratios, keeps_rows
+from skfair._kernels.limits import composition_ratios, satisfies_rows
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._assignment import (
     controlled_rounding,
@@ -60,7 +60,7 @@ def test_labels_get_the_counts_of_a_table(task):
     settled, largest_weight = repair_to_limits(samples, point, level, all_samples[::2])
     counts = recompute_point(samples, settled, n_clusters).clustering.counts
     assert samples.keeps_limits(counts, level)
-    assert keeps_rows(counts, samples.limits)
+    assert satisfies_rows(counts, samples.limits)
     reached = composition_ratios(counts, samples.limits._replace(slack=largest_weight)).min()
     assert reached >= level * (1 - 1e-9)
     np.testing.assert_array_equal(point.clustering.labels, labels)

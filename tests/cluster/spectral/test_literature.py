@@ -121,10 +121,10 @@ def test_more_iterations_come_nearer_to_the_constraint():
 
 def test_the_penalty_follows_the_larger_residual_and_stays_below_one():
     solver = DCADMM(growth=2.0, imbalance=10.0)
-    assert solver._balance_penalty(0.1, 11.0, 1.0) == 0.2
-    assert solver._balance_penalty(0.1, 1.0, 11.0) == 0.05
-    assert solver._balance_penalty(0.1, 9.0, 1.0) == 0.1
-    assert solver._balance_penalty(0.6, 11.0, 1.0) == 0.9
+    assert solver._adapt_penalty(0.1, 11.0, 1.0) == 0.2
+    assert solver._adapt_penalty(0.1, 1.0, 11.0) == 0.05
+    assert solver._adapt_penalty(0.1, 9.0, 1.0) == 0.1
+    assert solver._adapt_penalty(0.6, 11.0, 1.0) == 0.9
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from skfair.datasets import make_fair_sbm
 @pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
 def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, storage):
-    monkeypatch.setattr(_eigen_solvers, "ROWS", 16)  # in three blocks
-    monkeypatch.setattr(_eigen_solvers, "STRIPE", 16)
+    monkeypatch.setattr(_eigen_solvers, "ROWS_PER_TASK", 16)  # in three blocks
+    monkeypatch.setattr(_eigen_solvers, "STRIPE_ROWS", 16)
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
     K = rbf_kernel(X, gamma=0.7)
@@ -36,16 +36,16 @@ def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, s
 def test_graphs_are_distinguished_from_kernels():
     graph = make_fair_sbm(40, n_clusters=2, random_state=0)[0].toarray()
     kernel = rbf_kernel(np.arange(6.0)[:, None])
-    assert NormalizedAffinity(graph).is_graph
-    assert NormalizedAffinity(sparse.csr_array(graph + np.eye(40))).is_graph
-    assert not NormalizedAffinity(kernel).is_graph
-    assert not NormalizedAffinity(linalg.block_diag(kernel, 0)).is_graph
-    assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).is_graph
+    assert NormalizedAffinity(graph).may_be_indefinite
+    assert NormalizedAffinity(sparse.csr_array(graph + np.eye(40))).may_be_indefinite
+    assert not NormalizedAffinity(kernel).may_be_indefinite
+    assert not NormalizedAffinity(linalg.block_diag(kernel, 0)).may_be_indefinite
+    assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).may_be_indefinite
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr(_eigen_solvers, "ROWS", 16)
-    monkeypatch.setattr(_eigen_solvers, "STRIPE", 16)
+    monkeypatch.setattr(_eigen_solvers, "ROWS_PER_TASK", 16)
+    monkeypatch.setattr(_eigen_solvers, "STRIPE_ROWS", 16)
     monkeypatch.setattr(_eigen_solvers, "TILE_BYTES", 4096)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import Runs
+from skfair.cluster.kmeans._assignment import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._problem import (
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     embedding: np.ndarray
 
     def round(self, n_clusters, min_balance, seed=0, rounding=round_ncut, watch=lambda _: False):
-        runs = Runs(n_clusters, n_init=3)
+        runs = RunSettings(n_clusters, n_init=3)
         problem = self.problem._replace(requirements=ClusterRequirements(min_balance or 0.0))
         return rounding(problem, self.embedding, runs, np.random.RandomState(seed), watch)
 
@@ -279,7 +279,7 @@ def test_the_path_runs_from_cheap_to_balanced():
     K, clique = cliques([12, 12, 12], between=0.2)
     groups = np.where(rng.random(36) < 0.8, clique, (clique + 1) % 3)
     problem = problem_of(K, groups, 3)
-    steps = ncut_path(*problem, Runs(3, n_init=3), np.random.RandomState(0), n_levels=5)
+    steps = ncut_path(*problem, RunSettings(3, n_init=3), np.random.RandomState(0), n_levels=5)
     for step in steps:
         assert step.ncut == pytest.approx(normalized_cut(step.labels, K))
         assert step.balance == balance_score(step.labels, sensitive_features=groups)
@@ -291,7 +291,7 @@ def test_the_path_runs_from_cheap_to_balanced():
 def test_the_path_of_one_group_is_one_step():
     K, clique = cliques([4, 4])
     problem = problem_of(K, ["all"] * 8, 2)
-    (step,) = ncut_path(*problem, Runs(2, n_init=3), np.random.RandomState(0))
+    (step,) = ncut_path(*problem, RunSettings(2, n_init=3), np.random.RandomState(0))
     assert same_partition(step.labels, clique)
 
 

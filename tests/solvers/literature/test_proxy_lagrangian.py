@@ -30,8 +30,8 @@ def test_what_it_reports_are_the_decisions_rows_and_the_surrogate_s_slopes(probl
     for progress in steps:
         evaluation = progress.evaluation
         scores = problem.model.scores(evaluation.parameters)
-        decisions = problem.constraint.exact_sums(scores)
-        rows = problem.rows.combine @ decisions
+        decisions = problem.constraint.exact_means(scores)
+        rows = problem.rows.rates_to_rows @ decisions
         np.testing.assert_allclose(evaluation.values, rows, atol=1e-12)
         np.testing.assert_allclose(
             evaluation.jacobian, problem.evaluate(evaluation.x).jacobian, atol=1e-12
