@@ -155,10 +155,10 @@ def _add_to_cluster(samples, clustering, p, k, sign):
 
 @deferred_helper
 def _cost(clustering):
-    """The k-means cost."""
+    """The k-means cost; samples at one point have none, although their sums may be rounded."""
     cost = 0.0
     for k in range(clustering.sizes.size):
-        cost += clustering.within[k] / clustering.sizes[k]
+        cost += max(clustering.within[k], 0.0) / clustering.sizes[k]
     return cost
 
 
@@ -178,7 +178,7 @@ def _take_steps(samples, clustering, is_exchange, is_repair):
         last = is_repair and p == samples.masses.size - 1 and sample >= 0
         if last:
             p, k, q = sample, cluster, partner
-        if last or (not is_repair and cost < -min_gain):
+        if last or (not is_repair and k >= 0 and cost < -min_gain):
             is_changed = True
             _make_step(samples, clustering, p, k, q)
     return is_changed

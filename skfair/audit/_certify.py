@@ -102,7 +102,7 @@ class Certificate(NamedTuple):
     n_more : int or None
         Where `required_sample_size` is known: by how many samples it exceeds the smallest group
         here.
-    gap_lower_limit : float
+    lower_limit : float
         Lower limit of the population's gap at that confidence. Above the tolerance, the data show
         that the tolerance is exceeded.
     assumption : str

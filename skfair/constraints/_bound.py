@@ -184,7 +184,7 @@ class BoundConstraint:
 
     A term is a pointwise function of score and target, and a sum its mean over an event. Rates are
     these sums, or the quotients of two. Solvers call the constraint: its rows are ``lower <=
-    combine @ rates(s + offset) + aux_jacobian @ a <= upper``, with the sums s of the smooth terms
+    rates_to_rows @ rates(s + offset) + aux_jacobian @ a <= upper``, with the sums s of the smooth terms
     and auxiliary unknowns a. The public metric is the gap of the exact terms. Constraints are
     changed by :func:`dataclasses.replace`.
 

@@ -549,9 +549,9 @@ def make_gap(cells, reference, aggregate):
 
 
 class ScoreJacobian:
-    """Derivative of the rows by the scores, as the product ``combine @ basis``.
+    """Derivative of the rows by the scores, as the product ``means_to_rows @ basis``.
 
-    `combine`, (n_rows, n_means), says how means make up rows; `basis`, a csr_array of shape
+    `means_to_rows`, (n_rows, n_means), says how means make up rows; `basis`, a csr_array of shape
     (n_means, n_samples), are the derivatives of the means by the scores, or a function that makes
     them when they are first used. ``spread(v)`` is ``basis.T @ v``, where that is faster
     without the matrix.

@@ -68,7 +68,7 @@ class SmoothConstraint(Protocol):
     ...         averaging = sparse.csr_array(np.full((1, len(scores)), 1.0 / len(scores)))
     ...         return ConstraintValues(
     ...             averaging @ scores,
-    ...             ScoreJacobian(combine=sparse.eye_array(1, format="csr"), basis=averaging),
+    ...             ScoreJacobian(means_to_rows=sparse.eye_array(1, format="csr"), basis=averaging),
     ...             np.empty((1, 0)),
     ...             lambda v: np.zeros(len(scores)),
     ...         )

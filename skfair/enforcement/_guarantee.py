@@ -250,7 +250,10 @@ class _Evidence:
         """
         factors = self._gap_factors(self.training)
         rows = zip(self.posteriors, self.pooled, factors, self.multiples, strict=True)
-        return self.gaps - np.array([_largest_certain_gap(*row, level) for row in rows])
+        largest = np.array([_largest_certain_gap(*row, level) for row in rows])
+        return np.subtract(
+            self.gaps, largest, out=np.full(len(largest), -np.inf), where=np.isfinite(largest)
+        )
 
     def lower(self, excess, slopes=1.0):
         """The target at which gaps are expected to fall by their excess.

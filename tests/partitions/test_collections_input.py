@@ -18,7 +18,6 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.partitions import partitions_of
 from skfair.regression import ConstrainedERMRegressor
-from skfair.solvers import SQP
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -65,8 +64,8 @@ FITS = {
     "regressor": lambda d: fit(ConstrainedERMRegressor(tolerance=0.5), d, d["y"]).coef_,
     "percentiles": lambda d: (
         fit(
-            # One minimum, to as many digits as the answers are compared in.
-            PartialParityClassifier(interval=(0.0, 1.0), tolerance=0.4, solver=SQP(tol=1e-7)),
+            # The gap is counted, but does not bind: where it does, minima are many.
+            PartialParityClassifier(interval=(0.0, 1.0), tolerance=0.7),
             d,
             d["y"],
         ).coef_

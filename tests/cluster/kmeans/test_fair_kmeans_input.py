@@ -391,6 +391,16 @@ def test_many_duplicates_are_balanced(blobs):
     assert model.lower_bound_ <= model.inertia_
 
 
+@pytest.mark.parametrize("coordinate", [0.1, 0.15811388300841897, 1e-9 / 3, 1e9 / 7])
+def test_two_points_of_many_samples_are_two_clusters(coordinate):
+    """Sums of distances within a cluster are rounded, and may be below 0."""
+    X = np.repeat([[coordinate, -coordinate], [coordinate, coordinate]], 20, axis=0)
+    for seed in range(10):
+        model = FairKMeans(2, random_state=seed).fit(X, sensitive_features=np.arange(40) % 2)
+        assert np.bincount(model.labels_).tolist() == [20, 20]
+        assert (model.labels_[:20] == model.labels_[0]).all()
+
+
 def test_constant_columns_change_nothing(blobs, expected_labels):
     X, groups = blobs
     model = fit(np.c_[X, np.full(len(X), 5.0)], groups)
