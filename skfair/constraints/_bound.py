@@ -183,10 +183,10 @@ class BoundConstraint:
         scores -> terms (n_samples,) -> sums (n_terms * n_events,) -> rates (n_events,) -> gap
 
     A term is a pointwise function of score and target, and a sum its mean over an event. Rates are
-    these sums, or the quotients of two. Solvers call the constraint: its rows are ``lower <=
-    rates_to_rows @ rates(s + offset) + aux_jacobian @ a <= upper``, with the sums s of the smooth terms
-    and auxiliary unknowns a. The public metric is the gap of the exact terms. Constraints are
-    changed by :func:`dataclasses.replace`.
+    these sums, or the quotients of two. Solvers call the constraint: its rows are
+    ``lower <= rates_to_rows @ rates(s + offset) + aux_jacobian @ a <= upper``, with the sums s of
+    the smooth terms and auxiliary unknowns a. The public metric is the gap of the exact terms.
+    Constraints are changed by :func:`dataclasses.replace`.
 
     Attributes
     ----------
