@@ -19,11 +19,12 @@ def test_a_timing_runs(timed, monkeypatch):
     if hasattr(timed, "n_samples"):
         monkeypatch.setattr(timed, "n_samples", 2_000)
     timing = timed()
-    timing.setup()
+    parameters = timing.params[:1] if hasattr(timing, "params") else ()
+    timing.setup(*parameters)
     calls = [getattr(timing, name) for name in dir(timing) if name.startswith("time_")]
     assert calls
     for call in calls:
-        call()
+        call(*parameters)
 
 
 def test_the_time_of_an_import_is_that_of_a_statement():
