@@ -3,6 +3,10 @@
 `Groups`, `check_groups` and `Samples` are public. The other names serve the package alone.
 """
 
+from skfair.groups._duplicates import merge_duplicate_rows as merge_duplicate_rows
+from skfair.groups._duplicates import (
+    merge_duplicate_rows_with_sizes as merge_duplicate_rows_with_sizes,
+)
 from skfair.groups._events import DocumentPairs as DocumentPairs
 from skfair.groups._events import Events as Events
 from skfair.groups._events import intervals_by_group as intervals_by_group
@@ -47,10 +51,6 @@ from skfair.groups._samples import check_partition as check_partition
 from skfair.groups._samples import check_samples as check_samples
 from skfair.groups._samples import encode_block as encode_block
 from skfair.groups._samples import find_first_rows as find_first_rows
-from skfair.groups._samples import merge_duplicate_rows as merge_duplicate_rows
-from skfair.groups._samples import (
-    merge_duplicate_rows_with_sizes as merge_duplicate_rows_with_sizes,
-)
 from skfair.groups._samples import partition_error as partition_error
 
 __all__ = ["Groups", "Samples", "check_groups"]

@@ -170,17 +170,13 @@ class ClusteringProblem(BaseClusteringProblem):
         """Weighted means of the features, (n_features,)."""
         return self.partitions.reduce(_weighted_sums) / self.total_weight
 
-    @property
+    @cached_property
     def partitions(self):
-        """The samples in blocks of rows, each of them a problem."""
+        """Views of the samples in blocks of rows, each of them a problem."""
         if len(self.weights) <= BLOCK_ROWS:
             return make_partitions([self])
-        return make_partitions(self._blocks, self.n_jobs)
-
-    @cached_property
-    def _blocks(self):
-        """Views of the samples, a problem for each block of rows."""
-        return [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)]
+        parts = [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)]
+        return make_partitions(parts, self.n_jobs)
 
     def split(self, values):
         """An array with one value per sample, in the same blocks."""
