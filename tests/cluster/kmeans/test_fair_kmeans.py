@@ -387,7 +387,9 @@ def test_a_fit_that_reaches_max_iter_warns_and_keeps_the_balance(blobs):
 def test_verbose_prints_cost_and_balance_of_every_round(blobs, capsys):
     X, groups = blobs
     model = FairKMeans(4, verbose=1, random_state=0).fit(X, sensitive_features=groups)
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
+    # Where no kernel is stored on disk yet, its compilation is announced.
+    lines = [line for line in printed if not line.startswith("compiling ")]
     assert len(lines) == model.n_iter_
     assert all(line.startswith("cost ") and ", balance " in line for line in lines)
 
