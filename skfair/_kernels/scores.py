@@ -152,11 +152,11 @@ def bin_flips(scores, slopes, min_slope, typical_length, n_bins):
 @jit
 def _bin_flips(scores, slopes, min_slope, typical_length, n_bins, bins, decisions):
     for i in range(len(scores)):
-        bins[i], decisions[i] = find_bin(scores[i], slopes[i], min_slope, typical_length, n_bins)
+        bins[i], decisions[i] = flip_bin(scores[i], slopes[i], min_slope, typical_length, n_bins)
 
 
 @inline_helper
-def find_bin(score, slope, min_slope, typical_length, n_bins):
+def flip_bin(score, slope, min_slope, typical_length, n_bins):
     """Bin in which a decision flips, and the decision before, -1 or +1, as in `bin_flips`."""
     # Position of the flip -score / slope in (-1, 1), and its bin, without branches.
     size, falls = abs(slope), slope <= 0.0
@@ -486,7 +486,7 @@ def _sum_line_bins(
             for i in range(n):
                 slopes[i] = rise + _score(X, start + i, direction)
             for i in range(n):
-                b, decision = find_bin(scores[i], slopes[i], min_slope, typical, n_bins)
+                b, decision = flip_bin(scores[i], slopes[i], min_slope, typical, n_bins)
                 bins[0, i], bins[1, i] = b, decision > 0
             # A positive decision is an error for the negative class alone.
             for i in range(n):

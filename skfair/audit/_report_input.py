@@ -13,7 +13,7 @@ from skfair.audit._tables import (
     count_missing,
     exclude_missing,
     groupings,
-    has_missing,
+    missing_attribute_mask,
     name_as_text,
     suppress_small_groups,
     tabulate,
@@ -215,7 +215,7 @@ def estimate_balance(kind, columns, samples, level, missing):
         return None
     codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
     if missing == "exclude":
-        rows = ~has_missing(samples.groups)[codes]
+        rows = ~missing_attribute_mask(samples.groups)[codes]
         codes, labels, weights = codes[rows], labels[rows], weights[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough

@@ -169,7 +169,7 @@ def exclude_missing(by_name):
 
 def _select_known(name, groups):
     """Groups whose attributes are all known; other samples are in none."""
-    is_known = ~has_missing(groups)
+    is_known = ~missing_attribute_mask(groups)
     if is_known.all():
         return groups
     if not is_known.any():
@@ -180,7 +180,7 @@ def _select_known(name, groups):
     return groups.select(np.flatnonzero(is_known))
 
 
-def has_missing(groups):
+def missing_attribute_mask(groups):
     """Mask of the groups with a missing value of an attribute."""
     return (groups.labels == MISSING).any(axis=1)
 
@@ -192,7 +192,10 @@ def is_missing_group(name):
 
 def count_missing(by_name):
     """Number of samples with a missing value, by grouping."""
-    return {name: int(groups.counts[has_missing(groups)].sum()) for name, groups in by_name.items()}
+    return {
+        name: int(groups.counts[missing_attribute_mask(groups)].sum())
+        for name, groups in by_name.items()
+    }
 
 
 def groups_like_unknown(frame):

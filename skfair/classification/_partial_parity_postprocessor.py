@@ -56,7 +56,7 @@ from skfair.training import (
     make_criterion,
     store_fit,
     to_class_labels,
-    unconstrained_attributes,
+    unconstrained_fit_attributes,
     warn_of_dependence,
     warn_of_one_group,
     warn_of_rare_decisions,
@@ -362,7 +362,7 @@ class PartialParityPostprocessor(
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
             none = {name: values[:0] for name, values in fitted[REPORT_ATTRIBUTE].items()}
-            fitted |= {**unconstrained_attributes(), REPORT_ATTRIBUTE: none}
+            fitted |= {**unconstrained_fit_attributes(), REPORT_ATTRIBUTE: none}
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn_after_fit(guarantee, bound)
         if self.confidence_level is not None:

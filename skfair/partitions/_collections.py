@@ -482,7 +482,7 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
                 return method(self, X, **others)
             others = {name: rows for name, rows in others.items() if rows is not None}
             if isinstance(X, Blocks):
-                return _apply_to_blocks(method, self, X, others, empty(self))
+                return _gather_answers(method, self, X, others, empty(self))
             # Compute chunk by chunk: the method is called again, with chunks that are in memory.
             return _apply_to_chunks(getattr(self, method.__name__), X, others, empty(self))
 
@@ -491,7 +491,7 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-def _apply_to_blocks(method, estimator, X, others, empty):
+def _gather_answers(method, estimator, X, others, empty):
     """What a method answers about every block of files, as one array."""
     in_memory = {name: rows for name, rows in others.items() if not isinstance(rows, Blocks)}
     if in_memory:

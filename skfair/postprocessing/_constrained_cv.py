@@ -52,7 +52,7 @@ from skfair.training import (
     refuse_partitioned,
     resolve_constraints,
     store_fit,
-    unconstrained_attributes,
+    unconstrained_fit_attributes,
     warn_of_dependence,
     warn_of_one_group,
 )
@@ -303,7 +303,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         outcome |= guarantee_attributes(self, guarantee, status)
         if compares_nothing(problems[0], problem.constraint):
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= {**unconstrained_attributes(), REPORT_ATTRIBUTE: columns_of(report[:0])}
+            outcome |= {**unconstrained_fit_attributes(), REPORT_ATTRIBUTE: columns_of(report[:0])}
         return outcome
 
     def rule_inputs(

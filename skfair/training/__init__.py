@@ -44,7 +44,7 @@ from skfair.training._outcome import (
     guarantee_attributes,
     status_of,
     store_fit,
-    unconstrained_attributes,
+    unconstrained_fit_attributes,
     warn_of_cost,
     warn_of_one_group,
     warn_of_outcome,

@@ -31,7 +31,7 @@ from skfair.training._outcome import (
     guarantee_attributes,
     status_of,
     store_fit,
-    unconstrained_attributes,
+    unconstrained_fit_attributes,
     warn_if_linear_model_costly,
     warn_of_one_group,
     warn_of_outcome,
@@ -222,7 +222,7 @@ class ConstrainedEstimator(PlainStateMixin, CallbackSupportMixin, BaseEstimator)
         }
         fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
         if training.lacks_groups:
-            fitted |= unconstrained_attributes()
+            fitted |= unconstrained_fit_attributes()
         return fitted
 
     def __sklearn_tags__(self):

@@ -74,7 +74,7 @@ def warn_of_one_group(training, constraints):
         )
 
 
-def unconstrained_attributes():
+def unconstrained_fit_attributes():
     """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
         "status_": "unconstrained",

@@ -517,7 +517,7 @@ def _assign_nearest(samples, centers):
     return assign_nearest(samples.X, samples.masses, centers)
 
 
-def relocate_centers(samples, centers, cost, n_drawn, random_state, lead):
+def improve_by_swaps(samples, centers, cost, n_drawn, random_state, lead):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a

@@ -39,9 +39,9 @@ from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
     extrapolate,
+    improve_by_swaps,
     iterate_lloyd,
     lloyd,
-    relocate_centers,
     repair_to_limits,
 )
 from skfair.cluster.kmeans._problem import (
@@ -603,7 +603,7 @@ class Homotopy(BaseEstimator):
         # Relocations would lead all starts to the same local minimum: only the first has them.
         lead = partial(lead, max_iter=3, tol=0.0)
         centers = [rough[i][0] for i in chosen]
-        centers[0] = relocate_centers(subsample, *rough[0], self.n_relocations, generators[0], lead)
+        centers[0] = improve_by_swaps(subsample, *rough[0], self.n_relocations, generators[0], lead)
         return [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
 
     def _converge(self, samples, runs, start):

@@ -295,7 +295,7 @@ def compute_bounds(counts, level):
     (1 + delta) is the level. Where no integer is between them, they contain a controlled rounding
     of the shares, so that counts within the bounds exist. Shares follow the sizes in ``counts``.
     """
-    shares = _proportional_counts(counts)
+    shares = _proportional_shares(counts)
     target = controlled_rounding(shares)
     # Solve (1 - delta) / (1 + delta) = level; round inwards unless no integer is left.
     delta = (1 - level) / (1 + level)
@@ -304,7 +304,7 @@ def compute_bounds(counts, level):
     return kernels.Bounds(lower.astype(np.int64), upper.astype(np.int64))
 
 
-def _proportional_counts(counts):
+def _proportional_shares(counts):
     """Proportional shares of the groups in clusters of about the current sizes.
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are

@@ -12,11 +12,11 @@ from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans._assignment import (
     RunSettings,
     draw_centers,
+    improve_by_swaps,
     iterate_lloyd,
     lloyd,
     make_run_settings,
     occupy_clusters,
-    relocate_centers,
 )
 from skfair.cluster.kmeans._homotopy import converge
 from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, draw_stratified
@@ -195,7 +195,7 @@ def relocate(samples, centers, n_drawn):
     """Centres after relocations, with iterations of plain k-means."""
     lead = partial(converge, samples, max_iter=3, tol=0.0)
     _, _, cost_of_centers = iterate_lloyd(samples, centers, 1, 0.0)
-    return relocate_centers(samples, centers, cost_of_centers, n_drawn, random_state(), lead)
+    return improve_by_swaps(samples, centers, cost_of_centers, n_drawn, random_state(), lead)
 
 
 def test_lloyd_returns_the_cost_of_its_labels_and_means():
