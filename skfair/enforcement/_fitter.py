@@ -167,9 +167,9 @@ class Fitter:
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def replace_tolerances(self, tolerances, optimism=None):
-        """The same fitter with other tolerances, (n_constraints,), and rates with an optimism."""
-        constraint = self.constraint.replace_tolerances(tolerances, optimism)
+    def replace_tolerances(self, tolerances):
+        """The same fitter with other tolerances, (n_constraints,)."""
+        constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
     def restrict_to(self, problem, tol=SUBSAMPLE_TOL):

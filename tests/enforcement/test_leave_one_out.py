@@ -11,10 +11,17 @@ from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
+    ErrorRateParity,
     LossParity,
 )
 from skfair.enforcement import Fitter
-from skfair.enforcement._guarantee import LeaveOneOut, _active_rows, can_leave_one_out
+from skfair.enforcement._fitter import search_lines
+from skfair.enforcement._leave_one_out import (
+    LeaveOneOut,
+    _active_rows,
+    _estimate_multipliers,
+    can_leave_one_out,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
@@ -108,6 +115,83 @@ def test_decisions_at_their_bound_count_as_active_without_multipliers():
         ).constraint
         active, _ = _active_rows(constraint, scores, np.zeros(len(constraint.rows.lower)))
         assert len(active) == n_active
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("constraint", [DemographicParity(), EqualizedOdds(), LossParity()])
+def test_estimated_multipliers_are_those_of_the_solver_at_its_result(constraint, n_groups):
+    X, target, _ = draw(600, 4)
+    groups = np.digitize(X[:, 0], [0.5, 1.2][: n_groups - 1])
+    fitter = make_fitter(X, target, groups, constraint, tolerance=0.01)
+    result = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start)).result
+    assert result.multipliers.any()
+    estimated = _estimate_multipliers(fitter.problem, result.x)
+    # Several multipliers may have the same effect on the parameters.
+    evaluation, p = fitter.problem.evaluate(result.x), fitter.problem.n_parameters
+    jacobian = evaluation.jacobian_of(np.arange(len(estimated)))
+    np.testing.assert_allclose(jacobian.T @ estimated, jacobian.T @ result.multipliers, atol=1e-6)
+    np.testing.assert_allclose(evaluation.grad[:p], -(jacobian.T @ estimated)[:p], atol=1e-6)
+
+
+def test_what_samples_contribute_to_a_search_is_left_out_with_them():
+    # Labels are noise in one group: with 30 columns, error rates are equal by overfitting alone.
+    rng = np.random.default_rng(0)
+    n_train, w = 1500, np.r_[0.8, 0.8, 0.6, np.zeros(27)]
+    groups = rng.integers(2, size=41_500)
+    X = rng.normal(size=(len(groups), 30))
+    noise = np.where(groups, 0.3, 1.2) * rng.logistic(size=len(groups))
+    target = np.where(X @ w + noise > 0, 1.0, -1.0)
+    train = slice(n_train)
+    fitter = make_fitter(X[train], target[train], groups[train], ErrorRateParity(), tolerance=0.02)
+    plain = fitter.fit_unconstrained()
+    fair = search_lines(fitter, plain)
+    assert fair.keeps_bound and not fair.is_solver_result
+
+    def gap(scores, rows):
+        wrong = ((scores > 0) != (target[rows] > 0)).astype(float)
+        return abs(wrong[groups[rows] == 0].mean() - wrong[groups[rows] == 1].mean())
+
+    new = slice(n_train, None)
+    design = np.c_[X, np.ones(len(X))]
+    plain_gap, fair_gap = (
+        gap(design[new] @ np.linalg.lstsq(design[train], one.scores, rcond=None)[0], new)
+        for one in (plain, fair)
+    )
+    leave_out = LeaveOneOut(fitter)
+    left_out_gap = gap(leave_out.scores(fair, fitter.constraint), train)
+    # The population's gap falls by a fraction of training's, and left out samples show as much.
+    falls = [gap(plain.scores, train) - g for g in (gap(fair.scores, train), left_out_gap)]
+    assert plain_gap - fair_gap < 0.5 * falls[0]
+    assert falls[1] == pytest.approx(plain_gap - fair_gap, abs=0.015)
+
+
+def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small_gaps():
+    X, target, groups = draw(800, 5)
+    X[:, 0] += 0.8 * groups
+    fitter = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1)
+    candidate = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start))
+    leave_out = LeaveOneOut(fitter)
+    scores = leave_out.scores(candidate, fitter.constraint)
+    limits = np.array([0.03])
+    moves = leave_out.search(candidate, scores, limits)
+    assert len(moves) == 2
+    parameters, plain_scores = leave_out._plain
+    directions = candidate.parameters - parameters, fitter.problem.model.intercept_direction()
+    changes = scores - plain_scores, np.ones(len(scores))
+    for (moved, left_out), direction, slopes in zip(moves, directions, changes, strict=True):
+        step = moved.parameters - candidate.parameters
+        length = (step @ direction) / (direction @ direction)
+        np.testing.assert_allclose(step, length * direction, atol=1e-12)
+        np.testing.assert_allclose(left_out, scores + length * slopes, atol=1e-9)
+        assert fitter.constraint.gaps(left_out) <= limits + 1e-12
+        assert moved.gaps <= 0.1 + 1e-12
+        # No length of a grid has fewer errors about samples left out.
+        for other in np.linspace(-3.0, 3.0, 601):
+            at = scores + other * slopes
+            if (fitter.constraint.gaps(at) <= limits).all():
+                training = fitter.evaluate(candidate.parameters + other * direction, moved.result)
+                if training.keeps_bound:
+                    assert leave_out.count_errors(at) >= leave_out.count_errors(left_out)
 
 
 def test_networks_ranks_and_large_clusters_need_folds():
