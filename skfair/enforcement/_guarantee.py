@@ -124,31 +124,9 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
     refits = _Refits(constraint, make_fit, clusters, leave_one_out)
-    tolerances = requested
-    if leave_one_out is None:
-        noise = refits.evaluate_training()
-        tolerances = noise.lower(noise.excess(aim))
-    # Steps 2 and 3: rounds, until one is certain enough or none can be more certain.
-    rounds = [refits.evaluate(tolerances)]
-    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
-        latest = rounds[-1]
-        excess = latest.excess(aim)
-        shrunk = refits.shrink(latest, excess)
-        if shrunk is not None and shrunk.probability >= confidence:
-            rounds.append(shrunk)
-            break
-        tolerances = latest.lower(excess, _slopes(rounds))
-        is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
-        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
-            break
-        rounds.append(refits.evaluate(tolerances))
-    # Step 4: moves along lines.
-    if rounds[-1].probability < confidence and rounds[0].can_reach(confidence):
-        moves = [move for latest in rounds for move in refits.search(latest, aim)]
-        certain = [move for move in moves if move.probability >= confidence]
-        rounds += [min(certain, key=refits.count_errors)] if certain else moves
+    rounds = _fit_rounds(refits, confidence, aim)
+    rounds += _move_along_lines(refits, rounds, confidence, aim)
     # Step 5: the most certain fit of all samples.
     best = max(reversed(rounds), key=attrgetter("probability"))
     training = constraint.gaps(best.candidate.scores)
@@ -159,6 +137,44 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
     return Guarantee(best.candidate, best.tolerances, probability, size_factor, limits)
+
+
+def _fit_rounds(refits, confidence, aim):
+    """Evidence of fits at lower and lower tolerances, until one is certain enough or none can be.
+
+    Lower tolerances are those at which the probability is expected to be `aim`.
+    """
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
+    tolerances = refits.constraint.tolerances
+    if refits.leave_one_out is None:
+        noise = refits.evaluate_training()
+        tolerances = noise.lower(noise.excess(aim))
+    # Steps 2 and 3: leave samples out, and lower the tolerances.
+    rounds = [refits.evaluate(tolerances)]
+    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
+        latest = rounds[-1]
+        excess = latest.excess(aim)
+        shrunk = refits.shrink(latest, excess)
+        if shrunk is not None and shrunk.probability >= confidence:
+            return [*rounds, shrunk]
+        tolerances = latest.lower(excess, _slopes(rounds))
+        is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
+        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
+            break
+        rounds.append(refits.evaluate(tolerances))
+    return rounds
+
+
+def _move_along_lines(refits, rounds, confidence, aim):
+    """Step 4: evidence of the best move that is certain enough; of all if none is, or none at all.
+
+    No move is tried where a fit is certain enough, or where not even equal rates would be.
+    """
+    if rounds[-1].probability >= confidence or not rounds[0].can_reach(confidence):
+        return []
+    moves = [move for latest in rounds for move in refits.search(latest, aim)]
+    certain = [move for move in moves if move.probability >= confidence]
+    return [min(certain, key=refits.count_errors)] if certain else moves
 
 
 def _slopes(rounds):
@@ -430,7 +446,8 @@ class _Refits:
 
     def _move(self, evidence, candidate, scores):
         """The evidence of a candidate that was moved there from another."""
-        training, fit = self.constraint.gaps(candidate.scores), (evidence.tolerances, candidate)
+        training = self.constraint.gaps(candidate.scores)
+        fit = np.maximum(evidence.tolerances, training), candidate
         return _Evidence(self.constraint, *fit, scores, training, self.clusters)
 
     def count_errors(self, evidence):
