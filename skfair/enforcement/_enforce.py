@@ -26,12 +26,16 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._calibration import MAX_SOLVES, calibrate_tolerances
 from skfair.enforcement._counting import sort_key
-from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
+from skfair.enforcement._fitter import (
+    limit_iterations,
+    search_intercept,
+    search_lines,
+    search_metric,
+)
 from skfair.enforcement._guarantee import Guarantee, fit_with_guarantee
 from skfair.enforcement._leave_one_out import LeaveOneOut, can_leave_one_out
 
@@ -59,19 +63,12 @@ def fit_corrections(fitter, start):
             fitter.counter.correct(problem.constraint, best.parameters, step_size)
         )
         x = corrected.initial_point(best.parameters)
-        candidate = fitter.fit(corrected, x, _limit_iterations(fitter.solver))
+        candidate = fitter.fit(corrected, x, limit_iterations(fitter.solver, _MAX_NEWTON_STEPS))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
             problem, best = corrected, candidate
         else:
             step_size /= 2
-
-
-def _limit_iterations(solver):
-    """The solver with a limit to its iterations, if they are Newton's."""
-    if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= _MAX_NEWTON_STEPS:
-        return solver
-    return clone(solver).set_params(max_iter=_MAX_NEWTON_STEPS)
 
 
 def fit_partitioned_corrections(fitter, on_subsample, start):
@@ -113,7 +110,7 @@ def tighten_tolerances(fitter, candidate):
         constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = fitter.problem_with_constraint(constraint)
         x = problem.initial_point(best.parameters)
-        latest = fitter.fit(problem, x, _limit_iterations(fitter.solver))
+        latest = fitter.fit(problem, x, limit_iterations(fitter.solver, _MAX_NEWTON_STEPS))
         if latest.result.status == "infeasible":
             break
         best = min(best, latest, key=sort_key)
@@ -337,7 +334,6 @@ class _FoldFit:
             self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
             if compares_ranks:
                 self.strategy = "fold"
-                self.fold = replace(self.fold, solver=_limit_iterations(self.fold.solver))
 
     def _starts_at_all(self, latest):
         """Whether the next fit starts at the latest one of all samples, and not at its last one."""
