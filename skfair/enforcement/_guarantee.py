@@ -51,7 +51,10 @@ _MAX_ROUNDS = 3
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
 
-_AIMED_RISK_SHARE = 0.5
+_MOVED_ERROR_FACTORS = {"decisions": 1.4, "values": 1.1}
+"""The same for models that were moved along a line, whose decisions differ more between samples."""
+
+_AIMED_RISK_SHARE = 0.8
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
 _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
@@ -172,7 +175,9 @@ def _move_along_lines(refits, rounds, confidence, aim):
     """
     if rounds[-1].probability >= confidence or not rounds[0].can_reach(confidence):
         return []
-    moves = [move for latest in rounds for move in refits.search(latest, aim)]
+    # The first fit that a constraint has moved has overfitted it least.
+    start = next((one for one in rounds if not one.candidate.is_unconstrained), None)
+    moves = [] if start is None else refits.search_lines(start, confidence, aim)
     certain = [move for move in moves if move.probability >= confidence]
     return [min(certain, key=refits.count_errors)] if certain else moves
 
@@ -198,6 +203,8 @@ class _Evidence:
     hidden ones, and no less than in training.
     """
 
+    error_factors = _ERROR_FACTORS
+
     def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
         self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
         self.scores, self.training = scores, training
@@ -208,7 +215,7 @@ class _Evidence:
         self.is_ratio = [one.is_ratio for one in constraint]
         self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
+        self.multiples = [self.error_factors[one.metric_input] ** -2 for one in constraint]
         self.first_slopes = np.array([_FIRST_SLOPES[one.metric_input] for one in constraint])
         self.min_slopes = np.array([_MIN_SLOPES[one.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
@@ -309,6 +316,12 @@ class _Evidence:
         return float(enough)
 
 
+class _MovedEvidence(_Evidence):
+    """Evidence of a candidate that was moved along a line."""
+
+    error_factors = _MOVED_ERROR_FACTORS
+
+
 def _largest_certain_gap(posterior, pooled, expected, multiple, level):
     """The largest gap that keeps the tolerance with a probability, or nearly if there is none.
 
@@ -374,7 +387,7 @@ class _Refits:
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
-        return _assign_folds(self.constraint, len(self.first.scores), self.clusters)
+        return assign_folds(self.constraint, len(self.first.scores), self.clusters)
 
     @cached_property
     def fits(self):
@@ -427,18 +440,28 @@ class _Refits:
         candidate = self.leave_one_out.shrink(evidence.candidate, small)
         return self._move(evidence, candidate, small * scores)
 
-    def search(self, evidence, aim):
-        """Evidence of candidates on lines, with gaps of probability `aim`; none without decisions.
+    def search_lines(self, evidence, confidence, aim):
+        """Evidence of a candidate on each line, moved until it is certain enough or cannot be.
 
-        A fit without constraint is left where it is: none of its lines reduces a gap for certain.
+        None without a model that can leave samples out, and without decisions.
         """
         if self.leave_one_out is None or self.constraint.metric_inputs != {"decisions"}:
             return []
-        if not self.leave_one_out.has_decisions or evidence.candidate.is_unconstrained:
+        if not self.leave_one_out.has_decisions:
             return []
-        limits = self._limits(evidence, evidence.excess(aim))
-        moves = self.leave_one_out.search(evidence.candidate, evidence.scores, limits)
-        return [self._move(evidence, *move) for move in moves]
+        candidate, scores, found = evidence.candidate, evidence.scores, []
+        for line in self.leave_one_out.find_lines(candidate, scores):
+            limits = self._limits(evidence, evidence.excess(aim))
+            for _ in range(_MAX_ROUNDS):
+                move = self.leave_one_out.move(candidate, scores, line, limits)
+                if move is None:
+                    break
+                found.append(self._move(evidence, *move))
+                excess = found[-1].excess(aim)
+                if found[-1].probability >= confidence or not (limits > 0.0).any():
+                    break
+                limits = np.clip(limits - np.maximum(excess, 0.0), 0.0, None)
+        return found
 
     def _limits(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
@@ -448,7 +471,7 @@ class _Refits:
         """The evidence of a candidate that was moved there from another."""
         training = self.constraint.gaps(candidate.scores)
         fit = np.maximum(evidence.tolerances, training), candidate
-        return _Evidence(self.constraint, *fit, scores, training, self.clusters)
+        return _MovedEvidence(self.constraint, *fit, scores, training, self.clusters)
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""
@@ -489,7 +512,7 @@ def _smallest_tolerance(constraint, posterior):
     return constraint.rate_gap.one_sample_change(posterior.means, size)
 
 
-def _assign_folds(constraint, n_samples, clusters=None):
+def assign_folds(constraint, n_samples, clusters=None):
     """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
     Where rates of all samples are compared, classes are left to chance, as in new data: the strata

@@ -8,7 +8,8 @@ from scipy import sparse
 from scipy.linalg import eigh, lstsq, null_space, qr, solve_triangular
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.enforcement._counting import DECIMALS, LineStart
+from skfair.enforcement._counting import DECIMALS, LineStart, make_counter
+from skfair.enforcement._guarantee import N_FOLDS, assign_folds
 
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
@@ -74,36 +75,60 @@ class LeaveOneOut:
         plain = self.fitter.fit_unconstrained()
         return plain.parameters, self.scores(plain, ConstraintSystem(()))
 
-    def search(self, candidate, scores, limits):
-        """Candidates that are moved along lines until samples left out have gaps within limits.
+    @cached_property
+    def _folds(self):
+        """Where the samples of each fold are, and the problem without them."""
+        fold = assign_folds(self.problem.constraint, len(self.problem.target), self.clusters)
+        masks = [fold == number for number in range(N_FOLDS)]
+        return [(mask, self.problem.take(np.flatnonzero(~mask))) for mask in masks]
 
-        The lines lead away from the plain fit, or change the intercept. Along them the scores of
-        samples left out are linear: ``scores`` are those of the candidate. Of each line the point
-        with the fewest errors about these samples is taken at which the training data keeps the
-        requested tolerances: pairs of a candidate and its scores of samples left out.
+    def find_lines(self, candidate, scores):
+        """Lines along which a candidate with these scores of samples left out can be moved.
+
+        They lead away from the plain fit, or change the intercept: pairs of a direction of the
+        parameters and the slopes of the scores of samples left out, which are linear along it.
         """
-        model, start = self.problem.model, candidate.parameters
-        parameters, plain_scores = self._plain
-        lines = [(start - parameters, scores - plain_scores)]
+        model, (parameters, plain_scores) = self.problem.model, self._plain
+        lines = [(candidate.parameters - parameters, scores - plain_scores)]
         intercept = model.intercept_direction()
         if intercept is not None:
             lines.append((intercept, model.scores(intercept)))
         min_slope = _MIN_SLOPE * np.abs(scores).max()
-        lines = [line for line in lines if np.abs(line[1]).max() > min_slope]
-        # Count errors and gaps at all points of the lines.
-        counter = self.fitter.replace_tolerances(limits).counter
-        line_start = LineStart(start, scores, lines, np.inf)
-        numbers, lengths, errors, excess = counter.evaluate_along_lines(model, [line_start])
+        return [line for line in lines if np.abs(line[1]).max() > min_slope]
+
+    def move(self, candidate, scores, line, limits):
+        """A candidate on a line whose gaps of samples left out are within limits, and their scores.
+
+        ``scores`` are those of the candidate at the start. Of the points within the limits that
+        with the fewest errors is taken at which the training data keeps the requested tolerances.
+        Its length suits the samples that choose it. So each fold has scores at the length that the
+        others choose. None if there is no such point.
+        """
+        direction, slopes = line
+        for length in self._best_lengths(self.problem, scores, slopes, limits)[:_MAX_POINTS]:
+            parameters = candidate.parameters + length * direction
+            moved = self.fitter.evaluate(parameters, candidate.result)
+            if moved.keeps_bound:
+                break
+        else:
+            return None
+        outside = np.array(scores)
+        for mask, others in self._folds:
+            lengths = self._best_lengths(others, scores[~mask], slopes[~mask], limits)
+            if not len(lengths):
+                return None
+            outside[mask] += lengths[0] * slopes[mask]
+        return moved, outside
+
+    def _best_lengths(self, problem, scores, slopes, limits):
+        """Lengths of the way along a line at which gaps are within limits, fewest errors first."""
+        constraint = problem.constraint.replace_tolerances(limits)
+        counter = make_counter(replace(problem, constraint=constraint))
+        # The parameters at the start are not needed.
+        start = LineStart(np.empty(0), scores, [(None, slopes)], np.inf)
+        _, lengths, errors, excess = counter.evaluate_along_lines(problem.model, [start])
         order = np.lexsort((np.abs(lengths), np.round(errors, DECIMALS)))
-        order = order[np.round(excess[order], DECIMALS) <= 0.0]
-        moves = []
-        for number, (direction, slopes) in enumerate(lines):
-            for k in order[numbers[order] == number][:_MAX_POINTS]:
-                moved = self.fitter.evaluate(start + lengths[k] * direction, candidate.result)
-                if moved.keeps_bound:
-                    moves.append((moved, scores + lengths[k] * slopes))
-                    break
-        return moves
+        return lengths[order[np.round(excess[order], DECIMALS) <= 0.0]]
 
     def scores(self, candidate, constraint):
         r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
