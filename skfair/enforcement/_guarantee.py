@@ -51,10 +51,7 @@ _MAX_ROUNDS = 3
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
 
-_MOVED_ERROR_FACTORS = {"decisions": 1.4, "values": 1.1}
-"""The same for models that were moved along a line, whose decisions differ more between samples."""
-
-_AIMED_RISK_SHARE = 0.8
+_AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
 _FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
@@ -203,8 +200,6 @@ class _Evidence:
     hidden ones, and no less than in training.
     """
 
-    error_factors = _ERROR_FACTORS
-
     def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
         self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
         self.scores, self.training = scores, training
@@ -215,7 +210,7 @@ class _Evidence:
         self.is_ratio = [one.is_ratio for one in constraint]
         self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [self.error_factors[one.metric_input] ** -2 for one in constraint]
+        self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
         self.first_slopes = np.array([_FIRST_SLOPES[one.metric_input] for one in constraint])
         self.min_slopes = np.array([_MIN_SLOPES[one.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
@@ -316,12 +311,6 @@ class _Evidence:
         return float(enough)
 
 
-class _MovedEvidence(_Evidence):
-    """Evidence of a candidate that was moved along a line."""
-
-    error_factors = _MOVED_ERROR_FACTORS
-
-
 def _largest_certain_gap(posterior, pooled, expected, multiple, level):
     """The largest gap that keeps the tolerance with a probability, or nearly if there is none.
 
@@ -387,7 +376,7 @@ class _Refits:
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
-        return assign_folds(self.constraint, len(self.first.scores), self.clusters)
+        return _assign_folds(self.constraint, len(self.first.scores), self.clusters)
 
     @cached_property
     def fits(self):
@@ -471,7 +460,7 @@ class _Refits:
         """The evidence of a candidate that was moved there from another."""
         training = self.constraint.gaps(candidate.scores)
         fit = np.maximum(evidence.tolerances, training), candidate
-        return _MovedEvidence(self.constraint, *fit, scores, training, self.clusters)
+        return _Evidence(self.constraint, *fit, scores, training, self.clusters)
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""
@@ -512,7 +501,7 @@ def _smallest_tolerance(constraint, posterior):
     return constraint.rate_gap.one_sample_change(posterior.means, size)
 
 
-def assign_folds(constraint, n_samples, clusters=None):
+def _assign_folds(constraint, n_samples, clusters=None):
     """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
     Where rates of all samples are compared, classes are left to chance, as in new data: the strata

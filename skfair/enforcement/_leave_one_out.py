@@ -4,12 +4,12 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from scipy import sparse
 from scipy.linalg import eigh, lstsq, null_space, qr, solve_triangular
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.enforcement._counting import DECIMALS, LineStart, make_counter
-from skfair.enforcement._guarantee import N_FOLDS, assign_folds
+from skfair.enforcement._counting import excess_of
 
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
@@ -29,8 +29,18 @@ _TINY = 1e-12
 _MIN_SLOPE = 1e-6
 """Largest change of a score along a line, relative to the largest score, that is none."""
 
+_PLAIN_REACH, _INTERCEPT_REACH = 3.0, 2.0
+"""Length of the line away from the plain fit, in distances from there, and that of the lines that
+change the intercept, in standard deviations of scores."""
+
+_COUNTED_LENGTHS, _TRIED_LENGTHS = np.linspace(0.0, 1.0, 17), np.linspace(0.0, 1.0, 121)
+"""Parts of a line at whose ends decisions are counted, and at whose ends a point can be taken."""
+
+_DEGREE = 3
+"""Degree of the polynomials that smooth what is counted."""
+
 _MAX_POINTS = 5
-"""Points of a line that are tried."""
+"""Points of a line that are evaluated on the training data."""
 
 
 def can_leave_one_out(problem, clusters=None):
@@ -75,24 +85,20 @@ class LeaveOneOut:
         plain = self.fitter.fit_unconstrained()
         return plain.parameters, self.scores(plain, ConstraintSystem(()))
 
-    @cached_property
-    def _folds(self):
-        """Where the samples of each fold are, and the problem without them."""
-        fold = assign_folds(self.problem.constraint, len(self.problem.target), self.clusters)
-        masks = [fold == number for number in range(N_FOLDS)]
-        return [(mask, self.problem.take(np.flatnonzero(~mask))) for mask in masks]
-
     def find_lines(self, candidate, scores):
         """Lines along which a candidate with these scores of samples left out can be moved.
 
-        They lead away from the plain fit, or change the intercept: pairs of a direction of the
-        parameters and the slopes of the scores of samples left out, which are linear along it.
+        They lead away from the plain fit, or raise or lower the intercept: directions of the
+        parameters, and slopes of the scores of samples left out, which are linear along them. Both
+        lead to the end of the line.
         """
         model, (parameters, plain_scores) = self.problem.model, self._plain
-        lines = [(candidate.parameters - parameters, scores - plain_scores)]
+        lines = [(candidate.parameters - parameters, scores - plain_scores, _PLAIN_REACH)]
         intercept = model.intercept_direction()
         if intercept is not None:
-            lines.append((intercept, model.scores(intercept)))
+            reach = _INTERCEPT_REACH * scores.std()
+            lines += [(intercept, model.scores(intercept), sign * reach) for sign in (1.0, -1.0)]
+        lines = [(reach * direction, reach * slopes) for direction, slopes, reach in lines]
         min_slope = _MIN_SLOPE * np.abs(scores).max()
         return [line for line in lines if np.abs(line[1]).max() > min_slope]
 
@@ -101,34 +107,22 @@ class LeaveOneOut:
 
         ``scores`` are those of the candidate at the start. Of the points within the limits that
         with the fewest errors is taken at which the training data keeps the requested tolerances.
-        Its length suits the samples that choose it. So each fold has scores at the length that the
-        others choose. None if there is no such point.
+        Errors and rates are smoothed along the line: some points are fair by chance. None if there
+        is no such point.
         """
         direction, slopes = line
-        for length in self._best_lengths(self.problem, scores, slopes, limits)[:_MAX_POINTS]:
+        ends = [scores + length * slopes for length in _COUNTED_LENGTHS]
+        errors = _smooth([[self.count_errors(at)] for at in ends])[0]
+        limited = self.problem.constraint.replace_tolerances(limits)
+        excess = [excess_of(one, _smooth([one.exact_means(at) for at in ends])) for one in limited]
+        is_within = np.max(excess, axis=0) <= 0.0
+        lengths = _TRIED_LENGTHS[is_within][np.argsort(errors[is_within])]
+        for length in lengths[:_MAX_POINTS]:
             parameters = candidate.parameters + length * direction
             moved = self.fitter.evaluate(parameters, candidate.result)
             if moved.keeps_bound:
-                break
-        else:
-            return None
-        outside = np.array(scores)
-        for mask, others in self._folds:
-            lengths = self._best_lengths(others, scores[~mask], slopes[~mask], limits)
-            if not len(lengths):
-                return None
-            outside[mask] += lengths[0] * slopes[mask]
-        return moved, outside
-
-    def _best_lengths(self, problem, scores, slopes, limits):
-        """Lengths of the way along a line at which gaps are within limits, fewest errors first."""
-        constraint = problem.constraint.replace_tolerances(limits)
-        counter = make_counter(replace(problem, constraint=constraint))
-        # The parameters at the start are not needed.
-        start = LineStart(np.empty(0), scores, [(None, slopes)], np.inf)
-        _, lengths, errors, excess = counter.evaluate_along_lines(problem.model, [start])
-        order = np.lexsort((np.abs(lengths), np.round(errors, DECIMALS)))
-        return lengths[order[np.round(excess[order], DECIMALS) <= 0.0]]
+                return moved, scores + length * slopes
+        return None
 
     def scores(self, candidate, constraint):
         r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
@@ -192,6 +186,15 @@ class LeaveOneOut:
         if self.clusters is None:
             return values
         return np.bincount(self.clusters, values)[self.clusters]
+
+
+def _smooth(counts):
+    """Counts at some lengths as polynomials of the length, at all that can be taken.
+
+    ``counts`` are (n_lengths, n_counts), and the result (n_counts, n_tried).
+    """
+    series = chebyshev.chebfit(2.0 * _COUNTED_LENGTHS - 1.0, np.array(counts), _DEGREE)
+    return chebyshev.chebval(2.0 * _TRIED_LENGTHS - 1.0, series)
 
 
 def _estimate_multipliers(problem, x):

@@ -16,7 +16,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.enforcement import fit_with_guarantee
-from skfair.enforcement._guarantee import _AIMED_RISK_SHARE, _ERROR_FACTORS, N_FOLDS, assign_folds
+from skfair.enforcement._guarantee import _AIMED_RISK_SHARE, _ERROR_FACTORS, N_FOLDS, _assign_folds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -357,13 +357,13 @@ def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
     rng = np.random.default_rng(0)
     groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
     both = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
-    fold = assign_folds(both, 624)
+    fold = _assign_folds(both, 624)
     sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
     assert (np.ptp(sizes, axis=1) <= 1).all()
     positives = np.bincount(fold[target > 0], minlength=N_FOLDS)
     assert np.ptp(positives) > 1
     # Where only the positives are compared, they are dealt out evenly.
-    fold = assign_folds(bind_all(EqualOpportunity(), target=target, groups=groups), 624)
+    fold = _assign_folds(bind_all(EqualOpportunity(), target=target, groups=groups), 624)
     for group in range(3):
         members = (groups == group) & (target > 0)
         assert np.ptp(np.bincount(fold[members], minlength=N_FOLDS)) <= 1
@@ -385,7 +385,7 @@ def test_folds_divide_no_cluster():
     clusters = rng.integers(150, size=600) * 7  # codes may have gaps
     groups = clusters % 2
     constraint = bind_all(DemographicParity(), target=np.ones(600), groups=groups)
-    fold = assign_folds(constraint, 600, clusters)
+    fold = _assign_folds(constraint, 600, clusters)
     for cluster in np.unique(clusters):
         assert len(set(fold[clusters == cluster])) == 1
     assert len(set(fold)) == N_FOLDS
