@@ -172,6 +172,8 @@ def _move_along_lines(refits, rounds, confidence, aim):
     """
     if rounds[-1].probability >= confidence or not rounds[0].can_reach(confidence):
         return []
+    if not refits.can_move:
+        return []
     # The first fit that a constraint has moved has overfitted it least.
     start = next((one for one in rounds if not one.candidate.is_unconstrained), None)
     moves = [] if start is None else refits.search_lines(start, confidence, aim)
@@ -373,6 +375,13 @@ class _Refits:
         self.fit = make_fit(None)
         self.first = self.fit(constraint.tolerances)
 
+    @property
+    def can_move(self):
+        """Whether all that is compared are decisions of a linear model, which lines can move."""
+        if self.leave_one_out is None or not self.leave_one_out.has_decisions:
+            return False
+        return self.constraint.metric_inputs == {"decisions"}
+
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
@@ -430,27 +439,19 @@ class _Refits:
         return self._move(evidence, candidate, small * scores)
 
     def search_lines(self, evidence, confidence, aim):
-        """Evidence of a candidate on each line, moved until it is certain enough or cannot be.
-
-        None without a model that can leave samples out, and without decisions.
-        """
-        if self.leave_one_out is None or self.constraint.metric_inputs != {"decisions"}:
-            return []
-        if not self.leave_one_out.has_decisions:
-            return []
-        candidate, scores, found = evidence.candidate, evidence.scores, []
+        """Evidence of a candidate on each line, moved until it is certain enough or cannot be."""
+        candidate, scores, moves = evidence.candidate, evidence.scores, []
         for line in self.leave_one_out.find_lines(candidate, scores):
             limits = self._limits(evidence, evidence.excess(aim))
             for _ in range(_MAX_ROUNDS):
                 move = self.leave_one_out.move(candidate, scores, line, limits)
                 if move is None:
                     break
-                found.append(self._move(evidence, *move))
-                excess = found[-1].excess(aim)
-                if found[-1].probability >= confidence or not (limits > 0.0).any():
+                moves.append(self._move(evidence, *move))
+                if moves[-1].probability >= confidence or not (limits > 0.0).any():
                     break
-                limits = np.clip(limits - np.maximum(excess, 0.0), 0.0, None)
-        return found
+                limits = np.clip(limits - np.maximum(moves[-1].excess(aim), 0.0), 0.0, None)
+        return moves
 
     def _limits(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""

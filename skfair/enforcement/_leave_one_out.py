@@ -33,11 +33,11 @@ _PLAIN_REACH, _INTERCEPT_REACH = 3.0, 2.0
 """Length of the line away from the plain fit, in distances from there, and that of the lines that
 change the intercept, in standard deviations of scores."""
 
-_COUNTED_LENGTHS, _TRIED_LENGTHS = np.linspace(0.0, 1.0, 17), np.linspace(0.0, 1.0, 121)
+_COUNTED_LENGTHS, _LENGTHS = np.linspace(0.0, 1.0, 17), np.linspace(0.0, 1.0, 121)
 """Parts of a line at whose ends decisions are counted, and at whose ends a point can be taken."""
 
-_DEGREE = 3
-"""Degree of the polynomials that smooth what is counted."""
+_DEGREE = 5
+"""Degree of the polynomials that smooth what is counted: rates rise like normal distributions."""
 
 _MAX_POINTS = 5
 """Points of a line that are evaluated on the training data."""
@@ -116,7 +116,7 @@ class LeaveOneOut:
         limited = self.problem.constraint.replace_tolerances(limits)
         excess = [excess_of(one, _smooth([one.exact_means(at) for at in ends])) for one in limited]
         is_within = np.max(excess, axis=0) <= 0.0
-        lengths = _TRIED_LENGTHS[is_within][np.argsort(errors[is_within])]
+        lengths = _LENGTHS[is_within][np.argsort(errors[is_within])]
         for length in lengths[:_MAX_POINTS]:
             parameters = candidate.parameters + length * direction
             moved = self.fitter.evaluate(parameters, candidate.result)
@@ -191,10 +191,10 @@ class LeaveOneOut:
 def _smooth(counts):
     """Counts at some lengths as polynomials of the length, at all that can be taken.
 
-    ``counts`` are (n_lengths, n_counts), and the result (n_counts, n_tried).
+    ``counts`` are (n_lengths, n_counts), and the result (n_counts, 121).
     """
     series = chebyshev.chebfit(2.0 * _COUNTED_LENGTHS - 1.0, np.array(counts), _DEGREE)
-    return chebyshev.chebval(2.0 * _TRIED_LENGTHS - 1.0, series)
+    return chebyshev.chebval(2.0 * _LENGTHS - 1.0, series)
 
 
 def _estimate_multipliers(problem, x):

@@ -20,6 +20,7 @@ from skfair.enforcement._leave_one_out import (
     LeaveOneOut,
     _active_rows,
     _estimate_multipliers,
+    _smooth,
     can_leave_one_out,
 )
 from skfair.groups import Samples, check_groups
@@ -166,32 +167,54 @@ def test_what_samples_contribute_to_a_search_is_left_out_with_them():
 
 
 def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small_gaps():
-    X, target, groups = draw(800, 5)
+    X, target, groups = draw(4000, 5)
     X[:, 0] += 0.8 * groups
     fitter = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1)
     candidate = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start))
     leave_out = LeaveOneOut(fitter)
     scores = leave_out.scores(candidate, fitter.constraint)
-    limits = np.array([0.03])
-    moves = leave_out.search(candidate, scores, limits)
-    assert len(moves) == 2
+    lines = leave_out.find_lines(candidate, scores)
     parameters, plain_scores = leave_out._plain
-    directions = candidate.parameters - parameters, fitter.problem.model.intercept_direction()
-    changes = scores - plain_scores, np.ones(len(scores))
-    for (moved, left_out), direction, slopes in zip(moves, directions, changes, strict=True):
-        step = moved.parameters - candidate.parameters
-        length = (step @ direction) / (direction @ direction)
-        np.testing.assert_allclose(step, length * direction, atol=1e-12)
-        np.testing.assert_allclose(left_out, scores + length * slopes, atol=1e-9)
-        assert fitter.constraint.gaps(left_out) <= limits + 1e-12
-        assert moved.gaps <= 0.1 + 1e-12
-        # No length of a grid has fewer errors about samples left out.
-        for other in np.linspace(-3.0, 3.0, 601):
-            at = scores + other * slopes
-            if (fitter.constraint.gaps(at) <= limits).all():
-                training = fitter.evaluate(candidate.parameters + other * direction, moved.result)
-                if training.keeps_bound:
-                    assert leave_out.count_errors(at) >= leave_out.count_errors(left_out)
+    up = fitter.problem.model.intercept_direction()
+    expected = [(candidate.parameters - parameters, scores - plain_scores), (up, 1.0), (-up, -1.0)]
+    for line, (direction, slopes) in zip(lines, expected, strict=True):
+        reach = (line[0] @ direction) / (direction @ direction)
+        assert reach > 0.0
+        np.testing.assert_allclose(line[0], reach * direction, atol=1e-12)
+        np.testing.assert_allclose(line[1], reach * slopes * np.ones(4000), atol=1e-12)
+    # Counts differ from the polynomials that smooth them by a few samples.
+    margin, n_moves = 0.015, 0
+    for limit in (0.05, 0.02):
+        for direction, slopes in lines:
+            points = [scores + length * slopes for length in np.linspace(0.0, 1.0, 241)]
+            gaps = np.array([fitter.constraint.gaps(at)[0] for at in points])
+            move = leave_out.move(candidate, scores, (direction, slopes), np.array([limit]))
+            if move is None:
+                assert gaps.min() > limit - margin
+                continue
+            n_moves += 1
+            moved, left_out = move
+            step = moved.parameters - candidate.parameters
+            length = (step @ direction) / (direction @ direction)
+            assert 0.0 <= length <= 1.0
+            np.testing.assert_allclose(step, length * direction, atol=1e-12)
+            np.testing.assert_allclose(left_out, scores + length * slopes, atol=1e-9)
+            assert moved.keeps_bound
+            assert fitter.constraint.gaps(left_out)[0] <= limit + margin
+            errors = [leave_out.count_errors(points[k]) for k in np.flatnonzero(gaps <= limit)]
+            assert leave_out.count_errors(left_out) <= min(errors, default=1.0) + 0.01
+    assert n_moves >= 2
+
+
+def test_errors_and_rates_are_smoothed_by_polynomials_of_the_length():
+    lengths = np.linspace(0.0, 1.0, 17)
+    counts = np.column_stack((lengths**3 - lengths, 2.0 + lengths))
+    rng = np.random.default_rng(0)
+    exact = _smooth(counts)
+    finer = np.linspace(0.0, 1.0, 121)
+    np.testing.assert_allclose(exact, [finer**3 - finer, 2.0 + finer], atol=1e-12)
+    noisy = _smooth(counts + 0.01 * rng.normal(size=counts.shape))
+    assert 0.0 < np.abs(noisy - exact).mean() < 0.006
 
 
 def test_networks_ranks_and_large_clusters_need_folds():
