@@ -13,9 +13,10 @@ reported comes from such decisions at the tolerance that is returned:
    equal at a score of 0 are brought together by smaller scores instead, as a lower tolerance would
    overfit the training data.
 4. Where no tolerance is low enough, because the fits only learn the training data better, move on
-   from them: along the line that leads there from the plain fit, or by the intercept, until the
-   decisions about samples left out are certain enough. One number is chosen on a line, so it hardly
-   overfits. The training data keeps the requested tolerance all the same.
+   from the first: along the line that leads there from the plain fit, or by the intercept, until
+   the decisions about samples left out are certain enough. One number is chosen on a line, by
+   smoothed rates, as single points are fair by chance. The training data keeps the requested
+   tolerance all the same.
 5. Return the most certain fit of all samples; of several moves that are certain enough the one with
    the fewest errors about samples left out. All rounds have the same search: a more thorough one
    would find models that are fairer by chance.
