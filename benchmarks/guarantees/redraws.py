@@ -97,6 +97,7 @@ CASES = {
     "logistic regression": Case("60 columns", 2_000, "demographic_parity", 0.1, "logistic"),
     "forest": Case("misspecified", 2_000, "demographic_parity", 0.12, "forest"),
     "boosting": Case("label shift", 2_000, "demographic_parity", 0.12, "boosting"),
+    "30 columns, EOpp": Case("30 columns, opportunity", 2_000, "equal_opportunity", 0.15),
     "30 columns, FPR": Case("30 columns", 2_000, "false_positive_rate_parity", 0.1),
     "40 columns, FPR": Case("40 columns", 2_000, "false_positive_rate_parity", 0.12),
     "each attribute": Case("two attributes", 4_000, DemographicParity(attributes="each"), 0.07),
@@ -189,6 +190,7 @@ CASES |= {
 }
 
 KINDS = {
+    "30 columns, EOpp": 100,
     "30 columns, FPR": 100,
     "40 columns, FPR": 100,
     "each attribute": 100,

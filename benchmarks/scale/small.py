@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.cluster import KMeans
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -20,8 +21,9 @@ from benchmarks.scale.speed import draw_columns
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair._kernels import compile_at_first_call
-from skfair.classification import ConstrainedERMClassifier
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
+from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_adult, fetch_compas
 
 N_DRAWS = 5
@@ -39,7 +41,7 @@ class Case(NamedTuple):
     name: str
     loads: tuple  # () -> X, y, groups, of each draw
     fit: Callable  # (X, y, groups) -> fitted estimator
-    fit_plain: Callable  # (X, y) -> fitted estimator
+    fit_plain: Callable  # (X, y, groups) -> fitted estimator
     max_ratio: float  # of the times of both, median of the pairs
     measure: Callable  # fitted estimator -> figures for the table
 
@@ -70,8 +72,40 @@ def _fit_linear(criterion, tolerance, X, y, groups):
     return model.fit(X, y, sensitive_features=groups)
 
 
-def _fit_logistic(X, y):
+def _fit_logistic(X, y, groups):
     return LogisticRegression(max_iter=1000).fit(X, y)
+
+
+def _fit_ranks(X, y, groups):
+    """Parity among the samples from the second to the seventh decile of scores."""
+    return _fit_linear(PartialStatisticalParity((0.2, 0.7)), 0.05, X, y, groups)
+
+
+def _fit_boosting(X, y, groups):
+    return HistGradientBoostingClassifier(random_state=0).fit(X, y)
+
+
+def _fit_any_model(X, y, groups):
+    """Boosting on five folds, and a small boosted model of the group."""
+    model = ConstrainedClassifierCV(
+        HistGradientBoostingClassifier(random_state=0),
+        tolerance=0.05,
+        group_estimator=HistGradientBoostingClassifier(
+            max_iter=30, max_leaf_nodes=4, random_state=0
+        ),
+    )
+    return model.fit(X, y, sensitive_features=groups)
+
+
+def _measure_any_model(model):
+    """Largest gap out of fold, and status."""
+    return {"gap": float(model.constraint_report_["gap"].max()), "status": model.status_}
+
+
+def _draw_separable(seed):
+    """Classes that a plane separates."""
+    X, _, groups = draw(1000, 5, 2, seed)
+    return X, (X @ np.array([1.0, 0.5, -0.5, 0.3, 0.2]) > 0.5).astype(int), groups
 
 
 def _measure_linear(model):
@@ -96,13 +130,13 @@ def _fit_clusters(X, y, groups, **limits):
     return FairKMeans(N_CLUSTERS, random_state=0, **limits).fit(X, sensitive_features=groups)
 
 
-def _fit_one_more(X, y):
+def _fit_one_more(X, y, groups):
     """The same fit to one sample more."""
     X, groups = draw_columns(len(X) + 1, 1.5)
     return _fit_clusters(X, y, groups)
 
 
-def _fit_plain_clusters(X, y):
+def _fit_plain_clusters(X, y, groups):
     return KMeans(N_CLUSTERS, random_state=0).fit(X)
 
 
@@ -118,7 +152,7 @@ def _fit_sizes(X, y, groups):
     return _fit_clusters(X, y, groups, min_balance=None, **limits)
 
 
-def _fit_peer_sizes(X, y):
+def _fit_peer_sizes(X, y, groups):
     from k_means_constrained import KMeansConstrained
 
     smallest, largest = _size_bounds(X)
@@ -182,6 +216,31 @@ CASES = [
             ("race", EO, 0.05),
         )
     ),
+    *(
+        Case(
+            f"percentiles / DP 0.05, {name}",
+            tuple(partial(load, seed) for seed in range(1, 1 + N_DRAWS)),
+            _fit_ranks,
+            partial(_fit_linear, DP, 0.05),
+            3.0,
+            _measure_linear,
+        )
+        for name, load in (
+            ("1000 x 5", partial(draw, 1000, 5, 2)),
+            ("1000 x 5, separable", _draw_separable),
+        )
+    ),
+    *(
+        Case(
+            f"any model / boosting, {n:,} x 10",
+            (partial(draw, n, 10, 2, 1),),
+            _fit_any_model,
+            _fit_boosting,
+            5.5,
+            _measure_any_model,
+        )
+        for n in (1000, 30_000)
+    ),
     cluster_case("FairKMeans, 100 rows / 101", 100, _fit_clusters, _fit_one_more, 4.0),
     *(
         cluster_case(
@@ -226,7 +285,7 @@ def _time_draw(case, load, n_pairs):
     """The record of one draw: medians of pairs of fits, after a fit of each."""
     X, y, groups = load()
     contenders = {
-        "plain": lambda _: case.fit_plain(X, y),
+        "plain": lambda _: case.fit_plain(X, y, groups),
         "fit": lambda _: case.fit(X, y, groups),
     }
     with warnings.catch_warnings():

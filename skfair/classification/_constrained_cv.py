@@ -501,7 +501,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         odds, scores = odds[:, 0], scores[:, 0]
-        thresholds = self._event_features.thresholds(odds, scores, self.coef_)
+        thresholds = self._event_features.sample_thresholds(odds, scores, self.coef_)
         success = match_probabilities_to_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]

@@ -213,9 +213,6 @@ class BoundConstraint:
         What the public metric depends on: the signs of the scores, or their values.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums; it corrects them for their residual.
-    optimism : ndarray of shape (n_events,) or 0.0
-        Added to all rates, smooth and exact, unless they are quotients: by how much those of new
-        data are expected to be larger.
     one_row : bool
         Whether the gap is bounded by one piecewise linear row instead of several linear ones.
     uncompared : BoundConstraint or None
@@ -236,7 +233,6 @@ class BoundConstraint:
     tolerance: float
     metric_input: str = "values"
     offset: np.ndarray | float = 0.0
-    optimism: np.ndarray | float = 0.0
     one_row: bool = False
     uncompared: "BoundConstraint | None" = None
     is_ratio: bool = False
@@ -296,7 +292,7 @@ class BoundConstraint:
         The rate of a group without a denominator is nan, so that its gap is unknown.
         """
         if not self.is_quotient:
-            return (sums.T + self.optimism).T
+            return sums
         counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
         return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
@@ -639,16 +635,10 @@ class ConstraintSystem(tuple):
 
     # The same constraints, each changed in the same way.
 
-    def replace_tolerances(self, tolerances, optimism=None):
-        """The same constraints with other tolerances, (n_constraints,).
-
-        `optimism` has one array per constraint, which is added to its rates, or None.
-        """
+    def replace_tolerances(self, tolerances):
+        """The same constraints with other tolerances, (n_constraints,)."""
         pairs = zip(self, tolerances, strict=True)
-        changed = [replace(one, tolerance=float(value)) for one, value in pairs]
-        for i, added in enumerate(optimism or ()):
-            changed[i] = changed[i] if added is None else replace(changed[i], optimism=added)
-        return ConstraintSystem(changed)
+        return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
 
     def correct(self, scores, step_size=1.0):
         """The same constraints, each offset moved by a step to the residual at the scores."""

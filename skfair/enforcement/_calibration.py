@@ -39,12 +39,12 @@ _EXACT_SOLVER = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
 
 
-def calibrate_tolerances(fitter):
+def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
-    that of least violation is taken.
+    that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
     if fitter.earlier_fit is None:
         start = fitter.fit_unconstrained_roughly()
@@ -53,13 +53,10 @@ def calibrate_tolerances(fitter):
             if start.keeps_bound:
                 return start
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
-        max_solves = MAX_SOLVES
     else:
         start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
-        rows, max_solves = (
-            _rescale_tolerances(fitter.constraint, fitter.earlier_fit),
-            _MAX_SOLVES_FROM_EARLIER,
-        )
+        rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
+        max_solves = min(max_solves, _MAX_SOLVES_FROM_EARLIER)
     candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     if best.result.residual > fitter.tol:

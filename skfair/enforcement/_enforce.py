@@ -26,18 +26,18 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.enforcement._calibration import calibrate_tolerances
+from skfair.enforcement._calibration import MAX_SOLVES, calibrate_tolerances
 from skfair.enforcement._counting import sort_key
-from skfair.enforcement._fitter import search_intercept, search_lines, search_metric
-from skfair.enforcement._guarantee import (
-    Guarantee,
-    LeaveOneOut,
-    can_leave_one_out,
-    fit_with_guarantee,
+from skfair.enforcement._fitter import (
+    limit_iterations,
+    search_intercept,
+    search_lines,
+    search_metric,
 )
+from skfair.enforcement._guarantee import Guarantee, fit_with_guarantee
+from skfair.enforcement._leave_one_out import LeaveOneOut, can_leave_one_out
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
 
@@ -63,19 +63,12 @@ def fit_corrections(fitter, start):
             fitter.counter.correct(problem.constraint, best.parameters, step_size)
         )
         x = corrected.initial_point(best.parameters)
-        candidate = fitter.fit(corrected, x, _limit_iterations(fitter.solver))
+        candidate = fitter.fit(corrected, x, limit_iterations(fitter.solver, _MAX_NEWTON_STEPS))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
             problem, best = corrected, candidate
         else:
             step_size /= 2
-
-
-def _limit_iterations(solver):
-    """The solver with a limit to its iterations, if they are Newton's."""
-    if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= _MAX_NEWTON_STEPS:
-        return solver
-    return clone(solver).set_params(max_iter=_MAX_NEWTON_STEPS)
 
 
 def fit_partitioned_corrections(fitter, on_subsample, start):
@@ -117,7 +110,7 @@ def tighten_tolerances(fitter, candidate):
         constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = fitter.problem_with_constraint(constraint)
         x = problem.initial_point(best.parameters)
-        latest = fitter.fit(problem, x, _limit_iterations(fitter.solver))
+        latest = fitter.fit(problem, x, limit_iterations(fitter.solver, _MAX_NEWTON_STEPS))
         if latest.result.status == "infeasible":
             break
         best = min(best, latest, key=sort_key)
@@ -314,6 +307,9 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
 _RANK_FOLD_TOL = 1e-3
 """Tolerance of the solver for fits without a fold under ranks, whose gaps alone are needed."""
 
+_MAX_FOLD_SOLVES = 2
+"""Problems with rows on ranks that are solved without a fold: the gaps that they leave count."""
+
 _FOLD_TOL = 0.05
 """Tolerance of the solver for other fits without a fold, divided by the root of the sample size.
 
@@ -336,6 +332,8 @@ class _FoldFit:
             compares_ranks = "ranks" in fitter.constraint.metric_inputs
             tol = _RANK_FOLD_TOL if compares_ranks else _FOLD_TOL / np.sqrt(len(rows))
             self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
+            if compares_ranks:
+                self.strategy = "fold"
 
     def _starts_at_all(self, latest):
         """Whether the next fit starts at the latest one of all samples, and not at its last one."""
@@ -347,10 +345,10 @@ class _FoldFit:
         compares_ranks = "ranks" in self.fitter.constraint.metric_inputs
         return compares_ranks and self.start.is_unconstrained and latest.keeps_bound
 
-    def __call__(self, tolerances, optimism=None, latest=None):
+    def __call__(self, tolerances, latest=None):
         if self._starts_at_all(latest):
             self.start = latest._replace(scores=latest.scores[self.rows])
-        tighter = self.fold.replace_tolerances(tolerances, optimism)
+        tighter = self.fold.replace_tolerances(tolerances)
         tighter = tighter if self.start is None else _warm_start_fitter(tighter, self.start)
         self.start = enforce(tighter, self.strategy)
         if self.rows is None:
@@ -385,18 +383,18 @@ def _warm_start_fitter(fitter, start):
 def _enforce_ranks(fitter, strategy):
     """The candidate that keeps constraints on ranks: by calibration, then by random search.
 
-    The brief strategy has no random search, whose fits seem fairer by chance.
+    Brief strategies have no random search, whose fits seem fairer by chance.
     """
     if strategy is None:
         return fitter.fit_smooth()
-    if strategy not in ("auto", "brief", "calibration"):
+    if strategy not in ("auto", "brief", "fold", "calibration"):
         name = next(one.name for one in fitter.constraint if one.metric_input == "ranks")
         raise ValueError(
             f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
             "ranks; pass enforcement='auto'."
         )
-    candidate = calibrate_tolerances(fitter)
-    is_final = candidate.keeps_bound or strategy == "brief"
+    candidate = calibrate_tolerances(fitter, _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES)
+    is_final = candidate.keeps_bound or strategy in ("brief", "fold")
     return candidate if is_final else search_metric(fitter, candidate)
 
 

@@ -36,6 +36,17 @@ _ROUGH_TOL = 1e-5
 """Tolerance of the solver for problems after which the metric decides what is solved next."""
 
 
+_MAX_ROUGH_STEPS = 20
+"""Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
+
+
+def limit_iterations(solver, max_iter):
+    """The solver with a limit to its iterations, if they are Newton's."""
+    if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= max_iter:
+        return solver
+    return clone(solver).set_params(max_iter=max_iter)
+
+
 @dataclass(frozen=True, eq=False)
 class Fitter:
     """Fits of a constrained problem by a solver, evaluated by the public metrics.
@@ -106,8 +117,8 @@ class Fitter:
 
     def fit_roughly(self, problem, x):
         """`fit` to fewer digits, where the metric decides what is solved next."""
-        tol = max(_ROUGH_TOL, self.tol)
-        return self.fit(problem, x, clone(self.solver).set_params(tol=tol))
+        solver = limit_iterations(self.solver, _MAX_ROUGH_STEPS)
+        return self.fit(problem, x, clone(solver).set_params(tol=max(_ROUGH_TOL, self.tol)))
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
@@ -167,9 +178,9 @@ class Fitter:
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def replace_tolerances(self, tolerances, optimism=None):
-        """The same fitter with other tolerances, (n_constraints,), and rates with an optimism."""
-        constraint = self.constraint.replace_tolerances(tolerances, optimism)
+    def replace_tolerances(self, tolerances):
+        """The same fitter with other tolerances, (n_constraints,)."""
+        constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
     def restrict_to(self, problem, tol=SUBSAMPLE_TOL):

@@ -9,46 +9,45 @@ reported comes from such decisions at the tolerance that is returned:
    gives the probability that the population keeps the requested tolerance. If it is large enough,
    the search ends.
 3. Else lower the tolerance by as much as this gap must fall, and fit again. The fall of the gap per
-   unit of the training gap is assumed once and then measured between two rounds. Where rates of
-   decisions remain too far apart although they are equal in training, the tolerance is that of
-   training rates plus their optimism, which leads them past each other. The training data keeps the
-   requested tolerance all the same. Losses that are equal at a score of 0 are brought together by
-   smaller scores instead, as a lower tolerance would overfit the training data.
-4. Return the fit of all samples of the most certain round. All have the same search: a more
-   thorough one would find models that are fairer by chance.
+   unit of the training gap is assumed once and then measured between two rounds. Losses that are
+   equal at a score of 0 are brought together by smaller scores instead, as a lower tolerance would
+   overfit the training data.
+4. Where no tolerance is low enough, because the fits only learn the training data better, move on
+   from the first: along the line that leads there from the plain fit, or by the intercept, until
+   the decisions about samples left out are certain enough. One number is chosen on a line, by
+   smoothed rates, as single points are fair by chance. The training data keeps the requested
+   tolerance all the same.
+5. Return the most certain fit of all samples; of several moves that are certain enough the one with
+   the fewest errors about samples left out. All rounds have the same search: a more thorough one
+   would find models that are fairer by chance.
 
-A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit.
-Other models, ranks and large clusters need five folds: the fits without each fold in turn begin
-at that of all samples. As folds are slow, the noise of the first fit alone lowers their first
-tolerance.
+A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit
+(`LeaveOneOut`). Other models, ranks and large clusters need five folds: the fits without each fold
+in turn begin at that of all samples. As folds are slow, the noise of the first fit alone lowers
+their first tolerance, and they have no step 4.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
 first order, the population's gap of the last fit exceeds the measured gap by the same e at every
-tolerance, and a guarantee is false only if e is too large, whichever tolerance was chosen. Nor has
-the optimism of the rates, measured less in training, a share in e: both count every sample. The
-difference between the models is an error of second order: `_ERROR_FACTORS` allow for it.
+tolerance, and a guarantee is false only if e is too large, whichever tolerance or point of a line
+was chosen. The difference between the models is an error of second order: `_ERROR_FACTORS` allow
+for it.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
-from dataclasses import replace
 from functools import cache, cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import eigh, null_space, qr, solve_triangular
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from skfair.constraints import spread_over_samples
-
 N_FOLDS = 5
 
-_MAX_ROUNDS = 4
-"""Rounds of folds at most."""
+_MAX_ROUNDS = 3
+"""Tolerances at which models are fitted, at most."""
 
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
@@ -64,9 +63,6 @@ _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 
 _ACCEPTED_RISK_INCREASE = 0.1
 """Increase of the risk at a gap of 0 that is accepted where not even this is certain enough."""
-
-_MIN_RATE_RATIO = 0.8
-"""Rates of a fit, relative to the smallest out of fold before, that are hardly ever lower."""
 
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
@@ -86,18 +82,6 @@ _SIZE_PRECISION = 1.1
 
 _FACTOR_TOLERANCE = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
-
-_RANK_TOL = 1e-8
-"""Part of the largest row in addition to others, below which a row depends on them."""
-
-_RIDGE = 1e-10
-"""Curvature that is added to a Hessian, relative to the largest."""
-
-_MAX_CLUSTER = 0.01
-"""Largest share of the samples in a cluster that a step of Newton's method leaves out."""
-
-_MAX_LEVERAGE = 0.9
-"""Largest leverage of a sample that counts."""
 
 _TINY = 1e-12
 """Smallest risk that is distinguished from none."""
@@ -132,107 +116,100 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_on
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
-    ``fit(tolerances, optimism, latest)`` of these rows, or of all samples where rows are None. It
-    may start from its own last fit, or from ``latest``, that of all samples at these tolerances. It
-    returns a candidate with the ``scores`` of all samples. Samples of equal code in
-    `clusters` are in one fold, and their errors are correlated. Where the training data is too
-    small, the guarantee is that of the most certain fit.
+    ``fit(tolerances, latest)`` of these rows, or of all samples where rows are None. It may start
+    from its own last fit, or from ``latest``, that of all samples at these tolerances. It returns a
+    candidate with the ``scores`` of all samples. `leave_one_out` is the `LeaveOneOut` of models
+    that need no folds. Samples of equal code in `clusters` are in one fold, and their errors are
+    correlated. Where the training data is too small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
     refits = _Refits(constraint, make_fit, clusters, leave_one_out)
-    target = _ToleranceTarget(requested)
-    if leave_one_out is None:
-        noise = refits.evaluate_training()
-        target = noise.lower(noise.excess(aim))
-    # Steps 2 and 3: rounds, until one is certain enough or none can be more certain.
-    rounds = [refits.evaluate(target)]
-    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
-        latest = rounds[-1]
-        excess = latest.excess(aim)
-        shrunk = refits.shrink(latest, excess)
-        if shrunk is not None and shrunk.probability >= confidence:
-            rounds.append(shrunk)
-            break
-        target = latest.lower(excess, _slopes(rounds))
-        is_lowest = not (
-            latest.target.largest_training_gaps - target.largest_training_gaps > _MIN_STEP
-        ).any()
-        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
-            break
-        rounds.append(refits.evaluate(target))
-    # Step 4: the fit of all samples of the most certain round.
+    rounds = _fit_rounds(refits, confidence, aim)
+    rounds += _move_along_lines(refits, rounds, confidence, aim)
+    # Step 5: the most certain fit of all samples.
     best = max(reversed(rounds), key=attrgetter("probability"))
-    training = best.target.add_optimism(constraint).gaps(best.candidate.scores)
+    training = constraint.gaps(best.candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
         size_factor = best.required_size_factor(training, 1.0 - risk)
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
-    return Guarantee(best.candidate, best.target.tolerances, probability, size_factor, limits)
+    return Guarantee(best.candidate, best.tolerances, probability, size_factor, limits)
+
+
+def _fit_rounds(refits, confidence, aim):
+    """Evidence of fits at lower and lower tolerances, until one is certain enough or none can be.
+
+    Lower tolerances are those at which the probability is expected to be `aim`.
+    """
+    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
+    tolerances = refits.constraint.tolerances
+    if refits.leave_one_out is None:
+        noise = refits.evaluate_training()
+        tolerances = noise.lower(noise.excess(aim))
+    # Steps 2 and 3: leave samples out, and lower the tolerances.
+    rounds = [refits.evaluate(tolerances)]
+    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
+        latest = rounds[-1]
+        excess = latest.excess(aim)
+        shrunk = refits.shrink(latest, excess)
+        if shrunk is not None and shrunk.probability >= confidence:
+            return [*rounds, shrunk]
+        tolerances = latest.lower(excess, _slopes(rounds))
+        is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
+        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
+            break
+        rounds.append(refits.evaluate(tolerances))
+    return rounds
+
+
+def _move_along_lines(refits, rounds, confidence, aim):
+    """Step 4: evidence of the best move that is certain enough; of all if none is, or none at all.
+
+    No move is tried where a fit is certain enough, or where not even equal rates would be.
+    """
+    if rounds[-1].probability >= confidence or not rounds[0].can_reach(confidence):
+        return []
+    if not refits.can_move:
+        return []
+    # The first fit that a constraint has moved has overfitted it least.
+    start = next((one for one in rounds if not one.candidate.is_unconstrained), None)
+    moves = [] if start is None else refits.search_lines(start, confidence, aim)
+    certain = [move for move in moves if move.probability >= confidence]
+    return [min(certain, key=refits.count_errors)] if certain else moves
 
 
 def _slopes(rounds):
     """Fall of each out-of-fold gap per unit of the training gap, between the last two rounds."""
     slopes = rounds[0].first_slopes
     for before, after in zip(rounds[:-1], rounds[1:], strict=True):
-        steps = before.training_gaps - after.training_gaps
+        steps = before.training - after.training
         is_measured = steps > _MIN_STEP
         falls = (before.gaps - after.gaps) / np.where(is_measured, steps, 1.0)
         slopes = np.where(is_measured, np.clip(falls, after.min_slopes, 1.0), slopes)
     return slopes
 
 
-class _ToleranceTarget(NamedTuple):
-    """What fits are held to.
-
-    Attributes
-    ----------
-    tolerances : ndarray of shape (n_constraints,)
-        Largest gaps of the training rates plus the optimism.
-    optimism : list of (ndarray of shape (n_events,) or None), or None
-        By how much rates of new data are expected to be larger, of each constraint; None for 0.
-    optimism_gaps : ndarray of shape (n_constraints,) or 0.0
-        Gap that the optimism of each constraint makes of equal rates.
-    """
-
-    tolerances: np.ndarray
-    optimism: list | None = None
-    optimism_gaps: np.ndarray | float = 0.0
-
-    @property
-    def largest_training_gaps(self):
-        """Largest gaps of training rates in the direction of the optimism; negative beyond 0."""
-        return self.tolerances - self.optimism_gaps
-
-    def add_optimism(self, constraint):
-        """The constraint on rates plus the optimism."""
-        return constraint.replace_tolerances(constraint.tolerances, self.optimism)
-
-
 class _Evidence:
-    """Posteriors of the population's gaps, from out-of-fold decisions of fits held to a target.
+    """Posteriors of the population's gaps, from decisions about samples left out.
 
-    `fit` is the target, and the candidate of all samples that is held to it. `training` are the
-    mean gaps of the fits on their own training data, `hidden` is by how much
-    pooling makes gaps smaller, and `optimism` by how much rates are larger out of fold, None where
-    fits cannot be held to it. Apart from sampling noise, which the posteriors have, the
-    population's gaps are taken to be the sum of those of the decisions and the hidden ones, and no
-    less than in training.
+    The candidate is fitted to all samples at these tolerances, and `scores` are those of samples by
+    models without them. `training` are the mean gaps of the fits on their own training data, and
+    `hidden` is by how much pooling makes gaps smaller. Apart from sampling noise, which the
+    posteriors have, the population's gaps are taken to be the sum of those of the decisions and the
+    hidden ones, and no less than in training.
     """
 
-    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, optimism=None):
-        self.constraint, (self.target, self.candidate) = constraint, fit
-        target, self.scores = self.target, scores
+    def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
+        self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
+        self.scores, self.training = scores, training
         self.posteriors = [one.posterior(scores, clusters) for one in constraint]
-        self.optimism, self.training_gaps = optimism, training - target.optimism_gaps
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
-        self.training = training
         self.is_ratio = [one.is_ratio for one in constraint]
         self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
@@ -256,41 +233,16 @@ class _Evidence:
         )
 
     def lower(self, excess, slopes=1.0):
-        """The target at which gaps are expected to fall by their excess.
+        """The tolerances at which gaps are expected to fall by their excess, (n_constraints,).
 
-        It is unchanged where there is no excess, and where fits violate it: no fit has smaller
+        They are unchanged where there is no excess, and where fits violate them: no fit has smaller
         gaps. `slopes` are the falls of out-of-fold gaps per unit of the training gaps.
         """
-        edges, requested = self.training_gaps - excess / slopes, self.constraint.tolerances
-        lowest = np.maximum(self.floors, edges)
+        lowest = np.maximum(self.floors, self.training - excess / slopes)
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
-        margin = np.maximum(self.floors, _VIOLATION_SHARE * (requested - lowest))
-        is_violated = self.training - self.target.tolerances > margin
-        tolerances = np.minimum(self.target.tolerances, np.where(is_violated, np.inf, lowest))
-        optimism = list(self.target.optimism or [None] * len(requested))
-        sizes = np.zeros(len(requested)) + self.target.optimism_gaps
-        # Beyond a training gap of 0, rates are led past each other, against their optimism. The
-        # training data keeps the requested tolerance.
-        for i in np.flatnonzero((edges < self.floors) & ~is_violated):
-            size = self._optimism_gap(i)
-            if size > 0.0:
-                largest = min(self.gaps[i] - excess[i], (requested[i] + edges[i]) / 2)
-                tolerances[i] = max(self.floors[i], largest)
-                sizes[i] = min(tolerances[i] - edges[i], requested[i] - tolerances[i])
-                optimism[i] = sizes[i] / size * self.optimism[i]
-        return _ToleranceTarget(tolerances, optimism if sizes.any() else None, sizes)
-
-    def _optimism_gap(self, i):
-        """Gap that the optimism of a constraint makes of equal rates; 0 where there is none."""
-        if self.optimism is None or self.optimism[i] is None:
-            return 0.0
-        # A ratio depends on the rates and the direction, and rates of the next fit may be lower.
-        # The largest gap is taken, so that the training data keeps the tolerance.
-        aggregate, equal = (
-            self.constraint[i].rate_gap,
-            _MIN_RATE_RATIO * self.posteriors[i].means.min(),
-        )
-        return max(aggregate(equal + self.optimism[i]), aggregate(equal - self.optimism[i]))
+        margin = np.maximum(self.floors, _VIOLATION_SHARE * (self.constraint.tolerances - lowest))
+        is_violated = self.training - self.tolerances > margin
+        return np.minimum(self.tolerances, np.where(is_violated, np.inf, lowest))
 
     def is_out_of_reach(self, excess):
         """Whether an excess would remain if a gap fell by as much as the training gap can.
@@ -306,11 +258,15 @@ class _Evidence:
         """
         if self.probability >= level:
             return True
-        if np.array_equal(self.target.largest_training_gaps, self.constraint.tolerances):
+        if np.array_equal(self.tolerances, self.constraint.tolerances):
             return False
+        return not self.can_reach(level)
+
+    def can_reach(self, level):
+        """Whether gaps of 0 would be certain enough."""
         rows = zip(self.posteriors, self.multiples, strict=True)
         risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
-        return level > 1.0 - sum(risks)
+        return level <= 1.0 - sum(risks)
 
     def probability_of_fit(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -329,7 +285,7 @@ class _Evidence:
 
         Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
         """
-        excess = np.maximum(0.0, training - np.maximum(self.target.tolerances, self.training))
+        excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
         expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
         is_known = (self.pooled > 0) & np.isfinite(self.pooled)
         return np.divide(expected, self.pooled, out=ones, where=is_known)
@@ -420,6 +376,13 @@ class _Refits:
         self.fit = make_fit(None)
         self.first = self.fit(constraint.tolerances)
 
+    @property
+    def can_move(self):
+        """Whether all that is compared are decisions of a linear model, which lines can move."""
+        if self.leave_one_out is None or not self.leave_one_out.has_decisions:
+            return False
+        return self.constraint.metric_inputs == {"decisions"}
+
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
@@ -436,30 +399,24 @@ class _Refits:
 
     def evaluate_training(self):
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
-        scores, fit = self.first.scores, (_ToleranceTarget(self.constraint.tolerances), self.first)
+        tolerances, scores = self.constraint.tolerances, self.first.scores
         training = self.constraint.gaps(scores)
-        return _Evidence(self.constraint, fit, scores, training, self.clusters)
+        return _Evidence(self.constraint, tolerances, self.first, scores, training, self.clusters)
 
-    def evaluate(self, target):
-        """The evidence of fits that are held to a target, as `_Evidence`."""
+    def evaluate(self, tolerances):
+        """The evidence of fits at these tolerances, as `_Evidence`."""
         candidate = self.first
-        if not np.array_equal(target.largest_training_gaps, self.constraint.tolerances):
-            candidate = self.fit(target.tolerances, target.optimism, self.first)
-        outside, inside, training = self._score(target, candidate)
+        if not np.array_equal(tolerances, self.constraint.tolerances):
+            candidate = self.fit(tolerances, self.first)
+        outside, inside, training = self._score(tolerances, candidate)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
-        hidden, fit = np.zeros(len(training)), (target, candidate)
+        hidden = np.zeros(len(training))
         if self.ranks.any():
             lost = training - self.constraint.gaps(inside)
             hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
-        # Losses that are led past each other have more optimism, and ranks have no rates.
-        optimism = [
-            one.exact_means(outside) - one.exact_means(inside)
-            if one.metric_input == "decisions"
-            else None
-            for one in self.constraint
-        ]
-        return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden, optimism)
+        fit = tolerances, candidate
+        return _Evidence(self.constraint, *fit, outside, training, self.clusters, hidden)
 
     def shrink(self, evidence, excess):
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
@@ -467,13 +424,12 @@ class _Refits:
         None where there is no excess, and where not all gaps are those of losses that are equal at
         scores of 0. Unlike a lower tolerance, smaller scores do not overfit the training data.
         """
-        scores, target, is_smooth = evidence.scores, evidence.target, evidence.is_smooth.all()
-        if self.leave_one_out is None or not is_smooth or (excess == -np.inf).all():
+        if self.leave_one_out is None or self.constraint.metric_inputs != {"values"}:
             return None
         if not self.leave_one_out.has_decisions:  # smaller predictions are others
             return None
-        limits = np.minimum(evidence.pooled - excess, self.constraint.tolerances)
-        if (self.constraint.gaps(0.0 * scores) > limits).any():
+        limits, scores = self._limits(evidence, excess), evidence.scores
+        if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
         small, large = 0.0, 1.0
         while large - small > _FACTOR_TOLERANCE:
@@ -481,167 +437,56 @@ class _Refits:
             is_within = (self.constraint.gaps(middle * scores) <= limits).all()
             small, large = (middle, large) if is_within else (small, middle)
         candidate = self.leave_one_out.shrink(evidence.candidate, small)
-        training = self.constraint.gaps(candidate.scores)
-        return _Evidence(self.constraint, (target, candidate), small * scores, training, None)
+        return self._move(evidence, candidate, small * scores)
 
-    def _score(self, target, candidate):
+    def search_lines(self, evidence, confidence, aim):
+        """Evidence of a candidate on each line, moved until it is certain enough or cannot be."""
+        candidate, scores, moves = evidence.candidate, evidence.scores, []
+        for line in self.leave_one_out.find_lines(candidate, scores):
+            limits = self._limits(evidence, evidence.excess(aim))
+            for _ in range(_MAX_ROUNDS):
+                move = self.leave_one_out.move(candidate, scores, line, limits)
+                if move is None:
+                    break
+                moves.append(self._move(evidence, *move))
+                if moves[-1].probability >= confidence or not (limits > 0.0).any():
+                    break
+                limits = np.clip(limits - np.maximum(moves[-1].excess(aim), 0.0), 0.0, None)
+        return moves
+
+    def _limits(self, evidence, excess):
+        """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
+        return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
+
+    def _move(self, evidence, candidate, scores):
+        """The evidence of a candidate that was moved there from another."""
+        training = self.constraint.gaps(candidate.scores)
+        fit = np.maximum(evidence.tolerances, training), candidate
+        return _Evidence(self.constraint, *fit, scores, training, self.clusters)
+
+    def count_errors(self, evidence):
+        """The weighted share of wrong decisions about samples left out."""
+        return self.leave_one_out.count_errors(evidence.scores)
+
+    def _score(self, tolerances, candidate):
         """Scores of samples left out, and of training samples, and mean gaps in training.
 
         Those of the candidate itself if there are no fits without a fold.
         """
         scores, constraint = candidate.scores, self.constraint
         if self.leave_one_out is not None:
-            targeted = constraint.replace_tolerances(target.tolerances, target.optimism)
-            outside = self.leave_one_out.scores(candidate, targeted)
-            return outside, scores, targeted.gaps(scores)
+            tighter = constraint.replace_tolerances(tolerances)
+            return self.leave_one_out.scores(candidate, tighter), scores, constraint.gaps(scores)
         if not self.fits:
             return scores, scores, constraint.gaps(scores)
-        outside, inside, gaps = self._cross_fit(target, candidate)
-        return outside, inside, np.mean(gaps, axis=0)
-
-    def _cross_fit(self, target, candidate):
-        """Pooled scores, out of fold and of training samples, and gaps of the fits in training.
-
-        The fits start at the candidate of all samples.
-        """
-        outside, inside, gaps = np.array(candidate.scores), np.array(candidate.scores), []
-        for number, (rows, fit, constraint) in enumerate(self.fits):
-            scores = fit(target.tolerances, target.optimism, candidate).scores
+        # Pool the scores of fits without each fold, which start at the candidate of all samples.
+        outside, inside, gaps = np.array(scores), np.array(scores), []
+        for number, (rows, fit, of_fold) in enumerate(self.fits):
+            scores = fit(tolerances, candidate).scores
             is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
-            gaps.append(target.add_optimism(constraint).gaps(scores[rows]))
-        return outside, inside, gaps
-
-
-def can_leave_one_out(problem, clusters=None):
-    """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
-
-    A step of Newton's method does not lead far enough where clusters are large.
-    """
-    if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
-        return False
-    model = problem.model
-    # The leads of classes over one another are not linear, and have lines of their parts.
-    is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
-    return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
-
-
-class LeaveOneOut:
-    """What the fits of a linear model tell about samples that they were not fitted to.
-
-    Samples of equal code in `clusters` are left out together; None if all are independent.
-    """
-
-    def __init__(self, fitter, clusters=None):
-        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
-
-    @property
-    def has_decisions(self):
-        """Whether scores decide between two classes by their sign."""
-        return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
-
-    def shrink(self, candidate, factor):
-        """The candidate with all scores multiplied by a factor."""
-        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
-
-    def scores(self, candidate, constraint):
-        r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
-
-        Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
-        :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay
-        at their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
-        parameters change by a step of Newton's method:
-
-        .. math::
-
-            H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
-
-        The curvature of the sample itself is left out of H by the formula of Sherman and Morrison.
-        See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
-        via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
-        """
-        problem = replace(self.problem, constraint=constraint)
-        x = problem.initial_point(candidate.parameters)
-        multipliers = candidate.result.multipliers
-        if len(multipliers) != len(problem.lower):  # the plain fit
-            multipliers = np.zeros(len(problem.lower))
-        evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
-        active, effects = _active_rows(constraint, candidate.scores, multipliers)
-        jacobian = evaluation.jacobian_of(active)
-        by_aux = jacobian[:, p:]
-        # Auxiliary unknowns are free: combinations of rows without them are left.
-        combinations = null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(active))
-        basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
-        size = np.abs(np.diag(triangle))
-        rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
-        order, triangle = order[:rank], triangle[:rank, :rank]
-        # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
-        # move by one each.
-        hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
-        free = free @ _inverse_root(free.T @ hessian @ free)
-        moving = solve_triangular(triangle, basis[:, :rank].T).T
-        moving = moving - free @ (free.T @ (hessian @ moving))
-        # Changes of each score: by the gradient, and by the bounds.
-        slopes = problem.mean_weights * evaluation.losses.slope
-        curvature = evaluation.loss_curvature
-        if multipliers.any():
-            slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
-            curvature = evaluation.curvature(multipliers)
-        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
-        for direction in free.T:
-            scores = problem.model.scores(direction)
-            leverage += scores**2 * curvature
-            change += scores * self._sum_left_out(scores * slopes)
-        for direction, effect in zip(moving.T, (effects @ combinations[:, order]).T, strict=True):
-            change += problem.model.scores(direction) * self._sum_left_out(effect)
-        share = np.clip(self._sum_left_out(leverage), 0.0, _MAX_LEVERAGE)
-        return candidate.scores + change / (1.0 - share)
-
-    def _sum_left_out(self, values):
-        """Sum of values over all samples that are left out with each sample, (n_samples,)."""
-        if self.clusters is None:
-            return values
-        return np.bincount(self.clusters, values)[self.clusters]
-
-
-def _inverse_root(hessian):
-    """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
-    sizes, axes = eigh(hessian)
-    # Where all scores are far from 0, as those of separable classes, no curvature is left.
-    sizes = np.abs(sizes)
-    sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)
-    return axes / np.sqrt(sizes)
-
-
-def _active_rows(constraint, scores, multipliers):
-    """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
-
-    Rows have multipliers, or decisions that two samples could lead beyond their bounds.
-    """
-    active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
-    by_constraint = constraint.split_by_constraint(multipliers)
-    start = 0
-    for one, of_rows in zip(constraint, by_constraint, strict=True):
-        sums = one.exact_means(scores)
-        values, by_sum = one.rows_at(sums)
-        slack = np.minimum(one.upper - values, values - one.lower)
-        is_active = of_rows != 0
-        if one.metric_input == "decisions":
-            is_active |= slack <= 2.0 / one.events.count_samples().min()
-        chosen = np.flatnonzero(is_active)
-        terms = [term(scores, one.target).value for term in one.exact]
-        by_sum = sparse.csr_array(by_sum)[chosen].toarray()
-        ones = [np.ones(len(scores))] * len(terms)
-        effects += [
-            (
-                spread_over_samples(one.events, terms, row)
-                - spread_over_samples(one.events, ones, row * sums)
-            )[:, np.newaxis]
-            for row in by_sum
-        ]
-        active.append(start + chosen)
-        start += len(values)
-    return np.concatenate(active), np.hstack(effects)
+            gaps.append(of_fold.gaps(scores[rows]))
+        return outside, inside, np.mean(gaps, axis=0)
 
 
 def _smallest_tolerance(constraint, posterior):

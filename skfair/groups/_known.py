@@ -23,7 +23,7 @@ from skfair.groups._groups import (
 )
 from skfair.partitions import check_alignment, load_columns
 from skfair.utils._checks import join_names, warn
-from skfair.utils._sklearn import search_error
+from skfair.utils._sklearn import error_that_stops_search
 
 # Missing values of sensitive features, as a group of their own.
 
@@ -211,7 +211,7 @@ def encode_groups_for_prediction(sensitive_features, n_samples, summary, reason,
         'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
         'scoring="accuracy", do not pass groups to predict.'
     )
-    raise search_error(error)
+    raise error_that_stops_search(error)
 
 
 def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):

@@ -25,7 +25,7 @@ from skfair.metrics._registry import (
 )
 from skfair.utils._api import Label
 from skfair.utils._checks import join_names, positive_class, spelling_hint
-from skfair.utils._sklearn import search_error
+from skfair.utils._sklearn import error_that_stops_search
 
 
 class GroupScorer(BaseEstimator):
@@ -41,7 +41,7 @@ class GroupScorer(BaseEstimator):
         try:
             return self.score(estimator, X, y, **metadata)
         except Exception as error:
-            stopping = search_error(error)
+            stopping = error_that_stops_search(error)
             if stopping is error:
                 raise
             raise stopping from error

@@ -277,7 +277,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
                 data = training.samples.X, training.labels, fit_params, all_rows
                 task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
                 estimators = [fit_rows(self._base, *data, task)]
-            features = features.refit(estimators[0], training, events)
+            features = features.refit_as_one_model(estimators[0], training, events)
         chances = features.group_class_probabilities(columns, probabilities)
         features_of_problems = features.features(columns, probabilities)
         problems = [

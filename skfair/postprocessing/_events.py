@@ -438,7 +438,7 @@ class EventFeatures(NamedTuple):
         n_codes = self.table.shape[2]
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
-    def refit(self, base, training, events):
+    def refit_as_one_model(self, base, training, events):
         """The same features with one model of all samples."""
         rows = np.arange(len(events.codes))
         models = [EventModel.fit(base, self.models[0].group_estimator, training, events, rows)]
@@ -496,7 +496,7 @@ class EventFeatures(NamedTuple):
         """
         return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
 
-    def thresholds(self, odds, scores, coef):
+    def sample_thresholds(self, odds, scores, coef):
         """Probability of success from which on samples are accepted, (n_samples,).
 
         None where higher log-odds do not lead to acceptance.

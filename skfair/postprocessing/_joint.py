@@ -129,7 +129,7 @@ class JointProbabilities(NamedTuple):
 
     # What the final rule is made of, as of `EventFeatures`.
 
-    def refit(self, base, training, events):
+    def refit_as_one_model(self, base, training, events):
         """The same probabilities with one model of all samples."""
         rows = np.arange(len(events.codes))
         models = [FoldModel.fit(base, self.models[0].kind, training, events.codes, rows)]
@@ -177,7 +177,7 @@ class JointProbabilities(NamedTuple):
         return 2.0 / rise if rise > 0 else 1.0
 
     @staticmethod
-    def thresholds(odds, scores, coef):
+    def sample_thresholds(odds, scores, coef):
         """Probability of the positive class from which on samples are accepted, (n_samples,)."""
         return np.clip(expit(odds) - scores / 2.0, 1e-9, 1.0 - 1e-9)
 

@@ -320,7 +320,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
         subset, codes = samples if rows is None else samples.take(rows), samples.groups.codes
         ranks = ranks_in_groups(subset.curves, samples.y_score, codes)
 
-        def fit(tolerances, optimism=None, latest=None):  # ranks have no optimism
+        def fit(tolerances, latest=None):
             # Rates are searched on the rows, and all samples are scored by them, ranked among the
             # rows.
             best = search(subset, float(tolerances[0]))

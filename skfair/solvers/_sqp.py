@@ -512,6 +512,7 @@ class _QuadraticModel:
             return penalty, step
         return 10.0 * penalty, steeper
 
+    @np.errstate(over="ignore", invalid="ignore")  # of steps so long that their merit is infinite
     def advance(self, penalty, step, predicted_reduction):
         """The evaluation after the step or its correction, and actual over predicted reduction.
 

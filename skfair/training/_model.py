@@ -629,13 +629,11 @@ constraint_violation_ : float
     Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
     tolerances are kept, nan if groups were to be compared, but there are no two.
 guarantee_probability_ : float
-    Probability, estimated from out-of-fold decisions of fits at the tightened tolerances, with
-    which the population keeps the tolerance; nan where ``confidence_level`` is None.
+    Probability, estimated from decisions about samples left out, with which the population keeps
+    the tolerance; nan where ``confidence_level`` is None.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
-    ``confidence_level`` is given. Where rates would be too far apart on new data even if they were
-    equal in training, it is that of the rates that are expected of new data. That of a ratio is 1
-    minus the ratio.
+    ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
 guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     The smallest tolerance of each constraint that this model keeps in the population with a
     probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where

@@ -84,7 +84,7 @@ def first_tree_leaves(classifier):
     return nodes[nodes["is_leaf"].astype(bool)]
 
 
-def search_error(error):
+def error_that_stops_search(error):
     """The exception to raise where a search must stop.
 
     It is the same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
@@ -153,7 +153,7 @@ __all__ = [
     "first_tree_leaves",
     "open_listener",
     "safe_indexing",
-    "search_error",
+    "error_that_stops_search",
     "send",
     "validate_parameter_constraints",
     "validate_params",

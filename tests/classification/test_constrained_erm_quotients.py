@@ -119,7 +119,7 @@ def test_any_model_keeps_it():
 @pytest.mark.parametrize("n_samples, is_guaranteed", [(400, False), (20_000, True)])
 def test_guarantee_needs_samples(n_samples, is_guaranteed):
     X, y, groups = draw(n_samples)
-    model = ConstrainedERMClassifier(PredictiveParity(), tolerance=0.2, confidence_level=0.9)
+    model = ConstrainedERMClassifier(PredictiveParity(), tolerance=0.1, confidence_level=0.9)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the status says it
         model.fit(X, y, sensitive_features=groups)

@@ -137,24 +137,6 @@ def test_rows_are_feasible_if_and_only_if_the_gap_is_within_tolerance(spec, sing
 
 
 @specs
-@forms
-@kinds
-def test_rows_and_the_public_metric_add_the_optimism_to_the_rates(spec, single, kind):
-    samples, _, scores = sample(kind)
-    bound = bind(spec, samples, single)
-    optimism = np.random.default_rng(4).normal(scale=0.1, size=bound.n_events)
-    expected = replace(bound, optimism=optimism)
-    if bound.is_quotient:  # quotients have none
-        optimism = 0.0
-    rates = bound.rates(bound.exact_means(scores)) + optimism
-    assert expected.gap(scores) == pytest.approx(bound.rate_gap(rates))
-    gap = bound.rate_gap(bound.rates(bound.smooth_means(scores)) + optimism)
-    assert minimize_violation(replace(expected, tolerance=1.001 * gap), scores) <= 1e-12
-    violated = replace(expected, tolerance=0.999 * gap)
-    assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
-
-
-@specs
 def test_names_of_groups_do_not_matter(spec):
     samples, groups, scores = sample("four")
     renamed = np.array(list("dbca"))[np.searchsorted(list("abcd"), groups)]

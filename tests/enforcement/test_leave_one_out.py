@@ -11,10 +11,18 @@ from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
+    ErrorRateParity,
     LossParity,
 )
 from skfair.enforcement import Fitter
-from skfair.enforcement._guarantee import LeaveOneOut, _active_rows, can_leave_one_out
+from skfair.enforcement._fitter import search_lines
+from skfair.enforcement._leave_one_out import (
+    LeaveOneOut,
+    _active_rows,
+    _estimate_multipliers,
+    _smooth,
+    can_leave_one_out,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
@@ -108,6 +116,105 @@ def test_decisions_at_their_bound_count_as_active_without_multipliers():
         ).constraint
         active, _ = _active_rows(constraint, scores, np.zeros(len(constraint.rows.lower)))
         assert len(active) == n_active
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("constraint", [DemographicParity(), EqualizedOdds(), LossParity()])
+def test_estimated_multipliers_are_those_of_the_solver_at_its_result(constraint, n_groups):
+    X, target, _ = draw(600, 4)
+    groups = np.digitize(X[:, 0], [0.5, 1.2][: n_groups - 1])
+    fitter = make_fitter(X, target, groups, constraint, tolerance=0.01)
+    result = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start)).result
+    assert result.multipliers.any()
+    estimated = _estimate_multipliers(fitter.problem, result.x)
+    # Several multipliers may have the same effect on the parameters.
+    evaluation, p = fitter.problem.evaluate(result.x), fitter.problem.n_parameters
+    jacobian = evaluation.jacobian_of(np.arange(len(estimated)))
+    np.testing.assert_allclose(jacobian.T @ estimated, jacobian.T @ result.multipliers, atol=1e-6)
+    np.testing.assert_allclose(evaluation.grad[:p], -(jacobian.T @ estimated)[:p], atol=1e-6)
+
+
+def test_what_samples_contribute_to_a_search_is_left_out_with_them():
+    # Labels are noise in one group: with 30 columns, error rates are equal by overfitting alone.
+    rng = np.random.default_rng(0)
+    n_train, w = 1500, np.r_[0.8, 0.8, 0.6, np.zeros(27)]
+    groups = rng.integers(2, size=41_500)
+    X = rng.normal(size=(len(groups), 30))
+    noise = np.where(groups, 0.3, 1.2) * rng.logistic(size=len(groups))
+    target = np.where(X @ w + noise > 0, 1.0, -1.0)
+    train = slice(n_train)
+    fitter = make_fitter(X[train], target[train], groups[train], ErrorRateParity(), tolerance=0.02)
+    plain = fitter.fit_unconstrained()
+    fair = search_lines(fitter, plain)
+    assert fair.keeps_bound and not fair.is_solver_result
+
+    def gap(scores, rows):
+        wrong = ((scores > 0) != (target[rows] > 0)).astype(float)
+        return abs(wrong[groups[rows] == 0].mean() - wrong[groups[rows] == 1].mean())
+
+    new = slice(n_train, None)
+    design = np.c_[X, np.ones(len(X))]
+    plain_gap, fair_gap = (
+        gap(design[new] @ np.linalg.lstsq(design[train], one.scores, rcond=None)[0], new)
+        for one in (plain, fair)
+    )
+    leave_out = LeaveOneOut(fitter)
+    left_out_gap = gap(leave_out.scores(fair, fitter.constraint), train)
+    # The population's gap falls by a fraction of training's, and left out samples show as much.
+    falls = [gap(plain.scores, train) - g for g in (gap(fair.scores, train), left_out_gap)]
+    assert plain_gap - fair_gap < 0.5 * falls[0]
+    assert falls[1] == pytest.approx(plain_gap - fair_gap, abs=0.015)
+
+
+def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small_gaps():
+    X, target, groups = draw(4000, 5)
+    X[:, 0] += 0.8 * groups
+    fitter = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1)
+    candidate = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start))
+    leave_out = LeaveOneOut(fitter)
+    scores = leave_out.scores(candidate, fitter.constraint)
+    lines = leave_out.find_lines(candidate, scores)
+    parameters, plain_scores = leave_out._plain
+    up = fitter.problem.model.intercept_direction()
+    expected = [(candidate.parameters - parameters, scores - plain_scores), (up, 1.0), (-up, -1.0)]
+    for line, (direction, slopes) in zip(lines, expected, strict=True):
+        reach = (line[0] @ direction) / (direction @ direction)
+        assert reach > 0.0
+        np.testing.assert_allclose(line[0], reach * direction, atol=1e-12)
+        np.testing.assert_allclose(line[1], reach * slopes * np.ones(4000), atol=1e-12)
+    # Counts differ from the polynomials that smooth them by a few samples.
+    margin, n_moves = 0.015, 0
+    for limit in (0.05, 0.02):
+        for direction, slopes in lines:
+            points = [scores + length * slopes for length in np.linspace(0.0, 1.0, 241)]
+            gaps = np.array([fitter.constraint.gaps(at)[0] for at in points])
+            move = leave_out.move(candidate, scores, (direction, slopes), np.array([limit]))
+            if move is None:
+                assert gaps.min() > limit - margin
+                continue
+            n_moves += 1
+            moved, left_out = move
+            step = moved.parameters - candidate.parameters
+            length = (step @ direction) / (direction @ direction)
+            assert 0.0 <= length <= 1.0
+            np.testing.assert_allclose(step, length * direction, atol=1e-12)
+            np.testing.assert_allclose(left_out, scores + length * slopes, atol=1e-9)
+            assert moved.keeps_bound
+            assert fitter.constraint.gaps(left_out)[0] <= limit + margin
+            errors = [leave_out.count_errors(points[k]) for k in np.flatnonzero(gaps <= limit)]
+            assert leave_out.count_errors(left_out) <= min(errors, default=1.0) + 0.01
+    assert n_moves >= 2
+
+
+def test_errors_and_rates_are_smoothed_by_polynomials_of_the_length():
+    lengths = np.linspace(0.0, 1.0, 17)
+    counts = np.column_stack((lengths**3 - lengths, 2.0 + lengths))
+    rng = np.random.default_rng(0)
+    exact = _smooth(counts)
+    finer = np.linspace(0.0, 1.0, 121)
+    np.testing.assert_allclose(exact, [finer**3 - finer, 2.0 + finer], atol=1e-12)
+    noisy = _smooth(counts + 0.01 * rng.normal(size=counts.shape))
+    assert 0.0 < np.abs(noisy - exact).mean() < 0.006
 
 
 def test_networks_ranks_and_large_clusters_need_folds():

@@ -1,7 +1,11 @@
+import warnings
+
 import numpy as np
 import pytest
 
-from skfair.constraints import DemographicParity, EqualizedOdds
+from skfair.constraints import ConstraintSystem, DemographicParity, EqualizedOdds
+from skfair.models import LinearModel
+from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, SQP
 
 
@@ -59,3 +63,21 @@ def test_it_agrees_with_sqp_on_many_parameters(problems):
 def test_a_short_memory_still_arrives(problems):
     problem = problems.fair()
     assert SQP(max_iter=2000, hessian="lbfgs", memory=1).solve(problem).status == "optimal"
+
+
+def test_a_step_whose_merit_overflows_is_shortened_without_a_warning():
+    """Newton's step of this loss is as long as the cube of its argument."""
+
+    def loss(scores, target):
+        root = np.sqrt(1.0 + (scores - target) ** 2)
+        return root, (scores - target) / root, root**-3
+
+    X, target = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
+    model = LinearModel.from_features(X, np.ones(3), False)
+    none = ConstraintSystem(())
+    problem = ConstrainedProblem(model, loss, target, np.ones(3), 1e-300, none)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = SQP(max_iter=5).solve(problem, np.array([1e80]))
+    assert np.isfinite(result.fun)
+    assert result.fun <= problem.evaluate(np.array([1e80])).fun

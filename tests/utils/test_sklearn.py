@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_val_score
 
 from skfair.exceptions import SearchError
-from skfair.utils._sklearn import StrOptions, search_error, validate_params
+from skfair.utils._sklearn import StrOptions, error_that_stops_search, validate_params
 
 
 class Chosen(BaseEstimator):
@@ -33,11 +33,11 @@ def test_names_added_to_the_registry_later_are_valid(monkeypatch):
 
 
 def fails(estimator, X, y=None):
-    raise search_error(KeyError("no such column"))
+    raise error_that_stops_search(KeyError("no such column"))
 
 
 def fit_fails(*args, **kwargs):
-    raise search_error(KeyError("no such column"))
+    raise error_that_stops_search(KeyError("no such column"))
 
 
 class Fitted(BaseEstimator):
