@@ -164,9 +164,9 @@ def count_traffic(client, lost_at=None):
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
         return results
 
-    def submit_and_count(self, task, others):
+    def submit_and_count(self, task, *others):
         traffic["sent"].append(len(dumps(task)))
-        return submit(self, task, others)
+        return submit(self, task, *others)
 
     with (
         mock.patch.object(_dask, "gather", gather_and_count),

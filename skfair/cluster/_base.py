@@ -398,6 +398,15 @@ class Route(NamedTuple):
         labels[self.samples[:n_moves]] = self.clusters[:n_moves]
         return labels
 
+    def sources(self):
+        """Cluster that each move takes its sample from, (n_moves,)."""
+        sources = self.labels[self.samples].astype(np.intp)
+        # Of several moves of one sample each begins where the one before has ended.
+        order = np.argsort(self.samples, kind="stable")
+        is_repeated = np.diff(self.samples[order]) == 0
+        sources[order[1:][is_repeated]] = self.clusters[order[:-1][is_repeated]]
+        return sources
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront:
@@ -465,7 +474,7 @@ class ParetoFront:
         routes : sequence of Route
             Labellings, and moves that lead on from them.
         measure : callable
-            Returns the balance and the ratio of shares of labels.
+            Returns balances and ratios of shares, (2, n_points), of a route after numbers of moves.
         build : callable
             Turns labels into a fitted estimator.
         data_balance : float
@@ -482,13 +491,17 @@ class ParetoFront:
         # All prefixes of all routes compete; only the non-dominated ones become labels.
         cost = np.concatenate([route.costs for route in routes])
         ratio = np.concatenate([route.ratios for route in routes])
-        positions = np.array(
-            [(r, m) for r, route in enumerate(routes) for m in range(len(route.costs))]
-        )
+        lengths = [len(route.costs) for route in routes]
+        of_route = np.repeat(np.arange(len(routes)), lengths)
+        n_moves = np.concatenate([np.arange(length) for length in lengths])
         rows = np.flatnonzero(non_dominated_mask(cost, ratio))
         rows = rows[np.argsort(cost[rows], kind="stable")]
-        measured = [measure(routes[r].labels_after(m)) for r, m in positions[rows]]
-        columns = dict(zip(CRITERIA, np.array(measured).T, strict=True))
+        positions = np.column_stack([of_route[rows], n_moves[rows]])
+        measured = np.empty((len(CRITERIA), len(rows)))
+        for r in np.unique(positions[:, 0]):
+            points = positions[:, 0] == r
+            measured[:, points] = measure(routes[r], positions[points, 1])
+        columns = dict(zip(CRITERIA, measured, strict=True))
         return cls(
             cost[rows],
             **(columns | {criterion: ratio[rows]}),
@@ -496,7 +509,7 @@ class ParetoFront:
             cost_name=cost_name,
             criterion=criterion,
             _routes=tuple(routes),
-            _positions=positions[rows],
+            _positions=positions,
             _build=build,
         )
 
@@ -788,11 +801,20 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
     )
 
 
-def _measure_ratios(data, n_clusters, labels):
-    """Balance and ratio of shares of a clustering."""
-    counts = data.counts(labels, n_clusters)
+def _measure_ratios(data, n_clusters, route, n_moves):
+    """Balances and ratios of shares of a route after numbers of moves."""
+    # Count once, and let every move take the counts of its sample to another cluster.
+    counts, moved = data.counts(route.labels, n_clusters), data.sample_counts(route.samples)
+    changes, moves = np.zeros((1 + len(moved), *counts.shape)), np.arange(1, 1 + len(moved))
+    changes[moves, route.sources()] -= moved
+    changes[moves, route.clusters] += moved
+    tables = counts + np.cumsum(changes, axis=0)[n_moves]
+    tables[tables < ROUNDING * counts.sum()] = 0.0
+    # Ratios do not depend on how often all samples are counted: the clusters of all points at once.
+    counts = tables.reshape(-1, counts.shape[1])
     tables = [counts[:, groups] for groups in data.requirements.attribute_slices]
-    return balances_and_data_balance(tables)[0].min(), smallest_share_ratios(tables).min()
+    ratios = balances_and_data_balance(tables)[0], smallest_share_ratios(tables)
+    return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
 
 
 def _build_estimator(estimator, data, criterion, labels):

@@ -20,6 +20,7 @@ from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import ncut_path
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name, warn
+from skfair.utils._fit import single_threaded_blas
 
 if TYPE_CHECKING:
     from skfair.cluster._base import ParetoFront
@@ -158,9 +159,9 @@ def fair_kmeans_front(
             "algorithm='alternating' does not control ratios of shares, so criterion must be "
             "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
         )
-    return compute_front(
-        estimator, X, columns, n_levels, partial(_kmeans_routes, algorithm), criterion
-    )
+    routes = partial(_kmeans_routes, algorithm)
+    with single_threaded_blas():
+        return compute_front(estimator, X, columns, n_levels, routes, criterion)
 
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
@@ -279,5 +280,6 @@ def _spectral_routes(estimator, problem, n_levels, random_state, criterion):
     searches = ncut_path(problem, embedding, runs, random_state, n_levels)
     limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)
     return [
-        Route.from_labels(search.labels, search.ncut, search.ratio(limits)) for search in searches
+        Route.from_labels(search.labels, search.ncut, search.scaled_balance(limits))
+        for search in searches
     ]

@@ -1,4 +1,7 @@
-"""From collections of Dask, or of files, to partitions, and lazy predictions for them."""
+"""From collections of Dask, or of files, to partitions, and predictions for them.
+
+Predictions for collections of Dask are lazy. Those for files are arrays in memory.
+"""
 
 import zlib
 from collections.abc import Callable
@@ -442,11 +445,11 @@ def _bundle(*partitions):
     return bundle
 
 
-# Lazy predictions: methods that work row by row, for arrays and dataframes of Dask.
+# Predictions: methods that work row by row, for collections of Dask and for blocks of files.
 
 
 def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
-    """Decorate a method of rows so that it gives lazy answers about lazy samples.
+    """Decorate a method of rows so that it takes collections of Dask, and blocks of files.
 
     Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
     of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same

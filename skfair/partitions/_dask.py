@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from skfair.partitions._partitions import FAN_IN, sum_all
+from skfair.partitions._partitions import FAN_IN, sum_all, tree_sum
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import single_threaded_blas
 
@@ -26,7 +26,8 @@ class DaskWorkers:
     """Engine of partitions on the workers of a Dask cluster.
 
     A task is sent with its arguments, to each worker once if partitions are many. It is called
-    beside each partition, and results are added in a tree. Partitions of a worker that is lost are
+    beside each partition, of few partitions by one call for each thread of a worker. Results are
+    added in a tree. Partitions of a worker that is lost are
     computed again by Dask. As the order of additions is that of the partitions, sums are the same
     to the bit.
 
@@ -54,6 +55,7 @@ class DaskWorkers:
     def __init__(self, client, partitions):
         self.client, self.partitions, self._latest = client, list(partitions), None
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
+        self._batches: list[list[int]] | None = None
         # Partitions of a worker that is lost later are computed again.
         self._workers = _worker_addresses(client) if self.is_stored else set()
 
@@ -63,11 +65,19 @@ class DaskWorkers:
     def results(self, task, others):
         """Results of a task for each partition, in their order."""
         with _explain_errors(self.client):
-            self._latest = self._submit(task, others)
-        return gather(self.client, self._latest, "Partition")
+            batches = self._batches_of_workers()
+            self._latest = self._submit(task, others, batches)
+        results = gather(self.client, self._latest, None if batches else "Partition")
+        if not batches:
+            return results
+        numbers, results = chain.from_iterable(batches), chain.from_iterable(results)
+        by_number = dict(zip(numbers, results, strict=True))
+        return [by_number[number] for number in range(len(self))]
 
-    def reduce(self, task, others):
+    def reduce(self, task, others, is_small):
         """Sum of the results of a task over partitions."""
+        if is_small and self._is_direct:
+            return tree_sum(self.results(task, others))
         with _explain_errors(self.client):
             results = self._submit(task, others)
             # Add eight neighbouring results at a time, on the workers, until few are left.
@@ -111,12 +121,43 @@ class DaskWorkers:
             [da.from_delayed(chunk, (length, *inner), meta=empty) for chunk, length in chunks]
         )
 
-    def _submit(self, task, others):
-        """Futures of what a task makes of each partition."""
-        # To few partitions it is sent with every call, as workers wait for messages of one another.
-        if self.is_stored and len(self) <= _MAX_DIRECT_PARTITIONS:
-            columns = self.partitions, *(other.partitions for other in others)
-            return self.client.map(partial(_call_single_threaded, task), *columns, pure=False)
+    @property
+    def _is_direct(self):
+        """Whether a task is sent with its calls: workers wait for messages of one another."""
+        return self.is_stored and len(self) <= _MAX_DIRECT_PARTITIONS
+
+    def _batches_of_workers(self):
+        """Numbers of the few partitions that each thread of a worker stores; [] where unknown.
+
+        Each call takes some milliseconds, whatever it computes.
+        """
+        if self._batches is None and self._is_direct:
+            places = self.client.who_has(self.partitions)
+            by_worker: dict[str, list[int]] = {}
+            for number, partition in enumerate(self.partitions):
+                for address in sorted(places.get(partition.key, ()))[:1]:
+                    by_worker.setdefault(address, []).append(number)
+            if sum(map(len, by_worker.values())) < len(self):
+                return []  # some are still computed
+            n_threads = self.client.nthreads()
+            batches = [
+                numbers[i :: n_threads.get(address, 1)]
+                for address, numbers in by_worker.items()
+                for i in range(n_threads.get(address, 1))
+            ]
+            self._batches = [batch for batch in batches if batch]
+        return self._batches or []
+
+    def _submit(self, task, others, batches=()):
+        """Futures of what a task makes of each partition, or lists of such by batch."""
+        if self._is_direct:
+            columns = [self.partitions, *(other.partitions for other in others)]
+            call = partial(_call_single_threaded, task)
+            if batches:
+                call = partial(_call_on_batch, task, len(self))
+                columns = [range(len(self)), *columns]
+                columns = [[[column[i] for i in batch] for batch in batches] for column in columns]
+            return self.client.map(call, *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
         # lost. An object that was scattered would be gone.
         task = self.client.submit(_identity, task, pure=False)
@@ -178,10 +219,11 @@ def acquire_client():
 def gather(client, futures, what="Result"):
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
-    A note of the error says which one it is of, by its number. Warns after 30 s in which there was
-    no worker, none ran tasks, or half of them were paused for lack of memory, and raises
-    TimeoutError after as long as Dask's setting ``skfair.no-workers-timeout``. Such times add up
-    over the calls of a client; times of progress take back a quarter of their length.
+    A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
+    after 30 s in which there was no worker, none ran tasks, or half of them were paused for lack
+    of memory, and raises TimeoutError after as long as Dask's setting
+    ``skfair.no-workers-timeout``. Such times add up over the calls of a client; times of progress
+    take back a quarter of their length.
     """
     with _explain_errors(client):
         try:
@@ -309,6 +351,8 @@ def _raise_if_failed(futures, what):
     ]
     if not failed:
         return
+    if what is None:
+        futures[failed[0]].result()
     try:
         futures[failed[0]].result()
     except KeyError as error:  # says no more than the key
@@ -317,7 +361,7 @@ def _raise_if_failed(futures, what):
             "dataframe must have the columns that it declares."
         ) from error
     except Exception as error:
-        error.add_note(f"{what} {failed[0]} of {len(futures)} could not be computed.")
+        error.add_note(_failure_note(what, failed[0], len(futures)))
         raise
 
 
@@ -425,6 +469,22 @@ def _call_single_threaded(task, *columns):
     """Call a task on a worker, with sums of BLAS that do not depend on its number of threads."""
     with single_threaded_blas():
         return task(*columns)
+
+
+def _call_on_batch(task, n_partitions, numbers, *columns):
+    """Call a task on a worker with each of some partitions that it stores."""
+    results = []
+    for number, *row in zip(numbers, *columns, strict=True):
+        try:
+            results.append(_call_single_threaded(task, *row))
+        except Exception as error:
+            error.add_note(_failure_note("Partition", number, n_partitions))
+            raise
+    return results
+
+
+def _failure_note(what, number, n_futures):
+    return f"{what} {number} of {n_futures} could not be computed."
 
 
 def _call_and_free(task, *columns):

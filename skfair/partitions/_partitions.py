@@ -88,7 +88,7 @@ class Partitions:
         mapped = Partitions(self.engine, (*self.steps, (function, arguments)))
         return mapped.keep() if self.engine.is_stored and not self.engine.is_cluster else mapped
 
-    def reduce(self, function, *arguments):
+    def reduce(self, function, *arguments, is_small=False):
         """Sum over all blocks of what a function makes of each.
 
         The order depends on the numbers of blocks and partitions alone: eight neighbouring blocks
@@ -101,6 +101,9 @@ class Partitions:
             ``(block, *arguments)`` -> a number, an array, or a tuple of such or of tuples.
         *arguments : object
             Handed to the function.
+        is_small : bool, default=False
+            Results are so small that those of few partitions are best added in this process,
+            which saves messages between workers.
 
         Returns
         -------
@@ -110,7 +113,7 @@ class Partitions:
         if self.engine.only_block is not None:
             return function(self.engine.only_block[0], *map(_only_block, arguments))
         return self.engine.reduce(
-            *self._partition_function((function, arguments), combine=tree_sum)
+            *self._partition_function((function, arguments), combine=tree_sum), is_small
         )
 
     def gather(self, function, *arguments):
@@ -363,7 +366,7 @@ class Threads:
             mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
             yield from mapped(evaluate, range(len(self)))
 
-    def reduce(self, task, others):
+    def reduce(self, task, others, is_small):
         """Sum of the results of a task over partitions."""
         return tree_sum(self.results(task, others))
 

@@ -19,9 +19,9 @@ class Built:
         self.cluster_centers_ = np.bincount(labels)[:, None]
 
 
-def measure_labels(labels):
+def measure_route(route, n_moves):
     """What stands in for balance and ratio of shares: the latter falls as cluster 1 shrinks."""
-    return 0.0, np.mean(labels)
+    return np.transpose([(0.0, route.labels_after(number).mean()) for number in n_moves])
 
 
 ROUTES = [
@@ -47,7 +47,7 @@ ROUTES = [
 @pytest.fixture
 def front():
     return ParetoFront.from_routes(
-        ROUTES, measure_labels, Built, data_balance=0.5, cost_name="cost", criterion="balance"
+        ROUTES, measure_route, Built, data_balance=0.5, cost_name="cost", criterion="balance"
     )
 
 
@@ -66,6 +66,15 @@ def test_labels_are_those_after_the_moves(front):
     assert front.labels(2).tolist() == [0, 0, 0, 1]
     assert front.labels(-1).tolist() == [0, 0, 0, 1]
     assert front.labels(np.int64(0)).dtype == np.int32
+
+
+def test_the_source_of_a_move_is_the_cluster_before_it():
+    rng = np.random.default_rng(0)
+    samples, clusters = rng.integers(6, size=50), rng.integers(4, size=50)
+    route = Route(rng.integers(4, size=6), samples, clusters, np.zeros(51), np.zeros(51))
+    expected = [route.labels_after(number)[sample] for number, sample in enumerate(samples)]
+    assert route.sources().tolist() == expected
+    assert not len(Route.from_labels(np.array([0, 1]), 1.0, 0.5).sources())
 
 
 def test_labels_are_new_every_time(front):
@@ -116,7 +125,7 @@ def test_requirements_other_than_the_criterion_may_be_infeasible(front):
 
 def test_a_front_of_share_ratios_rises_in_them():
     front = ParetoFront.from_routes(
-        ROUTES, measure_labels, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
+        ROUTES, measure_route, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
     )
     assert front.share_ratio.tolist() == [0.1, 0.2, 0.4]
     assert front.hypervolume(reference=(5, 0)) == pytest.approx(0.1 + 0.2 * 2 + 0.4)

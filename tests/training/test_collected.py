@@ -142,11 +142,11 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     expected, passes = fit(*make_chunks(X, y, sex)), []
     submit = DaskWorkers._submit
 
-    def submit_or_lose(self, task, others):
+    def submit_or_lose(self, task, *others):
         passes.append(task)
         if len(passes) == 6:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        return submit(self, task, others)
+        return submit(self, task, *others)
 
     monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
     assert_same_bits(fit(*make_chunks(X, y, sex)), expected)
@@ -270,7 +270,7 @@ def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fi
         distributed.Client(cluster),
     ):
 
-        def submit_or_lose(self, task, others):
+        def submit_or_lose(self, task, *others):
             lost.append(task)
             if len(lost) == 4:
                 cluster.scale(0)
@@ -278,7 +278,7 @@ def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fi
                 while cluster.scheduler.workers and time.monotonic() < deadline:
                     time.sleep(0.01)
                 cluster.scale(1)
-            return submit(self, task, others)
+            return submit(self, task, *others)
 
         expected = fit(*columns)
         monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)

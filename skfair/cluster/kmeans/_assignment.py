@@ -156,7 +156,7 @@ def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
     """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
     offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
     evaluated = evaluate_blocks(sample_offsets, width)
-    totals = evaluated.reduce(attrgetter("totals"))
+    totals = evaluated.reduce(attrgetter("totals"), is_small=True)
     costs, counts, ties, n_near, n_samples, extras = totals
     return _Evaluation(
         costs + value, counts, ties, n_near, n_samples, offsets, sample_offsets, extras, evaluated
@@ -536,8 +536,11 @@ def improve_by_swaps(samples, centers, cost, n_drawn, random_state, lead):
         rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
         dissolved = random_state.choice(cheapest, n_drawn)
         # Costs before other centres move: members of the cluster go to the second nearest.
-        remaining = np.where(labels == dissolved[:, np.newaxis], second, nearest)
-        costs = np.minimum(squared_distances_by_cluster(X, X[rows]), remaining) @ masses
+        costs = np.empty(n_drawn)
+        for k in np.unique(dissolved):
+            drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
+            distances = squared_distances_by_cluster(X, X[rows[drawn]])
+            costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
         for i in np.argsort(costs, kind="stable")[:_MAX_RELOCATIONS]:

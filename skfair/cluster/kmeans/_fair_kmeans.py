@@ -88,12 +88,19 @@ class KMeansInput(NamedTuple):
 
     def counts(self, labels, n_clusters):
         """Weight of every group in every cluster, from labels of all rows in memory."""
-        intersections = self.problem.limits.intersections
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
-        counts = np.zeros((n_clusters, self.problem.n_groups))
-        for groups in intersections.T:  # of one attribute
-            np.add.at(counts, (slice(None), groups), by_code)
-        return counts
+        return by_code @ self._memberships()
+
+    def sample_counts(self, samples):
+        """Weight of some samples in every group, (n_samples, n_groups)."""
+        rows = np.searchsorted(self.positive_weight_samples, samples)
+        weights, codes = self.problem.weights[rows], self.problem.codes[rows]
+        return weights[:, np.newaxis] * self._memberships()[codes]
+
+    def _memberships(self):
+        """Whether the samples of an intersection are in a group, (n_intersections, n_groups)."""
+        intersections = self.problem.limits.intersections
+        return (intersections[:, :, np.newaxis] == np.arange(self.problem.n_groups)).any(axis=1)
 
     def point_attributes(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""

@@ -687,7 +687,7 @@ def converge_sized(samples, centers, max_iter, tol):
 
 def iterate_sized(samples, centers, max_iter, tol):
     """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
-    start = ClusteringPoint(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
+    start = ClusteringPoint(lloyd(samples, centers, 1, 0.0))
     return iterate_at_level(samples, start, 0.0, max_iter, tol)[0]
 
 
@@ -757,8 +757,11 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
         if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
             lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
+    # Rounds need neither the cost nor the balance.
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
+    if point.balance is None:
+        point = point._replace(balance=problem.balance_of(point.clustering.counts))
     return point, n_iter, converged
 
 

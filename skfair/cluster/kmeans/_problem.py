@@ -238,12 +238,11 @@ class ClusteringProblem(BaseClusteringProblem):
         return self
 
     def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; its cost is left out."""
+        """The point of the fair assignment to a point's centres; cost and balance are left out."""
         centers = point.clustering.centers
         limits = self.limits._replace(level=float(level))
         dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
-        clustering = occupy_clusters(self, dual.labels, centers)
-        return ClusteringPoint(clustering, None, dual, self.balance_of(clustering.counts))
+        return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)
 
     def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
@@ -283,9 +282,9 @@ class ClusteringPoint(NamedTuple):
     """A clustering, its cost, and the dual solution that led to it."""
 
     clustering: Clustering
-    cost: float | None  # summed over the samples; None where it is not known yet
-    dual: DualSolution | None  # of the fair assignment, the start of the next one
-    balance: float  # minimum of a cluster, in the scales of the limits
+    cost: float | None = None  # summed over the samples; None where it is not known yet
+    dual: DualSolution | None = None  # of the fair assignment, the start of the next one
+    balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
 
 
 def concatenate_problems(problems, n_jobs=None):
@@ -507,7 +506,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # From centres to means the cost falls by size times squared distance.
         cost -= float(clustering.sizes @ ((means - centers) ** 2).sum(axis=1))
         clustering = clustering._replace(centers=means)
-        return ClusteringPoint(clustering, cost, dual, self.balance_of(clustering.counts))
+        return ClusteringPoint(clustering, cost, dual)
 
     def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""

@@ -105,7 +105,7 @@ def _sort_key(search, limits):
     """Sort key: feasible searches by cut, then infeasible ones by balance."""
     if search.keeps(limits):
         return 1, -search.ncut
-    return 0, search.ratio(limits), -search.ncut
+    return 0, search.scaled_balance(limits), -search.ncut
 
 
 def _search_levels(free, limits, level):
@@ -156,7 +156,7 @@ class NcutSearch(NamedTuple):
     def start(cls, problem, embedding, runs, random_state):
         """The clustering of k-means and single moves, which ignores groups."""
         operator, groups = problem.operator, problem.groups
-        graph = _build_graph(operator, groups.codes)
+        graph = _to_kernel_graph(operator, groups.codes)
         members = [np.flatnonzero(groups.codes == g) for g in range(len(groups.labels))]
         # Weighted k-means on connected nodes: no cut depends on the isolated ones.
         connected = np.flatnonzero(~operator.isolated)
@@ -191,13 +191,13 @@ class NcutSearch(NamedTuple):
         """Minimum ratio of the smallest to the largest group in a cluster."""
         return balance(self.clustering.counts)
 
-    def ratio(self, limits):
-        """Minimum ratio of two groups in a cluster, in the scales of the limits."""
+    def scaled_balance(self, limits):
+        """Minimum balance of a cluster, in the scales of the limits."""
         return float(composition_ratios(self.clustering.counts, limits).min())
 
     def keeps(self, limits):
-        """Whether the ratio reaches the level of the limits."""
-        return self.ratio(limits) >= limits.level * (1 - 1e-12)
+        """Whether the balance reaches the level of the limits."""
+        return self.scaled_balance(limits) >= limits.level * (1 - 1e-12)
 
     def search_at(self, level):
         """A search from a copy of this clustering to a relative balance."""
@@ -227,7 +227,7 @@ def _kmeans(samples, runs, random_state):
     return min(ends, key=lambda end: samples.cost_of(end)).labels
 
 
-def _build_graph(operator, codes):
+def _to_kernel_graph(operator, codes):
     """The affinity as a struct of kernels; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
     nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
@@ -703,6 +703,10 @@ class SpectralProblem(NamedTuple):
         """Members of every group in every cluster."""
         groups = self.groups
         return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
+
+    def sample_counts(self, nodes):
+        """Groups of some nodes as counts, (n_nodes, n_groups)."""
+        return np.eye(len(self.groups.labels))[self.groups.codes[nodes]]
 
     def embed(self, parameters, random_state):
         """The same problem with its fair embedding."""

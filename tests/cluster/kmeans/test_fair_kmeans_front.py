@@ -335,3 +335,35 @@ def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     expected_costs |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}
     for balance, cost in expected_costs.items():
         assert front.cost[front.balance >= balance * (1 - 1e-12)].min() <= cost
+
+
+@pytest.mark.parametrize("attributes", ["intersections", "each"])
+@pytest.mark.parametrize("criterion", ["balance", "share_ratio"])
+def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, criterion):
+    rng = np.random.default_rng(0)
+    groups = np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200)])
+    sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 200)
+    front = fair_kmeans_front(
+        rng.normal(size=(200, 2)) + groups[:, :1],
+        sensitive_features=groups,
+        sample_weight=sample_weight,
+        n_clusters=3,
+        n_levels=6,
+        attributes=attributes,
+        criterion=criterion,
+        random_state=0,
+    )
+    assert len(front) > 20
+    for i in range(len(front)):
+        columns = groups.T if attributes == "each" else [groups @ [3, 1]]
+        tables = [np.zeros((3, column.max() + 1)) for column in columns]
+        for table, column in zip(tables, columns, strict=True):
+            np.add.at(table, (front.labels(i), column), sample_weight)
+        balances = [(table.min(axis=1) / table.max(axis=1)).min() for table in tables]
+        if attributes == "each":
+            of_data = [table.sum(axis=0).min() / table.sum(axis=0).max() for table in tables]
+            balances = np.divide(balances, of_data)
+        shares = [table / table.sum(axis=0) for table in tables]
+        share_ratios = [(share.min(axis=1) / share.max(axis=1)).min() for share in shares]
+        assert front.balance[i] == pytest.approx(min(balances), rel=1e-11, abs=1e-15)
+        assert front.share_ratio[i] == pytest.approx(min(share_ratios), rel=1e-11, abs=1e-15)

@@ -393,11 +393,11 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     expected.labels_ = expected.labels_.compute()
     submit = DaskWorkers._submit
 
-    def submit_or_lose(self, task, others):
+    def submit_or_lose(self, task, *others):
         calls.append(task)
         if len(calls) == 8:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        return submit(self, task, others)
+        return submit(self, task, *others)
 
     monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
     same_bits(fit_model(*make_chunked(X, groups)), expected)
