@@ -803,12 +803,19 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
 
 def _measure_ratios(data, n_clusters, route, n_moves):
     """Balances and ratios of shares of a route after numbers of moves."""
-    # Count once, and let every move take the counts of its sample to another cluster.
-    counts, moved = data.counts(route.labels, n_clusters), data.sample_counts(route.samples)
-    changes, moves = np.zeros((1 + len(moved), *counts.shape)), np.arange(1, 1 + len(moved))
-    changes[moves, route.sources()] -= moved
-    changes[moves, route.clusters] += moved
-    tables = counts + np.cumsum(changes, axis=0)[n_moves]
+    # Count once, and let every move take the counts of its sample to another cluster. The moves
+    # between two points are added to those of the second.
+    counts = data.counts(route.labels, n_clusters)
+    ends, of_point = np.unique(n_moves, return_inverse=True)
+    n_made = ends[-1]
+    moved, at = (
+        data.sample_counts(route.samples[:n_made]),
+        np.searchsorted(ends, np.arange(n_made), "right"),
+    )
+    changes = np.zeros((len(ends), *counts.shape))
+    np.subtract.at(changes, (at, route.sources()[:n_made]), moved)
+    np.add.at(changes, (at, route.clusters[:n_made]), moved)
+    tables = (counts + np.cumsum(changes, axis=0))[of_point]
     tables[tables < ROUNDING * counts.sum()] = 0.0
     # Ratios do not depend on how often all samples are counted: the clusters of all points at once.
     counts = tables.reshape(-1, counts.shape[1])
