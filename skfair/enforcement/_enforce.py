@@ -37,7 +37,7 @@ from skfair.enforcement._fitter import (
     search_metric,
 )
 from skfair.enforcement._guarantee import Guarantee, fit_with_guarantee
-from skfair.enforcement._leave_one_out import LeaveOneOut, can_leave_one_out
+from skfair.enforcement._leave_one_out import LeaveOneOut, Mover, can_leave_one_out
 
 # Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
 
@@ -298,10 +298,10 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
         of_all = fitter if rows is None or train_without is None else train_without(rows)
         return _FoldFit(of_all, strategy, rows, train_without is not None)
 
-    leave_one_out = None
+    mover = Mover(fitter)
     if train_without is None and can_leave_one_out(fitter.problem, clusters):
-        leave_one_out = LeaveOneOut(fitter, clusters)
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters, leave_one_out)
+        mover = LeaveOneOut(fitter, clusters)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters, mover)
 
 
 _RANK_FOLD_TOL = 1e-3

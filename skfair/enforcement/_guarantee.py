@@ -24,7 +24,7 @@ reported comes from such decisions at the tolerance that is returned:
 A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit
 (`LeaveOneOut`). Other models, ranks and large clusters need five folds: the fits without each fold
 in turn begin at that of all samples. As folds are slow, the noise of the first fit alone lowers
-their first tolerance, and they have no step 4.
+their first tolerance, and step 4 changes the intercept alone.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
@@ -112,20 +112,21 @@ class Guarantee(NamedTuple):
     limits: np.ndarray | None = None
 
 
-def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, leave_one_out=None):
+def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, mover=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
     ``fit(tolerances, latest)`` of these rows, or of all samples where rows are None. It may start
     from its own last fit, or from ``latest``, that of all samples at these tolerances. It returns a
-    candidate with the ``scores`` of all samples. `leave_one_out` is the `LeaveOneOut` of models
-    that need no folds. Samples of equal code in `clusters` are in one fold, and their errors are
-    correlated. Where the training data is too small, the guarantee is that of the most certain fit.
+    candidate with the ``scores`` of all samples. `mover` is the `Mover` of models, a `LeaveOneOut`
+    of those that need no folds. Samples of equal code in `clusters` are in one fold, and their
+    errors are correlated. Where the training data is too small, the guarantee is that of the most
+    certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    refits = _Refits(constraint, make_fit, clusters, leave_one_out)
+    refits = _Refits(constraint, make_fit, clusters, mover)
     rounds = _fit_rounds(refits, confidence, aim)
     rounds += _move_along_lines(refits, rounds, confidence, aim)
     # Step 5: the most certain fit of all samples.
@@ -369,19 +370,19 @@ def _find_level(probability, level, ends, precision):
 class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
-    def __init__(self, constraint, make_fit, clusters, leave_one_out):
+    def __init__(self, constraint, make_fit, clusters, mover):
         self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
-        self.leave_one_out = leave_one_out
+        self.mover = mover
+        self.leave_one_out = mover if mover is not None and mover.can_leave_out else None
         self.ranks = np.array([one.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
         self.first = self.fit(constraint.tolerances)
 
     @property
     def can_move(self):
-        """Whether all that is compared are decisions of a linear model, which lines can move."""
-        if self.leave_one_out is None or not self.leave_one_out.has_decisions:
-            return False
-        return self.constraint.metric_inputs == {"decisions"}
+        """Whether decisions alone are compared, of models that can be moved along lines."""
+        counts_decisions = self.constraint.metric_inputs == {"decisions"}
+        return self.mover is not None and counts_decisions and self.mover.has_decisions
 
     @cached_property
     def fold(self):
@@ -442,10 +443,10 @@ class _Refits:
     def search_lines(self, evidence, confidence, aim):
         """Evidence of a candidate on each line, moved until it is certain enough or cannot be."""
         candidate, scores, moves = evidence.candidate, evidence.scores, []
-        for line in self.leave_one_out.find_lines(candidate, scores):
+        for line in self.mover.find_lines(candidate, scores):
             limits = self._limits(evidence, evidence.excess(aim))
             for _ in range(_MAX_ROUNDS):
-                move = self.leave_one_out.move(candidate, scores, line, limits)
+                move = self.mover.move(candidate, scores, line, limits)
                 if move is None:
                     break
                 moves.append(self._move(evidence, *move))
@@ -466,7 +467,7 @@ class _Refits:
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""
-        return self.leave_one_out.count_errors(evidence.scores)
+        return self.mover.count_errors(evidence.scores)
 
     def _score(self, tolerances, candidate):
         """Scores of samples left out, and of training samples, and mean gaps in training.

@@ -1,4 +1,4 @@
-"""Scores of samples by a linear model that is fitted without them, from one fit of all samples."""
+"""Scores of samples by a linear model fitted without them, and moves of models along lines."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -56,51 +56,39 @@ def can_leave_one_out(problem, clusters=None):
     return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
 
 
-class LeaveOneOut:
-    """What the fits of a linear model tell about samples that they were not fitted to.
+class Mover:
+    """Moves of fitted models along lines, and of the scores of samples that are left out."""
 
-    Samples of equal code in `clusters` are left out together; None if all are independent.
-    """
+    can_leave_out = False
+    """Whether it knows scores of samples left out from one fit of all samples."""
 
-    def __init__(self, fitter, clusters=None):
-        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
+    def __init__(self, fitter):
+        self.fitter, self.problem = fitter, fitter.problem
 
     @property
     def has_decisions(self):
         """Whether scores decide between two classes by their sign."""
         return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
 
-    def shrink(self, candidate, factor):
-        """The candidate with all scores multiplied by a factor."""
-        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
-
     def count_errors(self, scores):
         """The weighted share of wrong decisions of some scores."""
         problem = self.problem
         return float(problem.mean_weights @ ((scores > 0) != (problem.target > 0)))
 
-    @cached_property
-    def _plain(self):
-        """Parameters of the plain fit, and its scores of samples left out."""
-        plain = self.fitter.fit_unconstrained()
-        return plain.parameters, self.scores(plain, ConstraintSystem(()))
-
     def find_lines(self, candidate, scores):
         """Lines along which a candidate with these scores of samples left out can be moved.
 
-        They lead away from the plain fit, or raise or lower the intercept: directions of the
-        parameters, and slopes of the scores of samples left out, which are linear along them. Both
-        lead to the end of the line.
+        They raise or lower the intercept: directions of the parameters, and slopes of the scores of
+        samples left out, which are linear along them. Both lead to the end of the line.
         """
-        model, (parameters, plain_scores) = self.problem.model, self._plain
-        lines = [(candidate.parameters - parameters, scores - plain_scores, _PLAIN_REACH)]
-        intercept = model.intercept_direction()
-        if intercept is not None:
-            reach = _INTERCEPT_REACH * scores.std()
-            lines += [(intercept, model.scores(intercept), sign * reach) for sign in (1.0, -1.0)]
-        lines = [(reach * direction, reach * slopes) for direction, slopes, reach in lines]
-        min_slope = _MIN_SLOPE * np.abs(scores).max()
-        return [line for line in lines if np.abs(line[1]).max() > min_slope]
+        last = self.problem.model.last_layer(candidate.parameters)
+        intercept = last.intercept_direction()
+        if intercept is None:
+            return []
+        before = np.zeros(len(candidate.parameters) - len(intercept))
+        direction, slopes = np.concatenate((before, intercept)), last.scores(intercept)
+        reach = _INTERCEPT_REACH * scores.std()
+        return [(length * direction, length * slopes) for length in (reach, -reach) if reach > 0.0]
 
     def move(self, candidate, scores, line, limits):
         """A candidate on a line whose gaps of samples left out are within limits, and their scores.
@@ -123,6 +111,38 @@ class LeaveOneOut:
             if moved.keeps_bound:
                 return moved, scores + length * slopes
         return None
+
+
+class LeaveOneOut(Mover):
+    """What the fits of a linear model tell about samples that they were not fitted to.
+
+    Samples of equal code in `clusters` are left out together; None if all are independent.
+    """
+
+    can_leave_out = True
+
+    def __init__(self, fitter, clusters=None):
+        super().__init__(fitter)
+        self.clusters = clusters
+
+    @cached_property
+    def _plain(self):
+        """Parameters of the plain fit, and its scores of samples left out."""
+        plain = self.fitter.fit_unconstrained()
+        return plain.parameters, self.scores(plain, ConstraintSystem(()))
+
+    def find_lines(self, candidate, scores):
+        """As `Mover.find_lines`, and the line that leads away from the plain fit."""
+        parameters, plain_scores = self._plain
+        direction, slopes = candidate.parameters - parameters, scores - plain_scores
+        lines = super().find_lines(candidate, scores)
+        if np.abs(slopes).max() <= _MIN_SLOPE * np.abs(scores).max():
+            return lines
+        return [(_PLAIN_REACH * direction, _PLAIN_REACH * slopes), *lines]
+
+    def shrink(self, candidate, factor):
+        """The candidate with all scores multiplied by a factor."""
+        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
 
     def scores(self, candidate, constraint):
         r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).

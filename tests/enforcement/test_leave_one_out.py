@@ -18,6 +18,7 @@ from skfair.enforcement import Fitter
 from skfair.enforcement._fitter import search_lines
 from skfair.enforcement._leave_one_out import (
     LeaveOneOut,
+    Mover,
     _active_rows,
     _estimate_multipliers,
     _smooth,
@@ -25,7 +26,7 @@ from skfair.enforcement._leave_one_out import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
+from skfair.models import LinearModel, MLPModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
@@ -204,6 +205,27 @@ def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small
             errors = [leave_out.count_errors(points[k]) for k in np.flatnonzero(gaps <= limit)]
             assert leave_out.count_errors(left_out) <= min(errors, default=1.0) + 0.01
     assert n_moves >= 2
+
+
+def test_networks_are_moved_by_the_intercept_of_their_last_layer():
+    X, target, groups = draw(2000, 3)
+    X[:, 0] += 1.2 * groups
+    linear = make_fitter(X, target, groups, DemographicParity(), tolerance=0.5)
+    model = MLPModel.from_features(X, np.ones(2000), hidden_layer_sizes=(4,))
+    fitter = replace(linear, problem=replace(linear.problem, model=model))
+    parameters = model.initial(0)
+    candidate = fitter.evaluate(parameters, None)
+    scores = candidate.scores
+    mover = Mover(fitter)
+    lines = mover.find_lines(candidate, scores)
+    assert [np.ptp(slopes) for _, slopes in lines] == [0.0, 0.0]
+    limit = 0.5 * fitter.constraint.gaps(scores)
+    moves = [mover.move(candidate, scores, line, limit) for line in lines]
+    assert any(move is not None for move in moves)
+    for moved, left_out in [move for move in moves if move is not None]:
+        # Scores that were left out change by as much as those of the model.
+        np.testing.assert_allclose(left_out - scores, moved.scores - scores, atol=1e-9)
+        assert fitter.constraint.gaps(left_out)[0] <= limit[0] + 0.02
 
 
 def test_errors_and_rates_are_smoothed_by_polynomials_of_the_length():
