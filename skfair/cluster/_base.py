@@ -807,14 +807,14 @@ def _measure_ratios(data, n_clusters, route, n_moves):
     # between two points are added to those of the second.
     counts = data.counts(route.labels, n_clusters)
     ends, of_point = np.unique(n_moves, return_inverse=True)
-    n_made = ends[-1]
-    moved, at = (
-        data.sample_counts(route.samples[:n_made]),
-        np.searchsorted(ends, np.arange(n_made), "right"),
+    numbers = np.arange(ends[-1])
+    first_point = np.searchsorted(ends, numbers, "right")
+    moved, changes = (
+        data.sample_counts(route.samples[numbers]),
+        np.zeros((len(ends), *counts.shape)),
     )
-    changes = np.zeros((len(ends), *counts.shape))
-    np.subtract.at(changes, (at, route.sources()[:n_made]), moved)
-    np.add.at(changes, (at, route.clusters[:n_made]), moved)
+    np.subtract.at(changes, (first_point, route.sources()[numbers]), moved)
+    np.add.at(changes, (first_point, route.clusters[numbers]), moved)
     tables = (counts + np.cumsum(changes, axis=0))[of_point]
     tables[tables < ROUNDING * counts.sum()] = 0.0
     # Ratios do not depend on how often all samples are counted: the clusters of all points at once.

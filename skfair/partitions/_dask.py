@@ -27,9 +27,8 @@ class DaskWorkers:
 
     A task is sent with its arguments, to each worker once if partitions are many. It is called
     beside each partition, of few partitions by one call for each thread of a worker. Results are
-    added in a tree. Partitions of a worker that is lost are
-    computed again by Dask. As the order of additions is that of the partitions, sums are the same
-    to the bit.
+    added in a tree. Partitions of a worker that is lost are computed again by Dask. As the order of
+    additions is that of the partitions, sums are the same to the bit.
 
     Parameters
     ----------
