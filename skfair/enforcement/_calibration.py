@@ -47,11 +47,10 @@ def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
     that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
     if fitter.earlier_fit is None:
-        start = fitter.fit_unconstrained_roughly()
-        if (start.gaps <= fitter.constraint.tolerances + SLACK).all():
-            start = fitter.fit_unconstrained(start.parameters, _EXACT_SOLVER)
-            if start.keeps_bound:
-                return start
+        rough = fitter.fit_unconstrained_roughly()
+        start = fitter.fit_unconstrained(rough.parameters, _EXACT_SOLVER)
+        if start.keeps_bound:
+            return start
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
     else:
         start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)

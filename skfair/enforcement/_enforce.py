@@ -2,8 +2,7 @@
 
 Solvers bound smooth rates, but the guarantee is about decisions. Steps from one to the other:
 
-- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps no constraint
-  is needed;
+- the plain fit, which is returned if it keeps the bound;
 - correction: the smooth rates are moved by their residual to those of the decisions, and solved
   again; if that is not enough, with tighter tolerances;
 - the path: fixed multipliers weigh the rows in labels and weights that count decisions, and grow
@@ -28,7 +27,7 @@ from functools import partial
 import numpy as np
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.enforcement._calibration import MAX_SOLVES, calibrate_tolerances
+from skfair.enforcement._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
 from skfair.enforcement._counting import sort_key
 from skfair.enforcement._fitter import (
     limit_iterations,
@@ -185,6 +184,9 @@ is needed, above the second corrections go on even if one did not help at once."
 
 _MAX_PARTITIONED_ROUNDS = 5
 
+_NEAR_MULTIPLE = 2.0
+"""Multiple of a tolerance up to which the gap of a subsample's plain fit leaves that of all open."""
+
 _PATIENCE = 5
 """Iterations in a row that decrease no violation, after which a tolerance is infeasible."""
 
@@ -192,8 +194,8 @@ _PATIENCE = 5
 def enforce(fitter, strategy):
     """The candidate that meets the constraint of a fitter, by a strategy in ``ENFORCEMENTS``.
 
-    A strategy of None takes the smooth problem as it is. The plain fit is returned if there is no
-    constraint or it keeps the bound, the smooth fit if no row of it is active.
+    A strategy of None takes the smooth problem as it is. All others return the plain fit if it
+    keeps the bound.
     """
     statistics = fitter.constraint.metric_inputs
     if fitter.counter.scored is not fitter.problem and "ranks" not in statistics:
@@ -202,11 +204,15 @@ def enforce(fitter, strategy):
         return fitter.fit_unconstrained()
     if "ranks" in statistics:
         return _enforce_ranks(fitter, strategy)
-    first = fitter.fit_smooth()
     if strategy is None:
-        return first
-    first, is_enough = _prefer_unconstrained_fit(fitter, first)
-    if is_enough:
+        return fitter.fit_smooth()
+    if not fitter.is_constraint_active:
+        plain = fitter.fit_unconstrained()
+        if plain.keeps_bound:
+            return plain if plain.has_stable_decisions else search_intercept(fitter, plain)
+        fitter = fitter.start_at(fitter.shrink_scores(plain))
+    first = fitter.fit_smooth()
+    if first.keeps_bound and not first.result.multipliers.any():
         return first if first.has_stable_decisions else search_intercept(fitter, first)
     # Rates of losses are the public metric: no search is needed, and none helps if infeasible.
     counts_any, counts_all = "decisions" in statistics, statistics <= {"decisions"}
@@ -224,20 +230,6 @@ def enforce(fitter, strategy):
         if best.keeps_bound and (cost <= _LOW_COST or (not improved and cost <= _HIGH_COST)):
             break
     return _best_or_constant(fitter, finish(fitter, best))
-
-
-def _prefer_unconstrained_fit(fitter, first):
-    """The smooth fit, or the plain one if that keeps the bound; whether no row of it is active."""
-    multipliers = np.abs(first.result.multipliers)
-    counts_any = "decisions" in fitter.constraint.metric_inputs
-    # Smooth rates of decisions may bind where decisions keep the bound: try the plain fit. Those of
-    # losses are the metric itself, and bind if their multipliers are more than rounding.
-    multiplier = multipliers.max(initial=0.0)
-    is_active = fitter.is_constraint_active or (multiplier > fitter.tol and not counts_any)
-    if first.keeps_bound and multiplier > 0 and not is_active:
-        plain = fitter.fit_unconstrained(first.parameters)
-        first = plain if plain.keeps_bound else first
-    return first, first.keeps_bound and not first.result.multipliers.any()
 
 
 def _propose_start(fitter, start):
@@ -401,16 +393,20 @@ def _enforce_ranks(fitter, strategy):
 def _enforce_partitioned(fitter, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
     on_subsample = fitter.restrict_to(fitter.problem.subsample)
+    if strategy is not None:
+        # The plain fit of the subsample shows, in one pass, whether that of all may keep the bound.
+        plain = on_subsample.fit_unconstrained()
+        on_subsample = on_subsample.start_at(plain)
+        limits = _NEAR_MULTIPLE * fitter.constraint.tolerances + SLACK
+        if (fitter.evaluate(plain.parameters, plain.result).gaps <= limits).all():
+            plain = fitter.fit_unconstrained(plain.parameters)
+            if plain.keeps_bound:
+                return plain
     # Searches would fit the decisions of the subsample: they are left to the full data.
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)
     if strategy is None:
         return fitter.fit(fitter.problem, fitter.problem.initial_point(start.parameters))
-    # Where no row was active on the subsample, the plain fit may keep the bound.
-    if not start.result.multipliers.any():
-        plain = fitter.fit_unconstrained(start.parameters)
-        if plain.keeps_bound:
-            return plain
     best = fit_partitioned_corrections(fitter, on_subsample, start)
     if counts_all:
         best = search_lines(fitter, best, _MAX_PARTITIONED_ROUNDS)

@@ -35,6 +35,8 @@ _ROUGH_SOLVER = SQP(tol=1e-3)
 _ROUGH_TOL = 1e-5
 """Tolerance of the solver for problems after which the metric decides what is solved next."""
 
+_MAX_DEVIATION = 2.0
+"""Standard deviation of scores beyond which the slope of a smooth decision is lost."""
 
 _MAX_ROUGH_STEPS = 20
 """Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
@@ -134,13 +136,13 @@ class Fitter:
         return self.evaluate(rough.parameters, rough.result)
 
     def shrink_scores(self, candidate):
-        """A candidate with scores that ramps can compare, from which constrained fits start.
+        """A candidate with scores that smooth rates can compare, from which constrained fits start.
 
-        Scores of separable classes are huge: ramps then contain few of them, and the rows are
-        nearly as rough as ranks, which do not depend on the scale.
+        Scores of separable classes are huge: surrogates are then nearly as rough as decisions or
+        ranks, which do not depend on the scale.
         """
         compared = [one for one in self.constraint if one.metric_input == "ranks"]
-        width = min((one.criterion.width for one in compared), default=np.inf)
+        width = min((one.criterion.width for one in compared), default=_MAX_DEVIATION)
         deviation = 0.0 if candidate.scores is None else candidate.scores.std()
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.is_correctable for one in compared):

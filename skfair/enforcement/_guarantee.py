@@ -146,11 +146,13 @@ def _fit_rounds(refits, confidence, aim):
 
     Lower tolerances are those at which the probability is expected to be `aim`.
     """
-    # Step 1: fit at the requested tolerances, which sampling noise alone lowers before folds.
+    # Step 1: fit at the requested tolerances, which are lowered before folds where sampling noise
+    # alone makes them uncertain.
     tolerances = refits.constraint.tolerances
     if refits.leave_one_out is None:
         noise = refits.evaluate_training()
-        tolerances = noise.lower(noise.excess(aim))
+        if noise.probability < confidence:
+            tolerances = noise.lower(noise.excess(aim))
     # Steps 2 and 3: leave samples out, and lower the tolerances.
     rounds = [refits.evaluate(tolerances)]
     while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:

@@ -1,6 +1,7 @@
 """Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
 
 from abc import abstractmethod
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +24,7 @@ from skfair.postprocessing._events import (
     fill_groups_by_class,
     find_events,
     fit_event_features,
+    fit_plain_model,
     route_metadata,
     stratify,
     warn_if_groups_predictable,
@@ -146,7 +148,6 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
         problems = self._make_problems(training, constraints)
-        objective = self._loss_and_weights(training)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -155,20 +156,23 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         estimators, scores = self._cross_fit(training, folds, fit_params, context)
         if X_fit is None:
             warn_if_training_data(self._base, self.cv, training.samples.X, training.labels, scores)
-        # Features of the final model: the columns of the scores, and probabilities of the
-        # constraints' events.
-        rule, problems, chances = self._fit_features(
-            training, problems, constraints, estimators, scores, folds, fit_params, context
-        )
+        # Samples whose group is missing count by their probability of each group.
+        if training.samples.groups.is_partly_recorded:
+            fit_features = partial(self._fit_event_features, estimators, folds=folds)
+            training = fill_groups_by_class(training, fit_features, folds)
+            problems = self._make_problems(training, constraints)
+        # New samples are scored by the estimators of the folds, or by one of all samples.
+        final = estimators
+        if not self.ensemble and len(estimators) > 1:
+            all_rows = np.arange(len(training.samples.target))
+            data = training.samples.X, training.labels, fit_params, all_rows
+            task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
+            final = [fit_rows(self._base, *data, task)]
         # Fit the final linear model, whose out-of-fold predictions keep the constraints.
+        constraints = [] if training.lacks_groups else constraints
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
-            progress = FitProgressCallback(
-                self, step.context, lambda e: rule | _coefficient_attributes(e), step.name
-            )
-            constraints = [] if training.lacks_groups else constraints
-            request = problems, objective, constraints, self.tolerance
-            problem, guarantee = check_feasibility_and_fit(
-                rule["_event_features"], request, chances, self.confidence_level, progress
+            rule, problem, guarantee = self._fit_rule(
+                training, problems, constraints, scores, (estimators, final), folds, step
             )
         # Store what predictions need, and what describes the fit; then warn.
         outcome = self._outcome_attributes(
@@ -176,8 +180,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         )
         scores = outcome[self._oof_attribute]
         outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
-        known = feature_attributes(rule["estimators_"][0])
-        store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
+        store_fit(self, rule | outcome | feature_attributes(final[0]))
         self._warn_after_fit(problem, guarantee, training)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -239,64 +242,74 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
                 subtask=step.subtask,
             )
 
-    def _fit_features(
-        self, training, problems, constraints, estimators, scores, folds, fit_params, context
-    ):
-        """Fitted attributes of the features, problems with the features as X, and probabilities.
+    def _fit_event_features(self, estimators, training, events, folds):
+        """The features of events, and their out-of-fold probabilities."""
+        return fit_event_features(
+            estimators, self.group_estimator, training, events, folds, self.n_jobs
+        )
 
-        The latter are those of `group_class_probabilities`.
+    def _fit_rule(self, training, problems, constraints, scores, estimators, folds, step):
+        """Fitted attributes of the rule, the problem of its linear model, and its guarantee.
+
+        `estimators` are those that scored the samples, and those that score new ones.
         """
-
-        def fit_features(training, events):
-            return fit_event_features(
-                estimators, self.group_estimator, training, events, folds, self.n_jobs
-            )
-
-        # Samples whose group is missing count by their probability of each group.
-        if training.samples.groups.is_partly_recorded:
-            training = fill_groups_by_class(training, fit_features, folds)
-            problems = self._make_problems(training, constraints)
-
-        # Out-of-fold probabilities of the events that the constraints compare.
-        unit, events = problems[0].unit, find_events(problems, constraints)
-        events.check_folds(folds, training.samples.groups)
+        unit, objective = problems[0].unit, self._loss_and_weights(training)
         attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
-        if self._suits_joint_probabilities(problems, events, constraints):
-            features, columns, probabilities = fit_joint_probabilities(
-                estimators, training, columns, events, folds, self.n_jobs
-            )
-        else:
-            features, probabilities = fit_features(training, events)
-        if self.group_estimator != "sensitive_features":
-            warn_if_groups_predictable(events, features.group_probabilities(probabilities))
-
-        # New samples get the mean of the folds' models, or one model of all samples.
-        if not self.ensemble:
-            if len(estimators) > 1:
-                all_rows = np.arange(len(training.samples.target))
-                data = training.samples.X, training.labels, fit_params, all_rows
-                task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
-                estimators = [fit_rows(self._base, *data, task)]
-            features = features.refit_as_one_model(estimators[0], training, events)
-        chances = features.group_class_probabilities(columns, probabilities)
-        features_of_problems = features.features(columns, probabilities)
-        problems = [
-            problem._replace(X=one)
-            for problem, one in zip(problems, features_of_problems, strict=True)
-        ]
+        events = find_events(problems, constraints)
+        events.check_folds(folds, training.samples.groups)
+        features = EventFeatures.of_scores_alone(events)
         rule = attributes | {
-            "estimators_": estimators,
+            "estimators_": estimators[1],
             "groups_": training.samples.groups.summary,
             "_event_features": features,
             "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": unit,
         }
-        return rule, problems, chances
+        progress = FitProgressCallback(
+            self, step.context, lambda e: rule | _coefficient_attributes(e), step.name
+        )
+        settings = objective, constraints, self.tolerance
+        # Where decisions by the scores alone keep the bounds, no event is needed.
+        of_scores = _replace_features(problems, features.features(columns, None))
+        solution = fit_plain_model(of_scores, *settings, self.confidence_level, progress)
+        if solution is None:
+            features, problems, chances = self._fit_features(
+                training, problems, constraints, columns, events, estimators, folds
+            )
+            rule["_event_features"] = features
+            solution = check_feasibility_and_fit(
+                features, (problems, *settings), chances, self.confidence_level, progress
+            )
+        return rule | {"n_iter_": progress.n_iter}, *solution
+
+    def _fit_features(self, training, problems, constraints, columns, events, estimators, folds):
+        """Features of events, problems with these as X, and `group_class_probabilities`."""
+        scoring, final = estimators
+        # Out-of-fold probabilities of the events that the constraints compare.
+        if self._suits_joint_probabilities(problems, events, constraints):
+            features, columns, probabilities = fit_joint_probabilities(
+                scoring, training, columns, events, folds, self.n_jobs
+            )
+        else:
+            features, probabilities = self._fit_event_features(scoring, training, events, folds)
+        if self.group_estimator != "sensitive_features":
+            warn_if_groups_predictable(events, features.group_probabilities(probabilities))
+        # New samples get the mean of the folds' models, or one model of all samples.
+        if not self.ensemble:
+            features = features.refit_as_one_model(final[0], training, events)
+        chances = features.group_class_probabilities(columns, probabilities)
+        return (
+            features,
+            _replace_features(problems, features.features(columns, probabilities)),
+            chances,
+        )
 
     def _solution_attributes(self, problem, guarantee, problems, report, status):
         """Fitted attributes of multipliers, violation, report and guarantee."""
+        multipliers = guarantee.candidate.result.multipliers
         outcome = {
-            "multipliers_": guarantee.candidate.result.multipliers,
+            # The plain fit has no rows: where it keeps the bound, multipliers are 0.
+            "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
             "constraint_violation_": guarantee.candidate.violation,
             REPORT_ATTRIBUTE: columns_of(report),
         }
@@ -398,6 +411,11 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
             sensitive_features, n_samples, self.groups_, reason, self.handle_unknown
         )
         return np.append(self._event_codes, -1)[groups]
+
+
+def _replace_features(problems, features):
+    """The problems with their features as X, (n_problems, n_samples, n_features)."""
+    return [problem._replace(X=one) for problem, one in zip(problems, features, strict=True)]
 
 
 def _coefficient_attributes(evaluation):

@@ -431,6 +431,11 @@ class EventFeatures(NamedTuple):
     sources: list
     compares_scores: bool
 
+    @classmethod
+    def of_scores_alone(cls, events):
+        """The features of decisions that no event moves: the scores."""
+        return cls([], events.table[:, :0, :, :0], [], events.compares_scores)
+
     def probabilities(self, X, codes):
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
         if not self.sources:
@@ -605,6 +610,22 @@ _ARGMAX_SOLVER = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
 not show these, and no solver ends in a point that it could certify. The exact searches follow."""
 
 
+def fit_plain_model(problems, objective, constraints, tolerance, confidence=None, callback=None):
+    """The solved problem and the guarantee, as `fit_final_model` returns them, of the plain fit.
+
+    None if the plain fit does not keep the constraints, or not with the confidence.
+    """
+    fitter = _make_fitter(problems, objective, constraints, tolerance, callback)
+    plain = fitter.fit_unconstrained()
+    if not plain.keeps_bound:
+        return None
+    guarantee = _guarantee(fitter, plain, confidence, problems[0].samples.clusters)
+    is_certain = confidence is None or guarantee.probability >= confidence
+    if not (is_certain and guarantee.candidate.is_unconstrained):
+        return None
+    return _linearize_solution(fitter, guarantee)
+
+
 def fit_final_model(problems, objective, constraints, tolerance, confidence=None, callback=None):
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
@@ -616,35 +637,54 @@ def fit_final_model(problems, objective, constraints, tolerance, confidence=None
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
-    # On the training data alone, unless a confidence level asks for a margin.
-    guarantee = Guarantee(candidate, fitter.constraint.tolerances)
-    if confidence is not None:
-        start, clusters = replace(fitter, start=candidate.parameters), problems[0].samples.clusters
-        guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
-    problem = fitter.problem
-    # At the enforced model, where the report and the multipliers are read.
-    constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
-    return replace(problem, constraint=constraint), guarantee
+    clusters = problems[0].samples.clusters
+    return _linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
+
+
+def _guarantee(fitter, candidate, confidence, clusters):
+    """The guarantee of a candidate: on the training data alone, unless a confidence is requested.
+
+    With a confidence it is that of a fit with a margin, which starts at the candidate.
+    """
+    if confidence is None:
+        return Guarantee(candidate, fitter.constraint.tolerances)
+    start = replace(fitter, start=candidate.parameters)
+    return enforce_in_population(start, "auto", confidence, clusters=clusters)
+
+
+def _linearize_solution(fitter, guarantee):
+    """The problem linearised at the enforced model, where its report is read, and the guarantee."""
+    constraint = fitter.constraint.linearize_at(guarantee.candidate.scores)
+    return fitter.problem_with_constraint(constraint), guarantee
 
 
 def make_fitters(problems, objective, constraints, tolerance, callback):
-    """The constrained problem at each temperature of the surrogate; one where none is used."""
+    """The constrained problem at each temperature of the surrogate; one where none is used.
+
+    Nothing warns of small groups: the plain fit, which is tried before, has done so.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        request = problems, objective, constraints, tolerance, callback
+        first = _make_fitter(*request)
+        statistics = first.constraint.metric_inputs
+        if "ranks" in statistics or "decisions" not in statistics:
+            return [first]
+        return [first, *(_make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+
+
+def _make_fitter(
+    problems, objective, constraints, tolerance, callback, temperature=_TEMPERATURES[0]
+):
+    """The constrained problem at one temperature of the surrogate."""
     (loss, weights), model = objective, _make_model(problems)
+    system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
+    solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
+    solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
     target = np.concatenate([problem.samples.target for problem in problems])
     weights = np.tile(weights, len(problems))
-    fitters = []
-    for temperature in _TEMPERATURES:
-        with warnings.catch_warnings():
-            if fitters:
-                warnings.simplefilter("ignore")  # of small groups, once is enough
-            system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
-        solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
-        solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
-        problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
-        fitters.append(Fitter(problem, model.initial(), solver, {"callback": callback}))
-        if "ranks" in system.metric_inputs or "decisions" not in system.metric_inputs:
-            break
-    return fitters
+    problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
+    return Fitter(problem, model.initial(), solver, {"callback": callback})
 
 
 def _preselect(fitters):

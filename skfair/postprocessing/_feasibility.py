@@ -7,7 +7,6 @@ multipliers are positive where its bounds conflict. Parity of quotients is linea
 of them is fixed: it is searched for.
 """
 
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -130,9 +129,7 @@ def check_feasibility_and_fit(features, request, chances, confidence, callback):
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_known = chances is not None and len(request[0]) == 1 and (outcomes >= 0).all()
     if is_known and confidence is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of small groups; the fit itself warns
-            fitter = make_fitters(*request, callback)[0]
+        fitter = make_fitters(*request, callback)[0]
         problem = fitter.problem
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
