@@ -92,7 +92,9 @@ def _estimator(layers, constraint, **settings):
 
 def _fit(layers, train, tolerance, alpha, n_epochs=20):
     """Fit our default, without constraint where the tolerance is None."""
-    constraint = None if tolerance is None else LossParity(reference="overall", tolerance=tolerance)
+    constraint = (
+        None if tolerance is None else LossParity(reference="above_overall", tolerance=tolerance)
+    )
     settings = {"solver": AdamPrimalDual(max_iter=n_epochs)} if LAYERS[layers] else {}
     model = _estimator(layers, constraint, alpha=alpha, **settings)
     return _fit_quietly(model, train[0], train[1], sensitive_features=train[2])
@@ -111,12 +113,12 @@ def _fit_published(layers, method, epochs, train, validation):
         # The features of a group are the means of its members.
         sizes = memberships.sum(axis=0)[:, np.newaxis]
         features = memberships.T @ ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)) / sizes
-        spec = LossParity(reference="overall", tolerance=TOLERANCE)
+        spec = LossParity(reference="above_overall", tolerance=TOLERANCE)
         solver = MultiplierModel(
             epochs, descriptions=features, multiplier_rate=1e-2, batch_size=128
         )
     else:
-        spec = LossParity(reference="overall", aggregate="signed_mean", tolerance=0.0)
+        spec = LossParity(reference="above_overall", aggregate="signed_mean", tolerance=0.0)
         eta = 0.1 if LAYERS[layers] else 0.01  # linear models diverge with the step of networks
         solver = StochasticPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
     model = _estimator(layers, spec, alpha=1e-3, enforcement=None, solver=solver)

@@ -17,7 +17,7 @@ from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import pointwise_decision_rate, step_function
 from skfair.metrics import asks_for_ratio, find_criterion
-from skfair.utils._api import make_docstring_decorator
+from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
     ArgumentHintMixin,
     check_tolerance,
@@ -343,14 +343,18 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
     ratio : float or None, default=None
         Smallest ratio allowed of two groups' rates, in (0, 1], in place of a tolerance, including
         the estimator's; for rates of decisions. None bounds their difference.
-    reference : {"groups", "overall"}, default="groups"
+    reference : {"groups", "overall", "above_overall"}, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
-        the largest excess of a group over all samples of the same cell, one-sided.
+        the largest distance of a group's rate from that of all samples of the same cell, in either
+        direction. "above_overall": it is the largest excess of a group's rate over that of all
+        samples, as in [1]_. A rate may then be any amount below: of selection rates a group that
+        is never selected has no gap.
     aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
-        The largest gap over the cells counts, or their sum (with ``reference="groups"``). With
-        ``reference="overall"`` it may be a mean over all groups and cells: "mean" of the positive
-        parts of the excesses, so that no group offsets another, or "signed_mean" of the
-        excesses themselves, as equation (18) of [1]_ is printed.
+        The largest gap over the cells counts, or their sum (with ``reference="groups"``). Against
+        all samples it may be a mean over all groups and cells: "mean" with ``reference="overall"``
+        of the distances, with ``reference="above_overall"`` of the positive parts of the excesses,
+        so that no group offsets another. "signed_mean" is that of the excesses themselves, as
+        equation (18) of [1]_ is printed, with ``reference="above_overall"`` alone.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur; "each" compares
         the (overlapping) groups of every single attribute instead.
@@ -392,7 +396,7 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
     _parameter_constraints = {
         "tolerance": [Interval(Real, 0, None, closed="left"), None],
         "ratio": [Interval(Real, 0, 1, closed="right"), None],
-        "reference": [StrOptions({"groups", "overall"})],
+        "reference": [StrOptions({reference for reference, _ in AGGREGATES})],
         "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
         "attributes": [StrOptions({"intersections", "each"})],
         "min_group_size": [*VALID_MIN_GROUP_SIZE, None],
@@ -429,7 +433,7 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
         *,
         tolerance: float | None = None,
         ratio: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
+        reference: Reference = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
@@ -444,7 +448,16 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return type(self).__name__
+        return self._add_side(type(self).__name__)
+
+    @property
+    def side(self) -> str:
+        """Where the gap lies, such as "above the overall value"; empty between groups."""
+        return AGGREGATES[self.reference, self.aggregate].side
+
+    def _add_side(self, name):
+        """A name followed by the side, where there is one."""
+        return f"{name} {self.side}".rstrip()
 
     @property
     def counts_decisions(self) -> bool:
@@ -532,7 +545,7 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
         large, small = groups
         tolerance = self._resolve_tolerance(tolerance)
         cells = check_cells(self.cells(samples), samples, self)
-        events = cell_events(cells, samples, large, self.reference == "overall")
+        events = cell_events(cells, samples, large, self.reference != "groups")
         if events.empty:
             self._check_empty_cells(events)
 
@@ -752,6 +765,6 @@ def _translate_bound(what, kind):
     if getattr(what, "eps", None) is None:
         return ""
     return (
-        f" fairlearn's difference_bound={what.eps:g} is from each group to all samples, so two "
-        f"groups may differ by twice as much: pass tolerance={2 * what.eps:g}."
+        f" fairlearn's difference_bound={what.eps:g} is from each group to all samples: pass "
+        f"skfair.constraints.{kind}(reference='overall', tolerance={what.eps:g})."
     )

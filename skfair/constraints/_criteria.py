@@ -32,7 +32,7 @@ from skfair.losses import (
     pointwise_score,
 )
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._sklearn import Interval, StrOptions, safe_indexing
 
@@ -215,7 +215,7 @@ class MeanParity(Constraint):
         self,
         *,
         tolerance: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
+        reference: Reference = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
@@ -294,7 +294,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         *,
         tolerance: float | None = None,
         ratio: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
+        reference: Reference = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
@@ -400,7 +400,7 @@ class ConstraintOnLoss(Constraint):
         *,
         loss: Callable | None = None,
         tolerance: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
+        reference: Reference = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,
@@ -424,8 +424,9 @@ class ConstraintOnLoss(Constraint):
 class LossParity(ConstraintOnLoss):
     r"""Equal mean losses: scores fit the target equally well in every group.
 
-    :math:`E[\ell(s, y) \mid g]` is the same for all groups g. With ``reference="overall"`` no
-    group's mean loss may exceed that of all samples by more than the tolerance, one-sided.
+    :math:`E[\ell(s, y) \mid g]` is the same for all groups g. With
+    ``reference="above_overall"`` no group's mean loss may exceed that of all samples by more than
+    the tolerance, and any may be below it (see :class:`Constraint`).
 
     Parameters
     ----------
@@ -440,8 +441,8 @@ class LossParity(ConstraintOnLoss):
     Examples
     --------
     >>> from skfair.constraints import LossParity
-    >>> LossParity(loss="hinge", reference="overall")
-    LossParity(loss='hinge', reference='overall')
+    >>> LossParity(loss="hinge", reference="above_overall")
+    LossParity(loss='hinge', reference='above_overall')
     """
 
     metric = "loss_parity_difference"

@@ -43,6 +43,9 @@ class Gap(ABC):
     is_range = False
     """Whether it compares the largest and the smallest mean of each block, and nothing else."""
 
+    side = ""
+    """Where the gap lies, to be added to its number in a sentence; empty between groups."""
+
     @abstractmethod
     def __call__(self, means):
         """The gap, of means of shape (n_events,) or of each column of (n_events, n_columns)."""
@@ -360,6 +363,11 @@ class ExcessOverOverall(Gap):
 
     pairs: tuple
 
+    side = "above the overall value"
+
+    below = 0.0
+    """Factor of an excess below 0 in the gap: 0 leaves it out, -1 counts it as one above."""
+
     @cached_property
     def _group_and_overall_events(self):
         return np.array(self.pairs).T
@@ -369,13 +377,23 @@ class ExcessOverOverall(Gap):
         group, overall = self._group_and_overall_events
         return means[group] - means[overall]
 
+    def _sizes(self, means):
+        """What each pair adds to the gap, at least 0, with the shape of the excesses."""
+        excesses = self._excesses(means)
+        return np.maximum(excesses, self.below * excesses) + 0.0  # not -0.0
+
+    def _signs(self, means):
+        """Derivative of what each pair adds to the gap by its excess, (n_pairs,)."""
+        excesses = self._excesses(means)
+        return (excesses > 0) + self.below * (excesses < 0)
+
     def __call__(self, means):
-        return self._excesses(means).max(axis=0, initial=0.0)
+        return self._sizes(means).max(axis=0, initial=0.0)
 
     def subgradient(self, means):
-        # Of the group with the largest excess; 0 if none is positive.
-        excesses = self._excesses(means)
-        return self._slope((excesses > 0) & (np.arange(len(excesses)) == excesses.argmax()), means)
+        # Of the group that is farthest off; 0 if none is.
+        is_farthest = np.arange(len(self.pairs)) == self._sizes(means).argmax()
+        return self._slope(self._signs(means) * is_farthest, means)
 
     def _slope(self, weights, means):
         """Derivative of ``weights @ excesses`` by the means."""
@@ -392,6 +410,11 @@ class ExcessOverOverall(Gap):
         return shrunk
 
     def linear_forms(self, n_events):
+        excesses = self._excess_forms(n_events)
+        return sparse.vstack((excesses, self.below * excesses), "csr") if self.below else excesses
+
+    def _excess_forms(self, n_events):
+        """The excess of each pair as a linear form, (n_pairs, n_events)."""
         rows = np.arange(len(self.pairs))
         group, overall = self._group_and_overall_events
         # A row of +1 for each group, with -1 for the mean of all samples of its cell.
@@ -400,8 +423,15 @@ class ExcessOverOverall(Gap):
         return sparse.csr_array((signs, positions), shape=(len(rows), n_events))
 
     def _rows(self, tolerance):
+        smallest = -tolerance if self.below else -np.inf
         for group, overall in self.pairs:
-            yield -np.inf, {group: 1.0, overall: -1.0}, {}, tolerance
+            yield smallest, {group: 1.0, overall: -1.0}, {}, tolerance
+
+
+class DistanceToOverall(ExcessOverOverall):
+    """Distance of a group's mean from the overall mean, in either direction; the largest counts."""
+
+    side, below = "from the overall value", -1.0
 
 
 class MeanPositiveExcess(ExcessOverOverall):
@@ -410,35 +440,49 @@ class MeanPositiveExcess(ExcessOverOverall):
     Groups below the overall mean count as 0.
     """
 
+    side = "above the overall value on average"
+
     def __call__(self, means):
-        return np.maximum(0.0, self._excesses(means)).mean(axis=0)
+        return self._sizes(means).mean(axis=0)
 
     def subgradient(self, means):
-        return self._slope((self._excesses(means) > 0) / len(self.pairs), means)
+        return self._slope(self._signs(means) / len(self.pairs), means)
 
     def linear_forms(self, n_events):
-        # The excesses of every set of groups, averaged over all.
+        # The excesses of every set of groups and, times `below`, of the others, averaged.
         n_pairs = len(self.pairs)
         _check_forms(2.0**n_pairs)
         # Bit p of the number of a set says whether it contains group p.
-        sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
-        return sparse.csr_array(sets / n_pairs) @ super().linear_forms(n_events)
+        is_inside = (np.arange(2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
+        factors = sparse.csr_array(np.where(is_inside, 1.0, self.below) / n_pairs)
+        return factors[not self.below :] @ self._excess_forms(n_events)
 
     def aux_at(self, means):
-        # The positive part of each excess.
-        return np.maximum(0.0, self._excesses(means))
+        # What each group adds to the gap.
+        return self._sizes(means)
 
     def _rows(self, tolerance):
-        # An unknown for each positive part, the mean of which is bounded.
+        # An unknown for what each group adds, the mean of which is bounded.
         n_pairs = len(self.pairs)
         for p, (group, overall) in enumerate(self.pairs):
             yield -np.inf, {group: 1.0, overall: -1.0}, {p: -1.0}, 0.0
-            yield 0.0, {}, {p: 1.0}, np.inf
+            if self.below:
+                yield -np.inf, {group: self.below, overall: -self.below}, {p: -1.0}, 0.0
+            else:
+                yield 0.0, {}, {p: 1.0}, np.inf
         yield -np.inf, {}, dict.fromkeys(range(n_pairs), 1.0 / n_pairs), tolerance
+
+
+class MeanDistanceToOverall(MeanPositiveExcess):
+    """Distance of a group's mean from the overall mean, averaged over the groups."""
+
+    side, below = "from the overall value on average", -1.0
 
 
 class SignedMeanExcess(ExcessOverOverall):
     """The same average with its sign: a group below the overall mean offsets one above."""
+
+    side = "above the overall value on average, where groups offset each other"
 
     def __call__(self, means):
         return self._excesses(means).mean(axis=0)
@@ -517,9 +561,11 @@ class Shortfall(Gap):
 AGGREGATES = {
     ("groups", "max"): RangeGap,
     ("groups", "sum"): TotalRangeGap,
-    ("overall", "max"): ExcessOverOverall,
-    ("overall", "mean"): MeanPositiveExcess,
-    ("overall", "signed_mean"): SignedMeanExcess,
+    ("overall", "max"): DistanceToOverall,
+    ("overall", "mean"): MeanDistanceToOverall,
+    ("above_overall", "max"): ExcessOverOverall,
+    ("above_overall", "mean"): MeanPositiveExcess,
+    ("above_overall", "signed_mean"): SignedMeanExcess,
 }
 """Gaps by the reference and aggregate of a constraint."""
 

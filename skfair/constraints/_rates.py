@@ -16,6 +16,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate, find_rate
+from skfair.utils._api import Reference
 from skfair.utils._sklearn import Interval
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ConstraintOnRate(Constraint):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__}({find_rate(self.measure).name!r})"
+        return self._add_side(f"{type(self).__name__}({find_rate(self.measure).name!r})")
 
     @property
     def table(self) -> Any:
@@ -125,7 +126,7 @@ class RateParity(ConstraintOnRate):
         *,
         tolerance: float | None = None,
         ratio: float | None = None,
-        reference: Literal["groups", "overall"] = "groups",
+        reference: Reference = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: int | Literal["auto"] | None = None,

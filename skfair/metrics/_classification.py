@@ -1,6 +1,6 @@
 """Differences and ratios of rates of a classifier between groups, also within strata."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from skfair.metrics._rates import (
     smallest_ratio,
 )
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike, Reference
 from skfair.utils._checks import join_names, warn
 
 # Differences of the rates of a binary classifier between groups.
@@ -31,7 +31,7 @@ def demographic_parity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -97,7 +97,7 @@ def equal_opportunity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -142,7 +142,7 @@ def false_positive_rate_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -189,7 +189,7 @@ def equalized_odds_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -247,7 +247,7 @@ def accuracy_score_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -256,8 +256,8 @@ def accuracy_score_difference(
 
     .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)
 
-    With ``reference="overall"`` it is the largest excess of a group's error rate over that of all
-    samples.
+    With ``reference="above_overall"`` it is the largest excess of a group's *error rate* over that
+    of all samples.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def conditional_demographic_parity_difference(
     *,
     sensitive_features: MatrixLike,
     strata: Any,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,

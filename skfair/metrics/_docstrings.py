@@ -14,13 +14,14 @@ sensitive_features : array-like or sparse matrix
     shape (n_samples, n_attributes), the groups are the intersections that occur. A sparse boolean
     matrix of shape (n_samples, n_groups) marks the members of each group: these groups may overlap.
     A group that does not occur in these samples does not count.
-reference : {"groups", "overall"}, default="groups"
+reference : {"groups", "overall", "above_overall"}, default="groups"
     "groups" compares the groups with one another. "overall" compares each group with all samples:
-    the largest excess of a group over the value of all, one-sided, at least 0.
+    the largest distance of a group's value from that of all, in either direction. "above_overall"
+    is the largest excess of a group over the value of all, at least 0.
 aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
-    "sum" adds the differences where more than one rate is compared. With ``reference="overall"``,
-    "mean" is the mean over groups and rates of the positive parts of the excesses, and
-    "signed_mean" that of the excesses themselves.
+    "sum" adds the differences where more than one rate is compared. "mean" is the mean over groups
+    and rates: with ``reference="overall"`` of the distances, with ``reference="above_overall"`` of
+    the positive parts of the excesses. With the latter, "signed_mean" is that of the excesses.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights. A sample of weight zero counts as absent.
 pos_label : int, float, bool or str, default=None

@@ -19,7 +19,8 @@ from skfair.utils._checks import join_names, positive_class, resolve_name, spell
 
 _AGGREGATES = {
     "groups": ("max", "sum"),
-    "overall": ("max", "mean", "signed_mean"),
+    "overall": ("max", "mean"),
+    "above_overall": ("max", "mean", "signed_mean"),
 }
 """Aggregates that go with each reference, as in `skfair.constraints.Constraint`."""
 
@@ -27,7 +28,8 @@ _AGGREGATES = {
 def gap(cells, reference="groups", aggregate="max"):
     """Gap within cells, each a pair of the groups' rates (nan: unknown) and the overall rate.
 
-    It is nan if a cell has fewer than two known rates, or with ``reference="overall"`` none.
+    It is nan if a cell has fewer than two known rates, or, where groups are compared with the
+    overall rate, none.
     """
     if reference not in _AGGREGATES:
         raise ValueError(
@@ -40,7 +42,7 @@ def gap(cells, reference="groups", aggregate="max"):
             f"{list(_AGGREGATES[reference])}; got {aggregate!r}."
             + spelling_hint(aggregate, _AGGREGATES[reference])
         )
-    # Differences within each cell, or excesses over the overall rate in all cells.
+    # Differences within each cell, or from the overall rate in all cells.
     if reference == "groups":
         ranges = [_range(rates) for rates, _ in cells]
         return float(np.sum(ranges) if aggregate == "sum" else np.max(ranges))
@@ -48,9 +50,10 @@ def gap(cells, reference="groups", aggregate="max"):
     # No group has a known rate.
     if not len(excesses):
         return float("nan")
-    if aggregate == "max":
-        return float(excesses.max(initial=0.0))
-    return float(np.mean(excesses if aggregate == "signed_mean" else np.maximum(0.0, excesses)))
+    if aggregate == "signed_mean":
+        return float(excesses.mean())
+    distances = np.abs(excesses if reference == "overall" else np.maximum(0.0, excesses))
+    return float(distances.max() if aggregate == "max" else distances.mean())
 
 
 def _range(rates):

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike, Reference
 from skfair.utils._checks import resolve_name, warn
 
 # Differences of the mean losses of a classifier between groups.
@@ -28,7 +27,7 @@ def loss_parity_difference(
     *,
     sensitive_features: MatrixLike,
     loss: str | Callable = "logistic",
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -253,7 +252,7 @@ def mean_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -295,7 +294,7 @@ def mean_squared_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -334,7 +333,7 @@ def mean_absolute_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -424,7 +423,7 @@ def mean_score_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Literal["groups", "overall"] = "groups",
+    reference: Reference = "groups",
     aggregate: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:

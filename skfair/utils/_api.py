@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ Label = float | str
 
 RandomState = int | np.random.RandomState | None
 """What `sklearn.utils.check_random_state` takes."""
+
+Reference = Literal["groups", "overall", "above_overall"]
+"""What the gap of a constraint or metric compares each group with."""
 
 Decorated = TypeVar("Decorated", bound=Callable)
 """A function whose decorator keeps its signature."""

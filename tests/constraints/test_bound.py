@@ -32,8 +32,10 @@ SPECS = {
     **{name: CONSTRAINTS[name]() for name in CONSTRAINTS if not name.startswith("partial_")},
     "equalized_odds sum": EqualizedOdds(aggregate="sum"),
     "equalized_odds overall": EqualizedOdds(reference="overall"),
+    "equalized_odds above overall": EqualizedOdds(reference="above_overall"),
     "equalized_odds_loss sum": EqualizedOddsLoss(aggregate="sum"),
     "loss_parity mean": LossParity(reference="overall", aggregate="mean", loss="squared"),
+    "loss_parity mean above": LossParity(reference="above_overall", aggregate="mean"),
     "error_rate_parity each": ErrorRateParity(attributes="each"),
     "bounded_group_loss": BoundedGroupLoss(0.5),
 }

@@ -55,6 +55,10 @@ def test_constraints_are_hyper_parameters(name):
         (BoundedGroupLoss(-1.0), "'upper_bound' parameter of BoundedGroupLoss"),
         (DemographicParity(aggregate="mean"), "needs reference='overall'"),
         (EqualizedOdds(aggregate="sum", reference="overall"), "needs reference='groups'"),
+        (
+            EqualizedOdds(aggregate="signed_mean", reference="overall"),
+            "needs reference='above_overall'",
+        ),
         (DemographicParity(tolerance=5), r"tolerance=5 is more than .* is 1 for .*0.05 is five"),
         (EqualizedOdds(aggregate="sum", tolerance=2.5), "can be, which is 2 for EqualizedOdds"),
         (DemographicParity(min_group_size=5), "leaves no group: the largest has 4 samples"),

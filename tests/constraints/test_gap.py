@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import (
+    DistanceToOverall,
     ExcessOverOverall,
     LargestMean,
+    MeanDistanceToOverall,
     MeanPositiveExcess,
     RangeGap,
     RatioGap,
@@ -26,6 +28,8 @@ GAPS = {
     "scaled range": RangeGap(BLOCKS, 0.8),
     "total range": TotalRangeGap(BLOCKS),
     "signed total range": TotalRangeGap(((0, 1), (2, 3))),
+    "distance": DistanceToOverall(PAIRS),
+    "mean distance": MeanDistanceToOverall(PAIRS),
     "excess": ExcessOverOverall(PAIRS),
     "mean excess": MeanPositiveExcess(PAIRS),
     "signed mean": SignedMeanExcess(PAIRS),
@@ -52,6 +56,8 @@ def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
         ("scaled range", 0.8 * 0.9 - 0.2),
         ("total range", 1.1),
         ("signed total range", 1.0),
+        ("distance", 0.7),
+        ("mean distance", (0.2 + 0.2 + 0.7) / 3),
         ("excess", 0.7),
         ("mean excess", (0.2 + 0.7) / 3),
         ("signed mean", (-0.2 + 0.2 + 0.7) / 3),
@@ -92,6 +98,8 @@ def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, toler
         ("scaled range", 2 + 6, 1),
         ("total range", 2 * 5 + 1, 4),
         ("signed total range", 2, 0),
+        ("distance", 3, 0),
+        ("mean distance", 2 * 3 + 1, 3),
         ("excess", 3, 0),
         ("mean excess", 2 * 3 + 1, 3),
         ("signed mean", 1, 0),
@@ -129,6 +137,16 @@ def test_one_row_is_the_gap(gap, means):
     assert values.tolist() == [gap(means)]
     np.testing.assert_array_equal(slope, [gap.subgradient(means)])
     assert (rows.lower, rows.upper, rows.aux_jacobian.shape) == (-np.inf, 0.1, (1, 0))
+
+
+def test_a_distance_has_one_two_sided_row_and_an_excess_a_one_sided_one():
+    for kind, lower in ((DistanceToOverall, -0.1), (ExcessOverOverall, -np.inf)):
+        rows = rows_of_gap(kind(((0, 1),)), 2, 0.1)
+        assert (rows.lower.tolist(), rows.upper.tolist()) == ([lower], [0.1])
+    below = np.array([0.25, 0.75])
+    assert DistanceToOverall(((0, 1),))(below) == 0.5
+    assert ExcessOverOverall(((0, 1),))(below) == 0
+    np.testing.assert_array_equal(DistanceToOverall(((0, 1),)).subgradient(below), [-1, 1])
 
 
 def test_gaps_of_equal_value_share_their_rows():

@@ -99,6 +99,7 @@ def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_most_certa
         "error_rate_parity",
         "loss_parity",
         DemographicParity(reference="overall"),
+        DemographicParity(reference="above_overall"),
         DemographicParity(aggregate="sum"),
         BoundedGroupLoss(0.65),
         [DemographicParity(), EqualOpportunity(tolerance=0.15)],

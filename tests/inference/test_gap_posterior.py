@@ -139,15 +139,25 @@ def test_drawn_rates_agree_with_the_integral(parity):
         assert drawn.probability(factor) == pytest.approx(exact.probability(factor), abs=0.02)
 
 
-@pytest.mark.parametrize("aggregate", ["max", "mean", "signed_mean"])
-def test_groups_against_all_samples_are_drawn_jointly(aggregate):
-    # Half of the overall rate is the group's: the excess is half the groups' difference.
+@pytest.mark.parametrize(
+    "reference, aggregate",
+    [
+        ("overall", "max"),
+        ("overall", "mean"),
+        ("above_overall", "max"),
+        ("above_overall", "mean"),
+        ("above_overall", "signed_mean"),
+    ],
+)
+def test_groups_against_all_samples_are_drawn_jointly(reference, aggregate):
+    # Half of the overall rate is the group's: the excess is half the groups' difference, and that
+    # of the other group its negative.
     rng = np.random.default_rng(3)
     groups, scores = np.repeat([0, 1], 500), rng.normal(size=1000)
-    against = DemographicParity(reference="overall", aggregate=aggregate)
+    against = DemographicParity(reference=reference, aggregate=aggregate)
     against = bound(against, np.ones(1000), groups, tolerance=0.05).posterior(scores)
     between = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.1).posterior(scores)
-    if aggregate == "max":
+    if aggregate == "max" or reference == "overall":
         assert against.probability() == pytest.approx(between.probability(), abs=0.02)
     assert against.probability() >= between.probability() - 0.02
 

@@ -221,18 +221,45 @@ RATES_BY_HAND = {  # of the three groups, and of all samples
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_excess_over_the_overall_rate_by_hand(name):
+def test_gaps_to_the_overall_rate_by_hand(name):
     excesses = np.array([np.subtract(*cell) for cell in RATES_BY_HAND[name]]).ravel()
     expected = {
-        "max": excesses.max(),
-        "mean": np.maximum(0, excesses).mean(),
-        "signed_mean": excesses.mean(),
+        ("overall", "max"): np.abs(excesses).max(),
+        ("overall", "mean"): np.abs(excesses).mean(),
+        ("above_overall", "max"): excesses.max(),
+        ("above_overall", "mean"): np.maximum(0, excesses).mean(),
+        ("above_overall", "signed_mean"): excesses.mean(),
     }
-    for aggregate, excess in expected.items():
-        value = CLASSIFICATION[name](
-            Y_TRUE, Y_PRED, sensitive_features=GROUP, reference="overall", aggregate=aggregate
-        )
+    for (reference, aggregate), excess in expected.items():
+        kind = {"reference": reference, "aggregate": aggregate}
+        value = CLASSIFICATION[name](Y_TRUE, Y_PRED, sensitive_features=GROUP, **kind)
         assert value == pytest.approx(excess, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_distance_from_the_overall_rate_is_that_of_fairlearn(seed):
+    # fairlearn's method="to_overall" is max_g |r_g - r|, of equalized odds the larger of the two.
+    rng = np.random.default_rng(seed)
+    y, decisions, groups = rng.random((3, 500)) < [[0.4], [0.5], [0.1]]
+    decisions &= ~groups | (rng.random(500) < 0.2)
+    cells = {
+        "demographic_parity_difference": [np.ones(500, bool)],
+        "equal_opportunity_difference": [y],
+        "false_positive_rate_difference": [~y],
+        "equalized_odds_difference": [y, ~y],
+    }
+    for name, masks in cells.items():
+        expected = max(
+            abs(decisions[mask & (groups == g)].mean() - decisions[mask].mean())
+            for mask in masks
+            for g in (True, False)
+        )
+        values = [
+            CLASSIFICATION[name](y, decisions, sensitive_features=groups, reference=reference)
+            for reference in ("overall", "above_overall")
+        ]
+        assert values[0] == pytest.approx(expected, rel=1e-12)
+        assert values[1] < values[0] / 2  # the minority is far below, and the majority just above
 
 
 def test_the_sum_over_rates_by_hand():
@@ -242,8 +269,9 @@ def test_the_sum_over_rates_by_hand():
     assert only == pytest.approx(2 / 5 - 3 / 8)
 
 
-def test_one_group_does_not_exceed_the_overall_rate():
-    alone = {"sensitive_features": ["a"] * 3, "reference": "overall"}
+@pytest.mark.parametrize("reference", ["overall", "above_overall"])
+def test_one_group_is_the_overall_rate(reference):
+    alone = {"sensitive_features": ["a"] * 3, "reference": reference}
     assert demographic_parity_difference([0, 1, 1], [1, 0, 1], **alone) == 0
 
 
@@ -253,6 +281,10 @@ def test_one_group_does_not_exceed_the_overall_rate():
         ({"reference": "all"}, "reference must be one of"),
         ({"aggregate": "mean"}, "With reference='groups', aggregate must be one of"),
         ({"reference": "overall", "aggregate": "sum"}, "With reference='overall', aggregate must"),
+        (
+            {"reference": "overall", "aggregate": "signed_mean"},
+            "With reference='overall', aggregate must",
+        ),
     ],
 )
 def test_unknown_references_and_aggregates_are_refused(params, match):

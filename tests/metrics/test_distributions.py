@@ -136,4 +136,6 @@ def test_means_of_groups():
     assert mean_score_difference(scores, **metadata) == 4.5
     overall = mean_score_difference(scores, **metadata, reference="overall")
     assert overall == pytest.approx(7.0 - 24.0 / 6)
+    below = mean_score_difference(-np.array(scores), **metadata, reference="above_overall")
+    assert below == pytest.approx(24.0 / 6 - 2.5)
     assert mean_score_difference([1, 2], sensitive_features=list("aa")) == 0

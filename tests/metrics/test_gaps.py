@@ -17,8 +17,10 @@ CELLS = [(np.array([0.2, 0.5, 0.3]), 0.4), (np.array([0.9, np.nan, 0.6]), 0.7)]
         ("groups", "max", 0.3),
         ("groups", "sum", 0.3 + 0.3),
         ("overall", "max", 0.2),
-        ("overall", "mean", (0.1 + 0.2) / 5),
-        ("overall", "signed_mean", (-0.2 + 0.1 - 0.1 + 0.2 - 0.1) / 5),
+        ("overall", "mean", (0.2 + 0.1 + 0.1 + 0.2 + 0.1) / 5),
+        ("above_overall", "max", 0.2),
+        ("above_overall", "mean", (0.1 + 0.2) / 5),
+        ("above_overall", "signed_mean", (-0.2 + 0.1 - 0.1 + 0.2 - 0.1) / 5),
     ],
 )
 def test_by_hand(reference, aggregate, expected):
@@ -29,13 +31,16 @@ def test_by_hand(reference, aggregate, expected):
 def test_one_known_rate_is_unknown_and_a_single_group_is_fair():
     single = [(np.array([0.5, np.nan]), 0.5)]
     assert np.isnan(gap(single))
-    assert gap(single, "overall") == 0
+    assert gap(single, "overall") == gap(single, "above_overall") == 0
     assert np.isnan(gap([(np.array([np.nan, np.nan]), np.nan)], "overall"))
     assert gap([(np.array([0.5]), 0.5)]) == 0
 
 
-def test_groups_below_the_overall_rate_have_no_excess():
-    assert gap([(np.array([0.1, 0.2]), 0.3)], "overall") == 0
+def test_groups_below_the_overall_rate_have_a_distance_and_no_excess():
+    below = [(np.array([0.1, 0.2]), 0.3)]
+    assert gap(below, "overall") == pytest.approx(0.2)
+    assert gap(below, "overall", "mean") == pytest.approx(0.15)
+    assert gap(below, "above_overall") == gap(below, "above_overall", "mean") == 0
 
 
 def test_unknown_groups_are_named():

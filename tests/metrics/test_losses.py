@@ -73,7 +73,9 @@ KINDS = [
     ("groups", "sum"),
     ("overall", "max"),
     ("overall", "mean"),
-    ("overall", "signed_mean"),
+    ("above_overall", "max"),
+    ("above_overall", "mean"),
+    ("above_overall", "signed_mean"),
 ]
 
 

@@ -60,6 +60,7 @@ def assert_same_bits(one, other):
         {"constraint": "mean_parity", "loss": "absolute", "solver": SQP(tol=1e-9)},
         {"constraint": "mean_parity", "fit_intercept": False},
         {"constraint": MeanParity(reference="overall", tolerance=0.02)},
+        {"constraint": MeanParity(reference="above_overall", tolerance=0.02)},
         {
             "constraint": [MeanParity(tolerance=0.1), LossParity(tolerance=0.3)],
             "solver": SQP(tol=1e-9),

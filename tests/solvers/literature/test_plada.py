@@ -95,7 +95,7 @@ def test_the_paper_s_setting_is_allowed_with_a_warning(problems):
 
 def test_one_row_for_the_mean_excess_of_many_groups(problems):
     """The nonsmooth row needs no unknown per group. Its multiplier is of the same tolerance."""
-    problem = problems.fair(LossParity(reference="overall", aggregate="mean"), 4, 0.01)
+    problem = problems.fair(LossParity(reference="above_overall", aggregate="mean"), 4, 0.01)
     rows = SQP().solve(problem)
     result = PLADA(max_iter=3000, one_row=True, inner="exact").solve(problem)
     assert len(result.x) == problem.n_parameters < len(rows.x)

@@ -14,8 +14,8 @@ SPECS = {
     "three groups": (DemographicParity(), 3),
     "two blocks": (EqualizedOdds(), 2),
     "sum of two blocks": (EqualizedOdds(aggregate="sum"), 2),
-    "mean excess": (LossParity(reference="overall", aggregate="mean"), 4),
-    "largest excess": (LossParity(reference="overall"), 3),
+    "mean excess": (LossParity(reference="above_overall", aggregate="mean"), 4),
+    "largest excess": (LossParity(reference="above_overall"), 3),
 }
 
 
@@ -56,7 +56,7 @@ def test_the_step_is_that_of_a_generic_solver(problems, spec, n_groups, multipli
 
 def joint(problems):
     """Two kinked rows and a linear one on the same data."""
-    specs = DemographicParity(), LossParity(reference="overall"), DemographicParity()
+    specs = DemographicParity(), LossParity(reference="above_overall"), DemographicParity()
     bounds = [problems.fair(spec, 3, 0.01).constraint for spec in specs]
     constraint = ConstraintSystem((*(replace(one, one_row=True) for one in bounds[:2]), bounds[2]))
     return replace(problems.fair(None, 3, 0.01), constraint=constraint)
@@ -82,7 +82,7 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
 def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
     bounds = [
         problems.fair(spec, 3, 0.01).constraint
-        for spec in (DemographicParity(), LossParity(reference="overall"))
+        for spec in (DemographicParity(), LossParity(reference="above_overall"))
     ]
     problem = replace(problems.fair(None, 3, 0.01), constraint=ConstraintSystem(tuple(bounds)))
     problem, multipliers, eta = problem.single(), np.array([1.5, 0.4]), 0.3
