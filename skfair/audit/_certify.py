@@ -109,6 +109,9 @@ class Certificate(NamedTuple):
         What it assumes of samples whose group is not known; empty if there are none.
     uncompared_groups : tuple
         Groups below the constraint's ``min_group_size``, about which nothing is certified.
+    side : str
+        Where the gap lies, such as "above the overall value" if a group may be any amount below
+        it; empty for gaps between groups.
 
     Examples
     --------
@@ -132,6 +135,7 @@ limit 0.04; exact).
     assumption: str = ""
     lower_limit: float = 0.0
     uncompared_groups: tuple = ()
+    side: str = ""
 
     @classmethod
     def from_predictions(
@@ -288,6 +292,10 @@ limit 0.04; exact).
         return f"no sample size suffices, if the population's {name} is the same"
 
     def _tolerance_text(self, tolerance):
+        """A tolerance in all known units and the side of the gap, or the ratio."""
+        return f"{self._number_text(tolerance)} {self.side}".rstrip()
+
+    def _number_text(self, tolerance):
         """A tolerance in all known units, or the ratio."""
         if self.unit == RATIO_UNIT:
             return f"{1.0 - tolerance:g}"
@@ -470,6 +478,7 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
         unit=unit,
         assumption=known.assumption,
         uncompared_groups=_uncompared_groups(bound_constraints[0][0]),
+        side=constraint.side,
     )
     if known.is_complete:
         return certificate

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import _certify, certify, fairness_front, limit_metric
+from skfair.audit import Certificate, _certify, certify, fairness_front, limit_metric
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -47,8 +47,10 @@ CERTIFIABLE |= {
     "bounded_group_loss": BoundedGroupLoss(0.8),
     "sum": EqualizedOdds(aggregate="sum"),
     "overall": DemographicParity(reference="overall"),
-    "mean excess": EqualizedOdds(reference="overall", aggregate="mean"),
-    "signed mean": EqualizedOdds(reference="overall", aggregate="signed_mean"),
+    "above overall": DemographicParity(reference="above_overall"),
+    "mean distance": EqualizedOdds(reference="overall", aggregate="mean"),
+    "mean excess": EqualizedOdds(reference="above_overall", aggregate="mean"),
+    "signed mean": EqualizedOdds(reference="above_overall", aggregate="signed_mean"),
     "strata": ConditionalDemographicParity(lambda X: X[:, 1] > 0),
     "raw": PartialStatisticalParity((0.1, 0.4), scale="raw"),
     "interval": PartialStatisticalParity((0.1, 0.4)),
@@ -104,6 +106,49 @@ def test_a_certified_ratio_is_seldom_false():
     for _ in range(300):
         decisions = (rng.random(800) < np.where(group == 0, 0.32, 0.4)).astype(int)
         n_misses += limit(decisions, decisions, sensitive_features=group) < 0.2
+    assert n_misses <= stats.binom.isf(0.001, 300, 0.05)
+
+
+def draw_with_minority(n, rates, seed):
+    """Groups, a tenth of which is the minority, and decisions of these rates."""
+    rng = np.random.default_rng(seed)
+    is_minority = rng.random(n) < 0.1
+    return is_minority, (rng.random(n) < np.where(is_minority, *rates)).astype(int)
+
+
+def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
+    groups, decisions = draw_with_minority(20_000, (0.0, 0.5), seed=0)
+    settings = {"sensitive_features": groups, "tolerance": 0.1}
+    certificates = [
+        Certificate.from_predictions(
+            None, decisions, constraint=DemographicParity(reference=reference), **settings
+        )
+        for reference in ("overall", "above_overall")
+    ]
+    assert [one.certified for one in certificates] == [False, True]
+    assert certificates[0].gap == pytest.approx(decisions.mean())
+    assert certificates[0].exceeded and not certificates[1].exceeded
+    assert "a gap of at most 0.1 (10 percentage points) from the overall value" in str(
+        certificates[0]
+    )
+    assert str(certificates[1]).startswith(
+        "Certified: the gap is at most 0.1 (10 percentage points) above the overall value, with"
+    )
+    sides = [json.loads(one.to_json())["side"] for one in certificates]
+    assert sides == ["from the overall value", "above the overall value"]
+
+
+@pytest.mark.parametrize("aggregate", ["max", "mean"])
+@pytest.mark.parametrize("rates", [(0.3, 0.5), (0.6, 0.4)])
+def test_a_certified_distance_from_the_overall_rate_is_seldom_false(rates, aggregate):
+    # The minority is below or above the overall rate, and the tolerance just the true gap.
+    shares, rates = np.array([0.1, 0.9]), np.array(rates)
+    distances, n_misses = np.abs(rates - shares @ rates), 0
+    limit = limit_metric(DemographicParity(reference="overall", aggregate=aggregate))
+    for seed in range(300):
+        groups, decisions = draw_with_minority(1500, rates, seed)
+        upper = limit(decisions, decisions, sensitive_features=groups)
+        n_misses += upper < getattr(distances, aggregate)()
     assert n_misses <= stats.binom.isf(0.001, 300, 0.05)
 
 
