@@ -765,6 +765,6 @@ def _translate_bound(what, kind):
     if getattr(what, "eps", None) is None:
         return ""
     return (
-        f" fairlearn's difference_bound={what.eps:g} is from each group to all samples: pass "
-        f"skfair.constraints.{kind}(reference='overall', tolerance={what.eps:g})."
+        f" fairlearn's difference_bound={what.eps:g} is from each group to all samples: pass an "
+        f"instance with reference='overall' and tolerance={what.eps:g}."
     )

@@ -192,8 +192,8 @@ _ARGUMENT_HINTS = {
     ),
     "constraints": "is called constraint here; it may be a list",
     "difference_bound": (
-        "bounds the difference from all samples in fairlearn; here tolerance bounds that between "
-        "groups, so pass twice the number as tolerance"
+        "bounds the difference from all samples in fairlearn; pass it to a constraint as "
+        "tolerance, with reference='overall'"
     ),
     "eps": "is called tolerance here",
     "ratio_bound": "is called ratio here, a parameter of constraints such as DemographicParity",

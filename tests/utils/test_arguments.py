@@ -28,7 +28,7 @@ from skfair.utils._checks import _ARGUMENT_HINTS, ArgumentHintMixin
         (ConstrainedERMClassifier, "estimator", "parameter of ConstrainedClassifierCV"),
         (ConstrainedERMClassifier, "eps", "is called tolerance here"),
         (PartialParityPostprocessor, "sensitive_features", "is passed to fit"),
-        (DemographicParity, "difference_bound", "pass twice the number as tolerance"),
+        (DemographicParity, "difference_bound", "tolerance, with reference='overall'"),
         (BoundedGroupLoss, "tolerance", "parameter of the estimator"),
         (GapMonitor, "attributes", r"DemographicParity\(attributes='each'\)"),
     ],
