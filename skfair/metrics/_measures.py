@@ -44,14 +44,23 @@ RESPONSES = {
 """What a measure takes of a model -> the argument that holds it."""
 
 
+_UNDEFINED_MESSAGES = (
+    "No positive class found in y_true",
+    "y_pred contains classes not in y_true",
+    "A single label was found in 'y_true' and 'y_pred'",
+)
+"""Beginnings of scikit-learn's plain warnings of values that need a class which has no samples."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A number of each group, computed by any function of true and predicted values.
 
     The function is called with the samples of one group at a time. Its intervals are
     bias-corrected bootstrap intervals within each group. Those of differences combine the intervals
-    of two groups, as for rates. Where the function warns that it is undefined
-    (:class:`sklearn.exceptions.UndefinedMetricWarning`), or divides by zero, its value is nan.
+    of two groups, as for rates. Where the function divides by zero, or warns that it is undefined,
+    its value is nan. Such are :class:`sklearn.exceptions.UndefinedMetricWarning` and scikit-learn's
+    warnings of a class without samples, as of :func:`~sklearn.metrics.average_precision_score`.
 
     Parameters
     ----------
@@ -170,7 +179,13 @@ class Measure:
                 f"{value!r}. Functions of scikit-learn with an average return one with "
                 f"functools.partial({self.name}, average='macro')."
             )
-        undefined = any(issubclass(one.category, UndefinedMetricWarning) for one in caught)
+        # Where Python raises a ZeroDivisionError, numpy warns and gives an infinity.
+        undefined = any(
+            issubclass(one.category, UndefinedMetricWarning)
+            or str(one.message).startswith(_UNDEFINED_MESSAGES)
+            or (np.isinf(value) and issubclass(one.category, RuntimeWarning))
+            for one in caught
+        )
         return np.nan if undefined else float(value)
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import MEASURES, Measure, Rate, find_measure, group_report
+from skfair.metrics._measures import GroupComparison
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None
 
@@ -161,6 +162,40 @@ def test_a_division_by_zero_is_undefined():
         return float(y_pred.sum()) / int(y_true.sum() - 3)
 
     assert np.isnan(report_of(odds).loc["a", "odds"])
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "average_precision",
+        Measure(sk.average_precision_score, response="scores"),
+        "roc_auc",
+        Measure(sk.balanced_accuracy_score),
+        Measure(sk.recall_score),
+        Measure(sk.d2_brier_score, response="probabilities"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.name,
+)
+@pytest.mark.parametrize("is_selected", [False, True])
+def test_a_group_without_positives_has_no_value_that_needs_them(measure, is_selected):
+    rng = np.random.default_rng(0)
+    group, proba = np.repeat(["a", "b"], 40), rng.uniform(0.1, 0.9, 80)
+    y_true = np.where(group == "a", rng.random(80) < proba, 0)
+    y_pred = np.where(group == "a", proba > 0.5, is_selected).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = group_report(
+            y_true, y_pred, sensitive_features=group, y_proba=proba, measures={"value": measure}
+        )
+    assert report["value"].isna().tolist() == [False, True, False]
+
+
+def test_a_comparison_leaves_a_group_without_positives_out():
+    difference = GroupComparison(find_measure("average_precision"), "difference")
+    scores, group = np.array([0.1, 0.2, 0.3, 0.4, 0.7, 0.6]), np.repeat(["a", "b", "c"], 2)
+    with pytest.warns(UndefinedMetricWarning, match="unknown for some groups: 'b'"):
+        value = difference([1, 0, 0, 0, 1, 0], scores, sensitive_features=group)
+    assert value == 1.0 - 0.5
 
 
 def test_shares_that_weigh_outcomes_have_the_limits_of_rates():
