@@ -65,7 +65,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         :mod:`skfair.enforcement`. None: the smooth problem as the solver leaves it.
     loss : str or callable, default="logistic"
         Loss of a difference of scores, with target +1: "logistic", "hinge" or "squared_hinge", or
-        another of :mod:`skfair.losses`.
+        another of :mod:`skfair.losses`. The squared losses are half a square.
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
     max_pairs : int, default=200_000

@@ -347,7 +347,8 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         "auto" and "calibration": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
     loss : {"squared", "absolute"}, default="squared"
-        Loss of a prediction; the absolute loss is smoothed as by Huber.
+        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
+        is smoothed as by Huber.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept}

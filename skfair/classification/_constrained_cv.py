@@ -152,8 +152,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         constraint, cell, group, number n of samples, threshold, rate and standard error, and gap
         and tolerance of the constraint; first the class, where there are more than two.
     constraint_violation_ : float
-        Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept, nan
-        without groups.
+        Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept. It is
+        nan without groups, and if a gap is unknown, because nothing counts in the denominator of a
+        group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
         With joint probabilities the objective is twice the expected share of wrong decisions.

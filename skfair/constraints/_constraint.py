@@ -41,7 +41,7 @@ constraint_docs = make_docstring_decorator(
         Largest gap allowed; None takes the estimator's.
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
-        loss that the estimator minimises.
+        loss that the estimator minimises. "squared" is half the squared error.
     ratio : float or None, default=None
         Smallest ratio allowed of two rates in place of a tolerance, as in
         :class:`DemographicParity`.

@@ -502,7 +502,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
     ----------
     upper_bound : float
         Largest mean loss allowed, in units of the loss; those of regressors as in
-        :class:`LossParity`.
+        :class:`LossParity`. The squared loss is half the squared error: a bound b of it allows a
+        mean squared error of 2 b.
     {loss}
     attributes, min_group_size
         See :class:`Constraint`.

@@ -310,7 +310,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
         outcome = {
             # The plain fit has no rows: where it keeps the bound, multipliers are 0.
             "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
-            "constraint_violation_": guarantee.candidate.violation,
+            "constraint_violation_": guarantee.candidate.reported_violation,
             REPORT_ATTRIBUTE: columns_of(report),
         }
         outcome |= guarantee_attributes(self, guarantee, status)

@@ -109,7 +109,8 @@ def find_conflict(constraints, weights, outcomes, chances):
         return None
     program = _LinearProgram.make(constraints, weights, outcomes, chances)
     level, excess, multipliers = program.search_smallest_quotient()
-    if excess <= program.slack:
+    # An infinite excess says that a denominator has no samples, and nothing of the bounds.
+    if excess <= program.slack or np.isinf(excess):
         return None
     # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
     owners = np.unique(program.row_constraint_indices(level)[multipliers > _MIN_MULTIPLIER])

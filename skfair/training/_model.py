@@ -212,12 +212,11 @@ class ConstrainedEstimator(PlainStateMixin, CallbackSupportMixin, BaseEstimator)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
         if training.lacks_groups:
             report = {name: values[:0] for name, values in report.items()}
-        is_unknown = np.isnan(candidate.gaps).any()
         fitted = {
             # The plain fit has no rows: where it keeps the bound, multipliers are 0.
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
-            "constraint_violation_": np.nan if is_unknown else candidate.violation,
+            "constraint_violation_": candidate.reported_violation,
             REPORT_ATTRIBUTE: report,
         }
         fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
@@ -562,7 +561,7 @@ assume : {"sufficient", "independent"} or None, default=None
 loss : str or callable, default="logistic"
     Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
     :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
-    +1.
+    +1. The squared losses are half a square.
 fit_intercept : bool, default=True
     Whether there is an intercept; it is not penalised.
 group_interactions : bool or "intercept", default=False
@@ -627,7 +626,9 @@ objective_ : float
     Mean loss and penalty.
 constraint_violation_ : float
     Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
-    tolerances are kept, nan if groups were to be compared, but there are no two.
+    tolerances are kept. It is nan if groups were to be compared, but there are no two, and if a
+    gap is unknown, because nothing counts in the denominator of a group's rate: the status is then
+    "infeasible".
 guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
     the tolerance; nan where ``confidence_level`` is None.

@@ -169,10 +169,13 @@ def _describe_violation(constraint, candidate):
     one, gap = constraint[worst], candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
-        return (
-            f"The gap of {one.name} cannot be measured on the training data. "
-            f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
-        )
+        remedy = f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}"
+        if one.metric_input != "ranks":  # a quotient
+            remedy = (
+                "Nothing counts in the denominator of a group's rate, which is nan in "
+                "constraint_report_. Leave small groups out (min_group_size), or bound another rate"
+            )
+        return f"The gap of {one.name} cannot be measured on the training data. {remedy}{also}."
     excess = (
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
         f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."

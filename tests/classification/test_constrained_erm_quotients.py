@@ -6,10 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
-from skfair.constraints import Constraint, ConstraintSystem, DemographicParity, check_constraint
+from skfair.constraints import (
+    Constraint,
+    ConstraintSystem,
+    DemographicParity,
+    RateParity,
+    check_constraint,
+)
+from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
@@ -186,3 +194,32 @@ def test_very_many_samples_are_fitted_in_blocks():
     model = ConstrainedERMClassifier(EqualF1(), tolerance=0.03)
     model.fit(X, y, sensitive_features=groups)
     assert gap(EqualF1, y, model.predict(X), groups) <= 0.03
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ConstrainedERMClassifier,
+        lambda parity: ConstrainedClassifierCV(
+            LogisticRegression(), parity, cv=3, group_estimator=LogisticRegression()
+        ),
+        lambda parity: ConstrainedClassifierCV(
+            LogisticRegression(), parity, cv=3, group_estimator="sensitive_features"
+        ),
+    ],
+    ids=["linear", "any model", "any model with groups"],
+)
+def test_the_violation_is_unknown_where_a_quotient_has_no_denominator(make):
+    # A group of positives alone has no false positives, which false negatives are divided by.
+    X, y, groups = draw(300)
+    y = np.where(groups == 1, 1, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make(RateParity("treatment_equality", tolerance=0.5))
+        model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "infeasible" and np.isnan(model.constraint_violation_)
+    report = model.constraint_report_
+    assert report["rate"].isna().tolist() == [False, True, False] and report["gap"].isna().all()
+    (message,) = [str(one.message) for one in caught if one.category is InfeasibleConstraintWarning]
+    assert message.startswith("The gap of RateParity('treatment_equality') cannot be measured")
+    assert "Nothing counts in the denominator" in message and "inf" not in message.split()

@@ -49,3 +49,10 @@ def test_the_bound_of_a_group_loss_is_its_tolerance():
     assert constraint.tolerance == 0.4
     constraint.set_params(upper_bound=0.6)
     assert constraint.tolerance == 0.6
+
+
+def test_a_bound_of_the_squared_loss_is_half_of_one_of_the_squared_error():
+    constraint = BoundedGroupLoss(0.5, loss="squared")
+    loss = constraint.bind(SAMPLES, Sigmoid(), LogisticLoss(), 0.1).gap(SCORES)
+    assert loss == pytest.approx(np.mean((SCORES - TARGET) ** 2) / 2)
+    assert "half the squared error" in " ".join(BoundedGroupLoss.__doc__.split())
