@@ -30,6 +30,7 @@ from skfair.utils._sklearn import (
     check_method_params,
     first_tree_leaves,
     safe_indexing,
+    transform_before_last_step,
 )
 
 # Division of samples into the folds of a cross-fit.
@@ -283,8 +284,8 @@ def final_step(estimator):
 def final_step_features(estimator, X):
     """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
     while (inner := _inner_estimator(estimator)) is not None:
-        if isinstance(estimator, Pipeline) and len(estimator) > 1:
-            X = estimator[:-1].transform(X)
+        if isinstance(estimator, Pipeline):
+            X = transform_before_last_step(estimator, X)
         estimator = inner
     return X
 
@@ -495,8 +496,9 @@ def _refuse_supervised_steps(estimator, X, y):
     if not len(before):
         return _refuse_supervised_steps(last, X, y)
     # Fit the steps with and without y: equal features prove that y is not used.
-    features, error = clone(before).fit(X, y).transform(X), None
+    error = None
     try:
+        features = clone(before).fit(X, y).transform(X)
         uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)
     except (TypeError, ValueError, AttributeError) as raised:
         uses_y, error = True, raised

@@ -84,6 +84,16 @@ def first_tree_leaves(classifier):
     return nodes[nodes["is_leaf"].astype(bool)]
 
 
+def transform_before_last_step(pipeline, X):
+    """X as the last step of a fitted pipeline gets it for a prediction.
+
+    Steps without ``transform``, such as those that resample training data, leave X as it is.
+    """
+    for _, step in pipeline.steps[:-1]:
+        X = step.transform(X) if hasattr(step, "transform") else X
+    return X
+
+
 def error_that_stops_search(error):
     """The exception to raise where a search must stop.
 
@@ -155,6 +165,7 @@ __all__ = [
     "safe_indexing",
     "error_that_stops_search",
     "send",
+    "transform_before_last_step",
     "validate_parameter_constraints",
     "validate_params",
     "with_callbacks",

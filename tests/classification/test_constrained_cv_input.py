@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
@@ -330,6 +330,50 @@ def test_models_of_groups_get_the_features_of_the_last_step(data):
         assert model.feature_names_in_.tolist() == frame.columns.tolist()
     frozen = fit((frame, y, sex), FrozenEstimator(pipeline.fit(frame, y)))
     assert gap(data, frozen) <= 0.05
+
+
+class Oversampler(BaseEstimator):
+    """A step that repeats training samples of the positive class, and transforms nothing."""
+
+    def fit_resample(self, X, y):
+        rows = np.append(np.arange(len(y)), np.flatnonzero(y))
+        return X[rows], y[rows]
+
+
+class ResamplingPipeline(Pipeline):
+    """A pipeline with steps that change the training data alone, such as imbalanced-learn's."""
+
+    def _validate_steps(self):
+        pass
+
+    def _iter(self, *args, **kwargs):
+        steps = super()._iter(*args, **kwargs)
+        return ((*place, step) for *place, step in steps if not hasattr(step, "fit_resample"))
+
+    def fit(self, X, y):
+        for _, step in self.steps[:-1]:
+            is_sampler = hasattr(step, "fit_resample")
+            X, y = step.fit_resample(X, y) if is_sampler else (step.fit_transform(X, y), y)
+        self.steps[-1][1].fit(X, y)
+        return self
+
+
+@pytest.mark.parametrize("cv", [3, "prefit"])
+def test_steps_that_resample_leave_samples_of_predictions_as_they_are(data, cv):
+    X, y, sex = data
+    steps = [("scale", StandardScaler()), ("repeat", Oversampler()), ("nb", GaussianNB())]
+    pipeline = ResamplingPipeline(steps)
+    if cv == "prefit":
+        pipeline.fit(*map(np.concatenate, zip((X, y), (X + 0.1, y), strict=True)))
+    model = fit(data, pipeline, cv=cv)
+    assert gap(data, model) <= 0.05
+    assert model.predict(X).shape == (400,)
+
+
+def test_out_of_bag_scores_of_resampled_data_are_refused(data):
+    steps = [("repeat", Oversampler()), ("forest", RandomForestClassifier(20, random_state=0))]
+    with pytest.raises(ValueError, match=r"cannot be fitted without y. Pass cv=5"):
+        fit(data, ResamplingPipeline(steps), cv="oob")
 
 
 def test_sparse_features(data):
