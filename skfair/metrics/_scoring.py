@@ -1,13 +1,15 @@
 """Fairness metrics as scorers for scikit-learn's searches and cross-validation."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 from sklearn.metrics import get_scorer_names
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
@@ -25,7 +27,7 @@ from skfair.metrics._registry import (
 )
 from skfair.utils._api import Label
 from skfair.utils._checks import join_names, positive_class, spelling_hint
-from skfair.utils._sklearn import error_that_stops_search
+from skfair.utils._sklearn import error_that_stops_search, transform_before_last_step
 
 
 class GroupScorer(BaseEstimator):
@@ -121,14 +123,11 @@ class _GroupPredictor:
         attribute = getattr(self.estimator, name)
         if name not in ("predict", "predict_proba", "decision_function"):
             return attribute
-        if not _requests_groups(self.estimator, name):
-            return attribute
-
-        @wraps(attribute)
-        def respond(X):
-            return attribute(X, sensitive_features=self.sensitive_features)
-
-        return respond
+        return wraps(attribute)(
+            partial(
+                _call_with_groups, self.estimator, name, sensitive_features=self.sensitive_features
+            )
+        )
 
 
 class _OneVsRest:
@@ -240,14 +239,14 @@ def _binary_views(estimator, y, sensitive_features, pos_label):
     ]
 
 
-def _requests_groups(estimator, method):
-    """Whether a method of the estimator requests the groups, as a set of its parameters' names."""
-    return get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
-
-
 def _call_with_groups(estimator, method, X, sensitive_features):
     """Call a method of the estimator, with the groups if it requests them."""
-    names = _requests_groups(estimator, method)
+    names = get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
+    # Without metadata routing, pipelines pass groups to all methods of their last step but this.
+    is_routed = get_config()["enable_metadata_routing"] or method != "decision_function"
+    if names and isinstance(estimator, Pipeline) and not is_routed:
+        X, last = transform_before_last_step(estimator, X), estimator.steps[-1][1]
+        return _call_with_groups(last, method, X, sensitive_features)
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
 from skfair.metrics import (
     METRICS,
@@ -356,6 +358,18 @@ def test_groups_reach_the_classifier_that_asks_for_them(enable_routing, applican
             error_score="raise",
         )
         assert scores["test_parity"].tolist() == scores["test_distance"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("group_interactions", [False, "intercept"])
+def test_groups_reach_the_decision_function_of_the_last_step(applicants, group_interactions):
+    X, y, groups = applicants
+    model = ConstrainedERMClassifier(
+        tolerance=0.2, group_interactions=group_interactions, pos_label="yes"
+    ).fit(X, y, sensitive_features=groups)
+    scores = model.decision_function(X, sensitive_features=groups)
+    pipeline = make_pipeline("passthrough", make_pipeline(model))
+    auc = get_scorer("roc_auc")(pipeline, X, y, sensitive_features=groups)
+    assert auc == roc_auc_score(y, scores)
 
 
 def test_overlapping_groups_are_split_with_the_samples(enable_routing, applicants):

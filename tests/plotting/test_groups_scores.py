@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import gaussian_kde
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from skfair.plotting import ScoreDistributionDisplay
+from skfair.classification import ConstrainedERMClassifier
+from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 RNG = np.random.default_rng(0)
 GROUP = np.repeat(["a", "b"], [300, 200])
@@ -157,3 +159,20 @@ def test_a_regressor_is_refused():
     model = LinearRegression().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
         ScoreDistributionDisplay.from_estimator(model, X, sensitive_features=np.arange(20) % 2)
+
+
+def test_scores_of_a_pipeline_are_those_of_its_last_step():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = X[:, 0] + rng.normal(size=500) > 0
+    model = ConstrainedERMClassifier(tolerance=0.2).fit(X, y, sensitive_features=GROUP)
+    pipeline = make_pipeline("passthrough", model)
+    groups = {"sensitive_features": GROUP}
+    for display, attribute in (
+        (ScoreDistributionDisplay, "densities"),
+        (GroupRateCurveDisplay, "rates"),
+    ):
+        drawn = display.from_estimator(pipeline, X, **groups)
+        expected = display.from_predictions(model.decision_function(X), **groups)
+        for one, other in zip(getattr(drawn, attribute), getattr(expected, attribute), strict=True):
+            np.testing.assert_array_equal(one, other)
