@@ -35,7 +35,7 @@ from skfair.training import (
     warn_of_group_in_features,
 )
 from skfair.utils._checks import join_names
-from skfair.utils._sklearn import safe_indexing
+from skfair.utils._sklearn import count_samples, safe_indexing
 
 # The events whose probabilities a constrained decision depends on, besides that of success.
 #
@@ -295,8 +295,7 @@ class EventModel(NamedTuple):
         are known, -1 for a sample whose group is not.
         """
         features = final_step_features(self.base, X)
-        n_samples = features.shape[0] if hasattr(features, "shape") else len(features)
-        probabilities = np.zeros((n_samples, len(self.group_models), n_codes))
+        probabilities = np.zeros((count_samples(features), len(self.group_models), n_codes))
         pairs = zip(self.group_models, self.subset_models, strict=True)
         for number, (group_model, subset_model) in enumerate(pairs):
             # Groups without a training sample in the subset keep probability 0.

@@ -28,6 +28,7 @@ from skfair.utils._sklearn import (
     Interval,
     StrOptions,
     check_method_params,
+    count_samples,
     first_tree_leaves,
     safe_indexing,
     transform_before_last_step,
@@ -237,8 +238,7 @@ def _finite_output(estimator, method, X):
         scores = np.asarray(output, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
-    (rows,) = indexable(X)
-    n_samples = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    n_samples = count_samples(X)
     if scores.ndim not in (1, 2) or len(scores) != n_samples:
         raise ValueError(
             f"{name} must return one row for each of the {n_samples} samples, but it returned "

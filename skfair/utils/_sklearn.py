@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _num_samples as count_samples
 
 from skfair.exceptions import SearchError
 from skfair.utils._checks import spelling_hint
@@ -160,6 +161,7 @@ __all__ = [
     "can_reuse_listener",
     "check_method_params",
     "check_sample_weight",
+    "count_samples",
     "first_tree_leaves",
     "open_listener",
     "safe_indexing",
