@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.datasets import load_patients
+from skfair.datasets import (
+    fetch_acs_income,
+    fetch_bank_marketing,
+    fetch_communities_crime,
+    fetch_law_school,
+    load_patients,
+)
 from skfair.utils._checks import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
@@ -51,6 +57,17 @@ def draw_correlated(n, rng):
     return rng.normal(size=(n, 10))[household] + rng.normal(size=(n, 10))
 
 
+def draw_near_copies(n, rng):
+    """Five numbers of households of three, of which each member has slightly different ones."""
+    household = np.arange(n) // 3
+    return rng.normal(size=(n, 5))[household] + 0.02 * rng.normal(size=(n, 5))
+
+
+def draw_near_copies_with_labels(n, rng):
+    """The same, and two labels of the member."""
+    return np.hstack((draw_near_copies(n, rng), rng.integers([2, 4], size=(n, 2))))
+
+
 def draw_labels(n, rng):
     """Few-valued columns of the household, and two of the member."""
     household = draw_households(n, rng)
@@ -75,7 +92,16 @@ def count_described(draw, n, is_shuffled, n_draws=N_DRAWS):
 
 
 @pytest.mark.parametrize(
-    "draw", [draw_numbers, draw_table, draw_indicators, draw_correlated, draw_labels]
+    "draw",
+    [
+        draw_numbers,
+        draw_table,
+        draw_indicators,
+        draw_correlated,
+        draw_labels,
+        draw_near_copies,
+        draw_near_copies_with_labels,
+    ],
 )
 def test_consecutive_members_of_households_are_found(draw):
     assert count_described(draw, 800, is_shuffled=False) >= 0.95 * N_DRAWS
@@ -84,6 +110,41 @@ def test_consecutive_members_of_households_are_found(draw):
 @pytest.mark.parametrize("draw", [draw_numbers, draw_table, draw_indicators])
 def test_members_are_found_in_any_order(draw):
     assert count_described(draw, 800, is_shuffled=True) >= 0.95 * N_DRAWS
+
+
+@pytest.mark.parametrize("n", [300, 900, 5000])
+@pytest.mark.parametrize("draw", [draw_near_copies, draw_near_copies_with_labels])
+def test_near_copies_are_found_in_any_order(draw, n):
+    assert count_described(draw, n, is_shuffled=True) >= 0.95 * N_DRAWS
+
+
+def draw_independent(seed):
+    """One of five tables of independent samples: numbers, labels, and copies by coincidence."""
+    rng = np.random.default_rng(seed)
+    n, n_columns = rng.choice([300, 1000, 5000]), rng.integers(3, 15)
+    numbers = rng.normal(size=(n, n_columns))
+    correlated = numbers @ rng.normal(size=(n_columns, n_columns))
+    centers = rng.normal(scale=8.0, size=(8, n_columns))
+    copies = rng.integers([3, 4, 8], size=(n, 3))
+    tables = [correlated, correlated.round(), numbers + centers[rng.integers(8, size=n)], copies]
+    return [*tables, np.column_stack((rng.lognormal(size=(n, 2)).round(1), copies))][seed % 5]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_independent_numbers_and_labels_are_not_described(seed):
+    assert describe_clustered_samples(draw_independent(seed)) is None
+
+
+@pytest.mark.parametrize(
+    "fetch", [fetch_acs_income, fetch_bank_marketing, fetch_law_school, fetch_communities_crime]
+)
+def test_real_samples_are_independent(fetch):
+    try:
+        X = fetch(download_if_missing=False).data
+    except OSError:
+        pytest.skip("the data are not stored")
+    assert describe_clustered_samples(X) is None
+    assert describe_clustered_samples(shuffle(X, np.random.default_rng(0))) is None
 
 
 def draw_independent_table(n, rng):
