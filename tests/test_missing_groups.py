@@ -276,21 +276,24 @@ def test_missing_groups_are_an_error_by_default(estimator, data):
 
 
 @pytest.mark.parametrize(
-    "estimator, params, message",
+    "estimator, params, remedy",
     [
-        (LINEAR, {"group_interactions": True}, "predictions that depend on the group"),
-        (REGRESSOR, {"group_interactions": "intercept"}, "predictions that depend on the group"),
-        (ANY_MODEL, {"group_estimator": "sensitive_features"}, "predictions that depend on"),
-        (LINEAR, {"confidence_level": 0.9}, "confidence_level=0.9"),
-        (ANY_MODEL, {"confidence_level": 0.9}, "confidence_level=0.9"),
-        (LINEAR, {"constraint": PartialStatisticalParity((0.0, 0.2))}, "compares ranks"),
-        (REGRESSOR, {"constraint": "partial_statistical_parity"}, "compares ranks"),
+        (LINEAR, {"group_interactions": True}, "group_interactions=False"),
+        (REGRESSOR, {"group_interactions": "intercept"}, "group_interactions=False"),
+        (ANY_MODEL, {"group_estimator": "sensitive_features"}, "group_estimator=None"),
+        (LINEAR, {"confidence_level": 0.9}, "confidence_level=None"),
+        (ANY_MODEL, {"confidence_level": 0.9}, "confidence_level=None"),
+        (LINEAR, {"constraint": PartialStatisticalParity((0.0, 0.2))}, "a constraint on rates"),
+        (REGRESSOR, {"constraint": "partial_statistical_parity"}, "a constraint on rates"),
     ],
     ids=str,
 )
-def test_settings_that_need_every_group_are_refused(estimator, params, message, data):
+def test_settings_that_need_every_group_are_refused(estimator, params, remedy, data):
     X, y, _, recorded = data
-    with pytest.raises(ValueError, match=rf"missing='at_random'.*{message}.*every sample"):
+    ((name, value),) = params.items()
+    setting = f"{name}=" if name == "constraint" else f"{name}={value!r}"
+    message = rf"missing='at_random' .*{setting}.* needs the group of every sample. Pass {remedy}"
+    with pytest.raises(ValueError, match=message):
         fit(clone(estimator).set_params(**params), X, y, recorded)
 
 

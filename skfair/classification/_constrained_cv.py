@@ -338,7 +338,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
                 'samples and missing="at_random", or fit a ConstrainedERMClassifier with assume.'
             )
         uses_groups = self.group_estimator == "sensitive_features"
-        check_missing_group_settings(self, resolve_constraints(self.constraint), uses_groups)
+        without_groups = {"group_estimator": None} if uses_groups else {}
+        check_missing_group_settings(self, resolve_constraints(self.constraint), without_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata |= {"group_probabilities": group_probabilities}
         return self._fit(X, y, metadata, groups, X_fit, params)

@@ -155,25 +155,33 @@ _MIN_RECORDED = 500
 """Recorded samples below which the model of the groups is a warning."""
 
 
-def check_missing_group_settings(estimator, constraints, uses_groups):
-    """Raise for settings with modelled groups that need the group of every sample."""
+def check_missing_group_settings(estimator, constraints, without_groups):
+    """Raise for settings with modelled groups that need the group of every sample.
+
+    ``without_groups`` has the parameters that make predictions depend on the group, each with the
+    value that does not.
+    """
     setting = _group_model_setting(estimator)
     if setting is None:
         return
     ranked = [one for one in constraints if one.rate(step_function, LogisticLoss()) is None]
-    confidence_level = getattr(estimator, "confidence_level", None)
-    reasons = {
-        "predictions that depend on the group": uses_groups,
-        f"confidence_level={confidence_level!r}": confidence_level is not None,
-        f"{type(ranked[0]).__name__ if ranked else ''}, which compares ranks": bool(ranked),
+    remedies = {
+        f"{name}={getattr(estimator, name)!r}, by which predictions depend on the group,": (
+            f"{name}={value!r}"
+        )
+        for name, value in without_groups.items()
     }
-    for reason, holds in reasons.items():
-        if holds:
-            raise ValueError(
-                f"{setting} estimates the groups that are not recorded, but {reason} "
-                "needs the group of every sample. Leave that out, or fit the samples that have a "
-                "recorded group."
-            )
+    if getattr(estimator, "confidence_level", None) is not None:
+        remedies[f"confidence_level={estimator.confidence_level!r}"] = "confidence_level=None"
+    if ranked:
+        reason = f"constraint={type(ranked[0]).__name__}, which compares ranks,"
+        remedies[reason] = "a constraint on rates, such as 'demographic_parity'"
+    if remedies:
+        reason, remedy = next(iter(remedies.items()))
+        raise ValueError(
+            f"{setting} estimates the groups that are not recorded, but {reason} needs the group "
+            f"of every sample. Pass {remedy}, or fit the samples that have a recorded group."
+        )
 
 
 def _group_model_setting(estimator):
