@@ -1,8 +1,10 @@
 """Metrics, reports, and the import of the package."""
 
 import numpy as np
+import pandas as pd
 
 from skfair.audit import FairnessReport
+from skfair.groups import check_groups
 from skfair.metrics import demographic_parity_difference, group_report
 
 
@@ -30,6 +32,28 @@ class Decisions:
         """Report on a tenth of the decisions, with intervals."""
         y, decisions, groups = self.y[::10], self.decisions[::10], self.groups[::10]
         FairnessReport.from_predictions(y, decisions, sensitive_features=groups)
+
+
+class Encoding:
+    """Codes of labels that are Python objects, and of pandas in comparison."""
+
+    timeout = 300
+    params = (2, 50, 5000)
+    param_names = ("n_labels",)
+    n_samples = 1_000_000
+
+    def setup(self, n_labels):
+        """Draw strings, as a Python object for each sample."""
+        codes = np.random.default_rng(0).integers(n_labels, size=self.n_samples)
+        self.labels = np.array([f"label {code}" for code in codes], dtype=object)
+
+    def time_encode(self, n_labels):
+        """Encode and check the labels."""
+        check_groups(self.labels, n_samples=self.n_samples)
+
+    def time_factorize(self, n_labels):
+        """Encode the labels by pandas."""
+        pd.factorize(self.labels, sort=True)
 
 
 def timeraw_import():

@@ -12,6 +12,7 @@ import numpy as np
 
 from skfair.groups._groups import (
     check_one_label_type,
+    holds_string_objects,
     prefers_factorize,
     unique_inverse,
 )
@@ -144,22 +145,14 @@ def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
-    if prefers_factorize(column) or _holds_string_objects(column):
+    is_table_column = hasattr(column, "iloc")
+    if prefers_factorize(column) or (is_table_column and holds_string_objects(column)):
         return getattr(column, "array", column)
-    array = column.to_numpy() if hasattr(column, "iloc") else column
+    array = column.to_numpy() if is_table_column else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
     if not is_plain or array.dtype.kind not in "biufUS":
         raise _NotMergeableError
     return array
-
-
-def _holds_string_objects(column):
-    """Whether a pandas column holds strings as objects, which is the default before pandas 3."""
-    if not hasattr(column, "iloc") or column.dtype != object:
-        return False
-    import pandas as pd
-
-    return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
 def _merge_duplicates_in_block(arrays, weights, block):

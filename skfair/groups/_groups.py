@@ -8,6 +8,7 @@ from numbers import Complex, Number, Real
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from skfair.utils._api import MatrixLike
@@ -72,6 +73,11 @@ def prefers_factorize(column):
     return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"
 
 
+def holds_string_objects(column):
+    """Whether a column consists of strings that are Python objects, which pandas encodes faster."""
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "string"
+
+
 def unique_labels_and_codes(column, attribute):
     """Sorted distinct values of an attribute, and the position of each sample's among them."""
     # pandas has codes already; only its categories are sorted.
@@ -90,7 +96,11 @@ def unique_labels_and_codes(column, attribute):
         column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
     elif column.dtype.kind in "cV" or (column.dtype.kind == "f" and np.isnan(column).any()):
         column = column.astype(object)  # checked, and refused, as objects
-    if column.dtype.kind == "O":
+    if holds_string_objects(column):
+        codes, distinct = pd.factorize(column)
+        values, positions = _unique_objects_and_codes(distinct.tolist(), attribute)
+        codes = positions[codes]
+    elif column.dtype.kind == "O":
         values, codes = _unique_objects_and_codes(column.tolist(), attribute)
     else:
         values, codes = unique_inverse(column)

@@ -3,11 +3,57 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.groups import check_attribute_label_types, check_one_label_type
+from skfair.groups._groups import unique_labels_and_codes
 from skfair.metrics import demographic_parity_difference
+
+SCALARS = st.one_of(
+    st.text(max_size=3),
+    st.text("a\0\ud800", max_size=3),
+    st.text(max_size=2).map(np.str_),
+    st.integers(-2, 2),
+    st.integers(-2, 2).map(np.int64),
+    st.booleans(),
+    st.floats(-2, 2),
+    st.binary(max_size=2),
+    st.sampled_from([None, np.nan, pd.NA, pd.NaT]),
+)
+
+
+def encode_by_dict(column):
+    """Sorted labels and codes of Python objects, each of one type and hashable."""
+    if any(one is None or one is pd.NA or one != one for one in column):
+        raise ValueError
+    check_one_label_type(column, "a column")
+    values = sorted(set(column))
+    return values, [values.index(one) for one in column]
+
+
+@given(
+    st.one_of(
+        st.lists(SCALARS, min_size=1),
+        st.lists(st.text("ab", max_size=2), min_size=1),
+        st.lists(st.text("a\0\ud800", max_size=3), min_size=1),
+    )
+)
+def test_objects_are_encoded_as_by_a_dict(column):
+    array = np.fromiter(column, dtype=object, count=len(column))
+    try:
+        values, codes = encode_by_dict(column)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            unique_labels_and_codes(array, 0)
+        return
+    labels, positions = unique_labels_and_codes(array, 0)
+    assert labels.tolist() == values
+    assert positions.tolist() == codes
+    assert not any(isinstance(label, np.generic) for label in labels)
+
 
 N = 60
 RNG = np.random.default_rng(0)
