@@ -329,7 +329,7 @@ default=None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.n_landmarks is None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 

@@ -50,7 +50,7 @@ from skfair.partitions import (
     sampling_rates,
 )
 from skfair.utils._arrays import cluster_links
-from skfair.utils._checks import explain_conversion
+from skfair.utils._checks import explain_conversion, warn
 
 # Rounding of a spectral embedding: k-means, local search for the normalised cut, group bounds.
 
@@ -784,6 +784,20 @@ class SpectralProblem(NamedTuple):
         return sums / np.bincount(labels, degrees, minlength=n_clusters)[:, None]
 
 
+def _warn_of_graph(estimator, X):
+    """Warn if features that a kernel compares are seemingly a graph: a square symmetric matrix."""
+    is_kernel = estimator.affinity in ("rbf", "nearest_neighbors")
+    if not is_kernel or X.shape[0] != X.shape[1]:
+        return
+    is_symmetric = not (X != X.T).nnz if sparse.issparse(X) else np.array_equal(X, X.T)
+    if is_symmetric:
+        warn(
+            f"X is square and symmetric, as graphs are, but affinity={estimator.affinity!r} takes "
+            "its rows for features of the samples. Pass affinity='precomputed' if X holds the "
+            "affinities of the samples, such as the weights of edges."
+        )
+
+
 def make_problem(estimator, X, sensitive_features):
     """Validate the input of ``estimator.fit``: a SpectralProblem, or a LandmarkProblem.
 
@@ -812,6 +826,7 @@ def make_problem(estimator, X, sensitive_features):
             f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}. Use fewer "
             "clusters."
         )
+    _warn_of_graph(estimator, X)
     missing = missing_groups_message(estimator)
     samples, _ = check_samples(sensitive_features, None, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)

@@ -2,6 +2,7 @@
 
 import tracemalloc
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import get_tags
 
 from skfair.cluster import FairSpectralClustering
 from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
@@ -209,6 +211,35 @@ def test_bad_affinities_are_refused(storage, entry, message):
     if np.isfinite(entry):
         with pytest.raises(ValueError, match=message):
             model(2, affinity=lambda X, Y: graph).fit(np.eye(8), sensitive_features=[0, 1] * 4)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_a_graph_without_precomputed_affinity_is_warned_of(storage, affinity):
+    graph = storage(linalg.block_diag(*[np.ones((15, 15))] * 3) - np.eye(45))
+    groups = np.arange(45) % 2
+    with pytest.warns(UserWarning, match=r"rows for features.*Pass affinity='precomputed'"):
+        model(affinity=affinity).fit(graph, sensitive_features=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph_model(3).fit(graph, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_square_features_are_not_taken_for_a_graph(storage):
+    X = np.random.default_rng(0).normal(size=(40, 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model().fit(storage(X), sensitive_features=np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 5])
+def test_sparse_features_are_taken_as_the_tag_says(n_landmarks):
+    fair = model(2, n_landmarks=n_landmarks)
+    X = sparse.csr_array(np.random.default_rng(0).normal(size=(40, 3)))
+    assert get_tags(fair).input_tags.sparse == (n_landmarks is None)
+    with nullcontext() if n_landmarks is None else pytest.raises(TypeError, match="Sparse"):
+        fair.fit(X, sensitive_features=np.arange(40) % 2)
 
 
 def test_affinities_of_the_wrong_shape_are_refused(blobs):
