@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import sparse
-from scipy.linalg import eigh, lstsq, null_space, qr, solve_triangular
+from scipy.linalg import lstsq, null_space, qr
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import excess_of
@@ -180,10 +180,10 @@ class LeaveOneOut(Mover):
         rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
         order, triangle = order[:rank], triangle[:rank, :rank]
         # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
-        # move by one each.
+        # move by one each. NumPy's solve takes a rank of 0, where no row is active.
         hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
         free = free @ _inverse_root(free.T @ hessian @ free)
-        moving = solve_triangular(triangle, basis[:, :rank].T).T
+        moving = np.linalg.solve(triangle, basis[:, :rank].T).T
         moving = moving - free @ (free.T @ (hessian @ moving))
         # Changes of each score: by the gradient, and by the bounds.
         slopes = problem.mean_weights * evaluation.losses.slope
@@ -231,12 +231,12 @@ def _estimate_multipliers(problem, x):
 
 def _combine_without_aux(by_aux):
     """Combinations of rows that auxiliary unknowns, which are free, do not move."""
-    return null_space(by_aux.T) if by_aux.shape[1] else np.eye(len(by_aux))
+    return null_space(by_aux.T) if by_aux.size else np.eye(len(by_aux))
 
 
 def _inverse_root(hessian):
     """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
-    sizes, axes = eigh(hessian)
+    sizes, axes = np.linalg.eigh(hessian)  # also of no directions
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
     sizes = np.abs(sizes)
     sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)

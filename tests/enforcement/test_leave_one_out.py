@@ -20,7 +20,9 @@ from skfair.enforcement._leave_one_out import (
     LeaveOneOut,
     Mover,
     _active_rows,
+    _combine_without_aux,
     _estimate_multipliers,
+    _inverse_root,
     _smooth,
     can_leave_one_out,
 )
@@ -262,3 +264,12 @@ def test_smaller_scores_guarantee_what_a_lower_tolerance_would_overfit():
     assert 0.5 < ratio.mean() < 0.99
     np.testing.assert_allclose(ratio, ratio.mean(), rtol=1e-3)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+def test_no_active_row_and_no_free_direction_are_solved():
+    """Old versions of SciPy have no decompositions of empty matrices."""
+    assert _combine_without_aux(np.empty((0, 2))).shape == (0, 0)
+    assert _combine_without_aux(np.ones((3, 2))).shape == (3, 2)
+    assert _inverse_root(np.empty((0, 0))).shape == (0, 0)
+    root = _inverse_root(np.diag([4.0, 1.0]))
+    np.testing.assert_allclose(root @ root.T, np.diag([0.25, 1.0]))
