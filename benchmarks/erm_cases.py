@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from skfair.datasets import (
+from benchmarks.data import (
     fetch_acs_income,
     fetch_adult,
     fetch_bank_marketing,

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import normalize, scale
 
+from benchmarks.data import fetch_adult, fetch_bank_marketing
 from benchmarks.tables import FOLDER
-from skfair.datasets import fetch_adult, fetch_bank_marketing, make_fair_synthetic
+from skfair.datasets import make_fair_synthetic
 from skfair.metrics import balance_score
 
 REAL = ("Adult_K10", "Adult_K5", "Bank_K10", "Bank_K5")
@@ -92,7 +93,7 @@ def problem(name, n_rows=5000):
     dataset, n_clusters = name.split("_K")
     X, codes = _all_rows(dataset)
     if n_rows is not None:
-        drawn = np.random.RandomState(1).choice(len(X), n_rows, replace=False)
+        drawn = np.random.RandomState(1).choice(len(X), min(n_rows, len(X)), replace=False)
         X, codes = X[drawn], codes[drawn]
     return Problem(name, X, codes, int(n_clusters))
 

@@ -1,6 +1,7 @@
 """The benchmarks by name, and the command line that runs them."""
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from contextlib import nullcontext
 from time import perf_counter
 
 from benchmarks.guarantees.any_model_splits import any_model_splits
@@ -26,6 +27,7 @@ from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
 from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
+from benchmarks.packages import take_missing
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
 from benchmarks.papers.alternating_balance.table_1 import table_1
@@ -81,8 +83,9 @@ from benchmarks.scale.spectral_large import spectral_large
 from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
 from benchmarks.scale.starts import starts
 from benchmarks.scale.threads import plain_time, thread_time
+from benchmarks.sizes import use_smallest
 from benchmarks.tables import check_table, show
-from benchmarks.timing import FULL, QUICK, store_seconds
+from benchmarks.timing import FULL, QUICK, SMALLEST, store_seconds
 
 BENCHMARKS = {
     "fronts": fronts,
@@ -182,7 +185,7 @@ BENCHMARKS = {
 def main(arguments):
     """Run benchmarks and print their tables. A failed check does not stop the run."""
     options = _parse(arguments)
-    budget = QUICK if options.quick else FULL
+    budget = SMALLEST if options.smallest else QUICK if options.quick else FULL
     budget = budget._replace(
         recorded_only=options.recorded, cells=tuple(options.cells), device=options.device
     )
@@ -190,19 +193,29 @@ def main(arguments):
     for name in options.names or BENCHMARKS:
         start = perf_counter()
         try:
-            report = BENCHMARKS[name](budget)
+            report = run(name, budget)
         except OSError as error:  # no copy of the data and no network
             print(f"\n== {name}: not run. {error}", flush=True)
             continue
         seconds = perf_counter() - start
         if budget == FULL:
             store_seconds(name, seconds)
-        checks += report.checks
+        if not options.smallest:  # so few samples keep no bounds
+            checks += report.checks
         print(f"\n== {name} ({seconds:.0f} s)\n{show(report)}", flush=True)
     failed = [check for check in checks if check.outcome in ("no", "median")]
     print(f"\n== {len(checks) - len(failed)} of {len(checks)} checks passed or not measurable")
     if failed:
         print(check_table(failed))
+
+
+def run(name, budget):
+    """Run a benchmark. The title of its report says which packages were not installed."""
+    benchmark = BENCHMARKS[name]
+    with use_smallest(benchmark) if budget.fraction == SMALLEST.fraction else nullcontext():
+        report = benchmark(budget)
+    missing = take_missing()
+    return report._replace(title=f"{report.title}\n{missing}") if missing else report
 
 
 def _parse(arguments):
@@ -215,6 +228,11 @@ def _parse(arguments):
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument(
         "--quick", action="store_true", help="one run each, a tenth of the papers' iterations"
+    )
+    parser.add_argument(
+        "--smallest",
+        action="store_true",
+        help="few samples and rounds, as in the tests: shows that a benchmark runs",
     )
     parser.add_argument(
         "--recorded",

@@ -7,13 +7,10 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 
+from benchmarks.data import fetch_adult, fetch_four_area, fetch_lastfm_asia, fetch_thyroid
 from skfair.cluster import RBFAffinity
 from skfair.datasets import (
-    fetch_adult,
     fetch_facebook_net,
-    fetch_four_area,
-    fetch_lastfm_asia,
-    fetch_thyroid,
     make_fair_sbm,
     make_rand_laplace,
 )
@@ -110,7 +107,7 @@ def _rows(data, groups, width, n_rows):
     """A random sample of `n_rows` rows, or all rows, with gamma = width / d."""
     X, codes = data.to_numpy(np.float64), groups.cat.codes.to_numpy()
     if n_rows is not None:
-        drawn = np.random.RandomState(0).choice(len(X), n_rows, replace=False)
+        drawn = np.random.RandomState(0).choice(len(X), min(n_rows, len(X)), replace=False)
         X, codes = X[drawn], codes[drawn]
     return Rows(scale(X), codes, width / X.shape[1])
 

@@ -26,6 +26,11 @@ class Budget(NamedTuple):
 
 FULL = Budget(n_runs=5, fraction=1.0)
 QUICK = Budget(n_runs=1, fraction=0.1)
+SMALLEST = Budget(n_runs=1, fraction=0.001)
+
+
+SHORTEST = 1e-6
+"""Seconds of a call within one tick of the clock of the CPU time, which may be 10 ms."""
 
 
 class TimedRun(NamedTuple):
@@ -39,7 +44,7 @@ def time_call(run, *arguments):
     """Call a function once and measure its CPU time."""
     start = process_time()
     result = run(*arguments)
-    return TimedRun(result, process_time() - start)
+    return TimedRun(result, max(process_time() - start, SHORTEST))
 
 
 def run_alternately(contenders, n_runs):

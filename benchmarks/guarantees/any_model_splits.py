@@ -6,9 +6,11 @@ from itertools import product
 import numpy as np
 
 from benchmarks.erm_cases import case
+from benchmarks.peers import any_model
 from benchmarks.peers.any_model import BOUNDS, CachedFit, base, fit_final_model, noise_gaps, outcome
 from benchmarks.peers.constrained_erm import TOLERANCE
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 
 STUDY = "any-model-splits"
@@ -25,6 +27,8 @@ CONSTRAINTS_OF = {
 GUARANTEES = {"none": None, ".95": 0.95}
 
 
+@smallest(any_model, N_TREES=5)
+@smallest(CONSTRAINTS_OF={"Adult": ("demographic_parity",)})
 def any_model_splits(budget):
     """Held-out gaps of boosting over twenty splits, with and without a guarantee.
 

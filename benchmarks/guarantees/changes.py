@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import ChangeReport
 
@@ -179,6 +180,7 @@ def _power_rates(size, design):
     return rates
 
 
+@smallest(N_DRAWS={1: 2}, BLOCK=2, SIZES=SIZES[:1], CASES=CASES[:2])
 def changes(budget):
     """Changes of gaps: coverage of intervals, power, and paired against unpaired widths."""
     records, checks = [], []

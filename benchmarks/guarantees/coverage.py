@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.inference import Rates, interval_of_largest_contrast, pairwise_contrasts
 
@@ -58,6 +59,7 @@ def check_bootstrap(hits, sizes, truth, rng):
     return low - CLOSE <= truth <= high + CLOSE, high - low
 
 
+@smallest(N_SAMPLES={1: 4}, N_BOOTSTRAPS=10)
 def coverage(budget):
     """Coverage of intervals of gaps of 2 to 10 groups, compared with the bootstrap."""
     n_samples = N_SAMPLES.get(budget.n_runs, 200)

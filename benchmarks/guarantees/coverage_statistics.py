@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import limit_metric
 from skfair.constraints import PartialStatisticalParity
@@ -19,13 +20,15 @@ from skfair.inference import (
 )
 
 LEVEL = 0.95
+N_DRAWS = {5: 1000, 1: 100}  # draws of each case, by the runs of the budget
 WARNED = 0.5  # proportion of draws with a warning of skewed values that makes a hard case
 SHIFT = 0.5  # difference between the mean scores of the groups
 
 
+@smallest(N_DRAWS={1: 2})
 def coverage_kinds(budget):
     """Coverage of limits: ratios, losses, AUC, weighted rates, partial parity and balance."""
-    n_samples = 1000 if budget.n_runs > 1 else 100
+    n_samples = N_DRAWS[1 if budget.n_runs == 1 else 5]
     records = []
     for name, (draw, sizes) in KINDS.items():
         for n in sizes:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import FairnessReport
 from skfair.audit._tables import OVERALL
@@ -68,6 +69,7 @@ def excludes_equality(report):
     )
 
 
+@smallest(N_REPORTS={1: 1}, N_GROUPS=(2,), N_ATTRIBUTES=(2,), N_SAMPLES=(500,))
 def reports(budget):
     """Reports of fair models: false claims in sentences and intervals; power at a true gap."""
     n_reports = N_REPORTS.get(budget.n_runs, 50)

@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.data import fetch_adult, fetch_compas
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
-from skfair.datasets import fetch_adult, fetch_compas
 from skfair.inference import hidden_gap_interval, interval_from_bounds, make_recorded_groups
 from skfair.metrics import demographic_parity_difference
 
@@ -207,6 +208,17 @@ def _true_rates(source, mask):
     return np.bincount(groups, decisions) / np.bincount(groups)
 
 
+SMALLEST = {
+    "N_REDRAWS": {1: 1},
+    "BLOCK": 1,
+    "N_SPLITS": {1: 1},
+    "SHARES": (0.5,),
+    "POPULATIONS": {"generated": (partial(_generate, 2000), 500, 500)},
+}
+"""Constants at the smallest sizes of the benchmarks below."""
+
+
+@smallest(**SMALLEST)
 def hidden_groups(budget):
     """Groups recorded in part: how often limits contain the population's gap, and their width."""
     n_blocks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK
@@ -354,6 +366,7 @@ def redraw_probabilities(name, statement, share, block):
     return record
 
 
+@smallest(**SMALLEST)
 def group_probabilities(budget):
     """Groups known as probabilities: how often limits contain the population's gap, and width."""
     n_blocks, records, checks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK, [], []
@@ -448,6 +461,7 @@ def fit_parts(name, share, mechanism, seed):
     return record
 
 
+@smallest(**SMALLEST, TRAINING={"generated": 500})
 def hidden_fits(budget):
     """Groups of training data recorded in part: held-out gap and accuracy of constrained fits."""
     n_splits, records, checks = N_SPLITS.get(budget.n_runs, 2), [], []
@@ -523,6 +537,7 @@ def fit_probable(name, seed):
     return record
 
 
+@smallest(**SMALLEST, TRAINING={"generated": 500})
 def probable_fits(budget):
     """Training data whose groups are known as probabilities: held-out gap and accuracy of fits."""
     n_splits, records, checks = N_SPLITS.get(budget.n_runs, 2), [], []

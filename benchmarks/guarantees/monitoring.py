@@ -9,7 +9,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.guarantees import monitored_streams
+from benchmarks.packages import is_installed
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson_limits
 from skfair.monitoring import GapMonitor
@@ -25,15 +27,11 @@ from skfair.monitoring._state import (
     log_mean,
 )
 
-try:
-    import ville
-except ImportError:  # an optional peer
-    ville = None
-
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)
 N_STREAMS = {5: 1000, 1: 50}  # streams of a chunk, by the runs of the budget
 N_CHUNKS = {5: 10, 1: 1}
+N_BATCHES = 1000  # that are timed
 
 NULL_CASES = (
     # rates of the groups, their shares, samples of a batch (0: random), batches, adversary
@@ -137,7 +135,7 @@ def run_chunks(kind, cases, make, n_chunks, budget):
                 problem=f"{kind} {number}",
                 method=f"{size} streams",
                 seed=seed,
-                settings=f"{case}, ville: {ville is not None}",
+                settings=f"{case}, ville: {is_installed('ville')}",
                 make=partial(make, case, size, np.random.default_rng((number, seed))),
             )
             for seed in range(n_chunks)
@@ -307,6 +305,8 @@ def mean_alarms(groups, outcomes, tolerance):
 
 def ville_alarms(groups, outcomes, tolerance):
     """Samples until the alarm of the package ville: betting test on pairs in both directions."""
+    import ville
+
     alarms = np.full(len(groups), np.inf)
     for stream, (difference, used, n_pairs) in enumerate(
         zip(*pair_samples(groups, outcomes), strict=True)
@@ -330,7 +330,7 @@ def samples_until_alarm(case, n_streams, rng):
     methods = {"monitor": monitor_alarms, "betting, pairs": pair_alarms}
     if share is not None:  # else every mean is that of one sample
         methods["betting, means"] = mean_alarms
-    if ville is not None:
+    if is_installed("ville"):
         methods["ville, pairs"] = ville_alarms
     return {
         method: find_alarms(groups, outcomes, tolerance).tolist()
@@ -495,7 +495,7 @@ def restart_errors(case, n_streams):
     return record
 
 
-def cost(n_batches=1000, n_samples=1000, n_groups=6):
+def cost(n_batches, n_samples=1000, n_groups=6):
     """CPU seconds and megabytes of a monitor that reads many batches."""
     rng = np.random.default_rng(5)
     groups = rng.integers(n_groups, size=n_samples)
@@ -533,17 +533,17 @@ def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
     return records
 
 
+@smallest(N_STREAMS={1: 2}, N_BATCHES=20, NULL_CASES=NULL_CASES[1:2], ALARM_CASES=ALARM_CASES[1:2])
+@smallest(monitored_streams, SIZE_CASES=(), RESTART_CASES=(((0.6, 0.4), 10.0, 20),))
 def monitor_benchmark(budget):
     """False statements over all time, time until an alarm, run length, coverage and cost."""
-    if ville is None:
-        print("The package ville is not installed and is left out: pip install ville")
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
     updates = list(update_records(budget))
     updates += [restart_errors(case, max(n // 2, 20)) for case in monitored_streams.RESTART_CASES]
     changes, runs = change(n), mean_run_length(n)
     intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
-    costs = cost()
+    costs = cost(N_BATCHES)
     fixed = repeated_certificates(20 * n)
     alpha = 1.0 - LEVEL
     checks = [
@@ -568,8 +568,8 @@ def monitor_benchmark(budget):
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
         *update_checks(updates),
         Check("interval: coverage", [one["coverage"] for one in intervals], ">=", LEVEL),
-        Check("CPU seconds of 1,000 batches", [costs["seconds"]], "<=", 2.0),
-        Check("megabytes of 1,000 batches", [costs["MB"]], "<=", 50.0),
+        Check(f"CPU seconds of {N_BATCHES:,} batches", [costs["seconds"]], "<=", 2.0),
+        Check(f"megabytes of {N_BATCHES:,} batches", [costs["MB"]], "<=", 50.0),
     ]
     title = (
         f"Monitors at {LEVEL:g}: rates of false alarms and certificates at any look; "

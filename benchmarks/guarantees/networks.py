@@ -7,15 +7,19 @@ import numpy as np
 
 from benchmarks.erm_cases import case
 from benchmarks.peers.constrained_erm import GAPS, TOLERANCE
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 
+DATA = ("Adult", "COMPAS", "Bank")
 
+
+@smallest(DATA=("Adult",))
 def mlp_tolerance(budget):
     """Perceptrons with a tolerance of .02: gaps of the decisions, accuracies, time."""
     records = []
-    for name, constraint in product(("Adult", "COMPAS", "Bank"), GAPS):
+    for name, constraint in product(DATA, GAPS):
         if constraint == "equal_opportunity":
             continue
         runs = [_run(case(name, seed), constraint, seed) for seed in range(min(3, budget.n_runs))]

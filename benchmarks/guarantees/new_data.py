@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.metrics import group_report
@@ -50,6 +51,7 @@ def draw_applicants(n, seed):
     return X, repaid, male
 
 
+@smallest(POPULATION_SIZE=2000, CASES=CASES[:2])
 def new_data(budget):
     """Gaps of the population, of fits to samples of two sizes, with and without a guarantee.
 

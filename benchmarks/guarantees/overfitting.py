@@ -5,6 +5,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.erm_cases import Split, case
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import PartialParityPostprocessor
 from skfair.metrics import demographic_parity_difference
@@ -14,6 +15,7 @@ TOLERANCE = 0.05
 TRAINING, HELD_OUT = "training", "held-out half"
 
 
+@smallest(FOREST=RandomForestClassifier(20, random_state=0, oob_score=True))
 def overfitted_forest(budget):
     """Rank shifts of an overfitted forest by training, out-of-fold, OOB or held-out scores."""
     records = []

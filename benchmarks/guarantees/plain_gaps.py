@@ -12,6 +12,8 @@ and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 
 
 import numpy as np
 
+from benchmarks.guarantees import populations
+from benchmarks.guarantees import redraws as cases
 from benchmarks.guarantees.redraws import (
     CASES,
     CELLS,
@@ -23,6 +25,7 @@ from benchmarks.guarantees.redraws import (
     records_of,
     redraw_cases,
 )
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
 from benchmarks.timing import QUICK
 
@@ -32,6 +35,12 @@ _MOST = 0.85
 """Share of guaranteed fits from which on the share of false ones among them is checked."""
 
 
+_CELL = name_cell("losses", "mislabelled", "0.95")
+
+
+@smallest(populations, SIZE=2000)
+@smallest(cases, **cases.reduce_cases(400, "label shift, DP", _CELL))
+@smallest(_N_REDRAWS=1, TOLERANCES={"0.95": None}, CELLS={"losses": {"mislabelled": CASES[_CELL]}})
 def redraws(budget):
     """Guarantees that redraws of populations break, at multiples of the plain gap and in cases."""
     report = cell_redraws(budget)

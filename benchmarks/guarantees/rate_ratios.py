@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.guarantees import populations, redraws
 from benchmarks.guarantees.redraws import table
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair import metrics
 from skfair.classification import ConstrainedERMClassifier
@@ -80,9 +82,11 @@ def fit_problem(seed):
     }
 
 
+@smallest(populations, SIZE=2000)
+@smallest(redraws, **redraws.reduce_cases(400, "ratio: 5 columns", "ratio: label shift"))
 def rate_ratios(budget):
     """Ratios of rates on 500 random problems, and in redraws with confidence_level."""
-    n_problems = max(50, round(N_PROBLEMS * budget.fraction))
+    n_problems = max(2, round(N_PROBLEMS * budget.fraction))
     fits = [fit_problem(seed) for seed in range(n_problems)]
     wrong = [fit["met"] == fit["infeasible"] for fit in fits]
     records = [

@@ -12,13 +12,13 @@ import json
 import sys
 import warnings
 from functools import cache
-from importlib.util import find_spec
 from time import process_time
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.guarantees import populations
 from benchmarks.guarantees.populations import (
     HOUSEHOLD,
     REAL,
@@ -27,6 +27,8 @@ from benchmarks.guarantees.populations import (
     Case,
     population_of,
 )
+from benchmarks.packages import is_installed
+from benchmarks.sizes import smallest
 from benchmarks.tables import FOLDER as FIGURES
 from benchmarks.tables import Check, Report, record_table
 from skfair.classification import (
@@ -446,11 +448,19 @@ def _check(rows):
     return checks
 
 
+def reduce_cases(n_samples, *names):
+    """Constants at the smallest size, with these cases of as many samples."""
+    cases = {name: CASES[name]._replace(n_samples=n_samples) for name in names}
+    return {"CASES": cases, "_N_REDRAWS": 1, "_N_PLAIN": 2, "_N_DRAWS": 2}
+
+
+@smallest(populations, SIZE=2000)
+@smallest(KINDS={"intersections": 1}, **reduce_cases(400, "intersections"))
 def redraw_kinds(budget):
     """Violations of guaranteed tolerances by networks, on wide data, of several attributes."""
     rows = []
     for name, n_redraws in KINDS.items():
-        if CASES[name].model == "torch" and find_spec("torch") is None:
+        if CASES[name].model == "torch" and not is_installed("torch"):
             continue
         records = records_of(name, max(1, round(n_redraws * budget.fraction)))
         rows += [summary(name, records, level) for level in LEVELS]

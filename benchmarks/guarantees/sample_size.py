@@ -5,11 +5,15 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
 from skfair.audit import Certificate
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
 from skfair.inference import required_sample_size
+
+N_CERTIFICATES, N_FITS = {5: 2000, 1: 200}, {5: 20, 1: 4}
+"""Draws of each case, by the runs of the budget."""
 
 RATES = (0.001, 0.005, 0.02, 0.1, 0.2, 0.5)
 TOLERANCES = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -40,8 +44,8 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     draws = np.sort(rng.binomial(n, rate, size=(n_draws, n_groups)), axis=1)
     draws, times = np.unique(draws[:, [0, -1]], axis=0, return_counts=True)
     share = 0
-    for (smallest, largest), repeats in zip(draws, times, strict=True):
-        counts = np.repeat([smallest, largest], [n_groups - 1, 1])
+    for (least, most), repeats in zip(draws, times, strict=True):
+        counts = np.repeat([least, most], [n_groups - 1, 1])
         decisions = (np.tile(np.arange(n), n_groups) < np.repeat(counts, n)).astype(int)
         certificate = Certificate.from_predictions(
             None, decisions, sensitive_features=groups, constraint=constraint
@@ -50,6 +54,16 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     return share / n_draws
 
 
+@smallest(
+    N_CERTIFICATES={1: 2},
+    N_FITS={1: 1},
+    RATES=(0.2,),
+    TOLERANCES=(0.2,),
+    N_GROUPS=(2,),
+    SIZES=SIZES[:1],
+    GROUPS=(2,),
+    OTHER_FITS=(),
+)
 def sample_size(budget):
     """Power of certificates and of guaranteed fits at the planned size.
 
@@ -61,7 +75,7 @@ def sample_size(budget):
 
 def _plan_certificates(budget):
     """Power of certificates by rates, tolerances or ratios, and groups."""
-    n_draws = 2000 if budget.n_runs > 1 else 200
+    n_draws = N_CERTIFICATES[1 if budget.n_runs == 1 else 5]
     bounds = [{"tolerance": one} for one in TOLERANCES] + [{"ratio": one} for one in RATIOS]
     records, powers = [], []
     for rate, bound, n_groups in product(RATES, bounds, N_GROUPS):
@@ -120,7 +134,7 @@ def _plan_fits(budget):
     """Tolerances that fits are guaranteed at, by samples and groups, and other fits."""
     table = [(n, k, "demographic_parity", COLUMNS) for n in SIZES for k in GROUPS]
     records, shares = [], []
-    n_draws = 20 if budget.n_runs > 1 else 4
+    n_draws = N_FITS[1 if budget.n_runs == 1 else 5]
     for n, k, constraint, n_columns in [*table, *OTHER_FITS]:
         # Half of the samples are positive: equal opportunity counts these.
         n_counted = n / 2 if constraint == "equal_opportunity" else n

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.model_selection import best_subject_to
@@ -12,6 +13,7 @@ METRIC = "neg_demographic_parity_difference"
 BOUND, GAP, RATE = 0.05, 0.055, 0.3
 PER_GROUP = 400  # samples of each group in a test fold
 N_FOLDS = 5
+N_SEARCHES = {5: 2000, 1: 200}  # of each case, by the runs of the budget
 
 
 def accepted_share(n_candidates, correlation, n_searches, rng, gap=GAP):
@@ -41,9 +43,10 @@ def _is_accepted(results):
     return True
 
 
+@smallest(N_SEARCHES={1: 2})
 def selection(budget):
     """Searches in which all candidates violate the bound, and in which all satisfy it."""
-    n_searches = 2000 if budget.n_runs > 1 else 200
+    n_searches = N_SEARCHES[1 if budget.n_runs == 1 else 5]
     records = []
     for n_candidates in (1, 5, 20, 100):
         for correlation in (0.0, 0.5, 0.9):

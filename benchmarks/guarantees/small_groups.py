@@ -6,12 +6,15 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from benchmarks import data
+from benchmarks.data import fetch_adult
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
-from skfair.datasets import fetch_adult
 
 TOLERANCE = 0.03
 N_SMALL = 4000
@@ -20,6 +23,8 @@ N_SMALL = 4000
 BOOSTING = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
 
 
+@smallest(data, MAX_SAMPLES=2000)
+@smallest(N_SMALL=2000, BOOSTING=clone(BOOSTING).set_params(max_iter=5))
 def small_groups(budget):
     """Demographic parity between ten groups: selection rate and accuracy against a plain fit."""
     bunch = fetch_adult()

@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import find_subgroups
 
@@ -252,6 +253,14 @@ def time_search(seed=0):
     return {"seconds": seconds, "n": int(report.searches["n_searched"].item())}
 
 
+@smallest(
+    N_NULLS=20,
+    N_PLANTED={5: 2},
+    NULLS=((0.3, 2, 2),),
+    PLANTED=((5, 2000, 0.1, 0.1),),
+    NULL_SIZE=500,
+    LARGE=(2000, 4, 2),
+)
 def subgroups(budget):
     """Searches of subgroups: claims where nothing departs, planted subgroups that are found."""
     fraction = 1.0 if budget.n_runs > 1 else 0.1

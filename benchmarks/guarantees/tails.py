@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special, stats
 
 from benchmarks.guarantees.coverage import CountedRates
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit._tables import significance_mask
 from skfair.inference import LogRates, Rates, rate_limits, wilson_limits
@@ -19,6 +20,7 @@ RATIO_ERRORS, RATIOS, SINGLE = (0.1, 0.05, 0.01, 1e-3), (0.5, 0.8, 0.9), 0.05
 RATIO_SIZES = ((20, 20), (100, 100), (500, 500), (30, 300), (300, 30), (10, 1000), (1000, 10))
 """Samples of both groups where a ratio is certified."""
 
+N_DRAWS = {5: 1000, 1: 100}  # of each rate, by the runs of the budget
 HOLM_SIZES, HOLM_RATES, N_TABLES = (30, 970), (0.02, 0.05), 20
 """Samples of both groups, rates and number of tables of a report."""
 
@@ -121,6 +123,14 @@ def claimed_share(rate, n_draws, rng):
     return claims / n_draws
 
 
+@smallest(
+    ERRORS=(0.025, 0.005),
+    SMALLER=(30,),
+    RATES=(0.2,),
+    RATIO_SIZES=RATIO_SIZES[:1],
+    N_DRAWS={1: 2},
+    N_TABLES=2,
+)
 def tails(budget):
     """Limits of differences of rates at divided levels, and of ratios: exact over stated errors."""
     rates = RATES if budget.n_runs > 1 else RATES[::3]
@@ -138,7 +148,7 @@ def tails(budget):
             ]
             record = {"limits": name, "stated error": error, "largest": max(ratios)}
             records.append(record | {"median": float(np.median(ratios))})
-    n_draws, rng = (1000 if budget.n_runs > 1 else 100), np.random.default_rng(0)
+    n_draws, rng = N_DRAWS[1 if budget.n_runs == 1 else 5], np.random.default_rng(0)
     claims = [claimed_share(rate, n_draws, rng) for rate in HOLM_RATES]
     for rate, share in zip(HOLM_RATES, claims, strict=True):
         about = f"Holm, {N_TABLES} tables, rates of {rate}"

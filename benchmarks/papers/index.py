@@ -12,6 +12,7 @@ from typing import NamedTuple
 from benchmarks.papers.dc_admm.spectral_tables import KERNELS, PRINTED_SIZES, SIZES
 from benchmarks.papers.partial_fairness import acs_income, idca_convergence
 from benchmarks.papers.stochastic_methods import mlp_methods
+from benchmarks.sizes import smallest
 from benchmarks.tables import Report
 from benchmarks.timing import FULL, load_seconds
 
@@ -416,6 +417,7 @@ EXTENTS = {
 """Conditions on an entry, by extent."""
 
 
+@smallest()
 def papers(budget):
     """Index of all tables and figures of the five papers: command, extent and findings."""
     records = [

@@ -2,7 +2,6 @@
 
 import warnings
 from functools import cache, partial
-from importlib.util import find_spec
 from itertools import product
 
 import joblib
@@ -15,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from benchmarks.erm_cases import Split, case
+from benchmarks.packages import is_installed
 from benchmarks.peers.boosting_methods import (
     exponentiated_gradient,
     fair_gbm,
@@ -23,8 +23,9 @@ from benchmarks.peers.boosting_methods import (
     threshold_optimizer,
 )
 from benchmarks.peers.constrained_erm import GAPS, TOLERANCE
-from benchmarks.peers.erm_methods import MOMENTS
+from benchmarks.peers.erm_methods import REDUCED
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
@@ -45,8 +46,6 @@ STUDY = "any-model-peers"
 PEER_TOLERANCES = {"COMPAS": 0.05, "Adult": TOLERANCE}
 """Data that peers are run on -> tolerance."""
 
-_HAS_FAIRGBM = find_spec("fairgbm") is not None
-
 
 def _linear_group_model(C):
     return make_pipeline(MaxAbsScaler(), LogisticRegression(C=C, max_iter=300))
@@ -59,9 +58,13 @@ GROUP_ESTIMATORS = {
 """Models of the groups where categories have hundreds of columns, chosen on the split 100."""
 
 
+N_TREES = 100
+"""Trees of the classifier without constraint."""
+
+
 def base():
-    """The classifier without constraint: 100 trees of 31 leaves."""
-    return HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+    """The classifier without constraint: trees of 31 leaves."""
+    return HistGradientBoostingClassifier(max_iter=N_TREES, early_stopping=False, random_state=0)
 
 
 def splits(name, budget, n_train=None):
@@ -104,6 +107,7 @@ def noise_gaps(model, train, n_new, constraint, n_draws=50):
     return [outcome(drawn, sample, constraint)[1] for drawn, sample in samples]
 
 
+@smallest(N_TREES=5, BOUNDS={("Adult", "demographic_parity"): (0.0, 1.0)})
 def any_model(budget):
     """Gradient boosting, plain and constrained: held-out accuracy and gap, and time."""
     records, checks = [], []
@@ -185,14 +189,18 @@ class CachedFit(ClassifierMixin, BaseEstimator):
         return self.fitted_.predict(X)
 
 
+COUNTED_DATA = ("Adult", "Bank", "COMPAS", "law school", "ACSIncome")
+COUNTED_TOLERANCES = (0.02, 0.05, 0.1)
+"""Data and tolerances of the fits whose out-of-fold gaps are counted."""
+
+
+@smallest(COUNTED_DATA=("COMPAS",), COUNTED_TOLERANCES=(0.1,))
 def any_model_tolerance(budget):
     """Excess of out-of-fold gaps over their tolerances, recomputed from decisions."""
-    names = ("Adult", "Bank", "COMPAS", "law school", "ACSIncome")
-    tolerances = (0.02, 0.05, 0.1)
     records = []
-    for name in names[: 5 if budget.n_runs > 1 else 3]:
+    for name in COUNTED_DATA[: 5 if budget.n_runs > 1 else 3]:
         for split in splits(name, budget, n_train=20_000):
-            for constraint, tolerance in product(GAPS, tolerances):
+            for constraint, tolerance in product(GAPS, COUNTED_TOLERANCES):
                 records.append({"data": name} | _evaluate_tolerance(split, constraint, tolerance))
             CachedFit.clear()
     excess = [record["gap"] - record["tolerance"] for record in records]
@@ -229,6 +237,7 @@ def _evaluate_tolerance(split, constraint, tolerance):
     }
 
 
+@smallest(N_TREES=5, PEER_TOLERANCES={"COMPAS": 0.05}, REDUCED=REDUCED[:1])
 def any_model_peers(budget):
     """The same classifier in fairlearn's methods and with a Lagrangian in its loss.
 
@@ -239,7 +248,7 @@ def any_model_peers(budget):
     stored = load_or_run(STUDY, _peer_runs(budget), budget)
     stored |= load_or_run(STUDY, _runs_at_peer_gap(stored), budget)
     records, checks = [], []
-    for (name, tolerance), constraint in product(PEER_TOLERANCES.items(), MOMENTS):
+    for (name, tolerance), constraint in product(PEER_TOLERANCES.items(), REDUCED):
         what = f"{name}, {constraint}"
         means = _means(stored, what)
         for method, (n_runs, *outcomes) in means.items():
@@ -249,8 +258,6 @@ def any_model_peers(budget):
         if {FINAL_MODEL, REDUCTIONS, AT_PEER_GAP} <= means.keys():
             checks += _reduction_checks(means, tolerance, what)
     title = "Means over splits: CPU s, held-out accuracy and gap"
-    if not _HAS_FAIRGBM:
-        title += "; FairGBM is left out, as the package fairgbm is not installed"
     return Report(title, records, checks)
 
 
@@ -258,9 +265,11 @@ def _peer_runs(budget):
     """Runs of every method on every split, split by split."""
     seeds = range(FIRST_SEED, FIRST_SEED + budget.n_runs)
     for name, tolerance in PEER_TOLERANCES.items():
-        for seed, constraint in product(seeds, MOMENTS):
+        for seed, constraint in product(seeds, REDUCED):
             for method, decide in CONTENDERS.items():
-                if method != "FairGBM" or constraint == "equalized_odds" and _HAS_FAIRGBM:
+                if method == "FairGBM" and constraint != "equalized_odds":
+                    continue
+                if method not in PACKAGES or is_installed(PACKAGES[method]):
                     yield _peer_run(name, constraint, seed, method, decide, tolerance)
 
 
@@ -352,11 +361,20 @@ CONTENDERS = {
 }
 """Functions of split, constraint and tolerance that return held-out decisions, by name."""
 
+PACKAGES = {
+    REDUCTIONS: "fairlearn",
+    "GridSearch": "fairlearn",
+    "FairGBM": "fairgbm",
+    "ThresholdOptimizer (predicts from groups)": "fairlearn",
+}
+"""Packages that contenders need."""
 
+
+@smallest(N_TREES=25)
 def any_model_small(budget):
     """Held-out gaps of fits to 3,000 samples, and of forests with out-of-bag scores."""
     many = budget._replace(n_runs=4 * budget.n_runs)  # each is fast, and its gap mostly noise
-    forest = RandomForestClassifier(random_state=0)
+    forest = RandomForestClassifier(N_TREES, random_state=0)
     cases = [
         ("3,000 samples of Adult", "equal_opportunity", 0.05, splits("Adult", many, 3000), {}),
         (

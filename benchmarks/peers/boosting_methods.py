@@ -1,11 +1,9 @@
 """Other methods that constrain gradient boosting: decisions about the held-out data of a split."""
 
 import numpy as np
-from fairlearn.postprocessing import ThresholdOptimizer
-from fairlearn.reductions import ExponentiatedGradient, GridSearch
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.peers.erm_methods import MOMENTS
+from benchmarks.peers.erm_methods import moment
 from skfair.constraints import CONSTRAINTS
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -14,21 +12,27 @@ from skfair.surrogates import Sigmoid
 
 def exponentiated_gradient(base, split, constraint, tolerance):
     """Randomised classifier of fairlearn."""
+    from fairlearn.reductions import ExponentiatedGradient
+
     train, test = split.train, split.test
-    model = ExponentiatedGradient(base(), MOMENTS[constraint](difference_bound=tolerance))
+    model = ExponentiatedGradient(base(), moment(constraint, tolerance))
     model.fit(train.X, train.y, sensitive_features=train.groups)
     return model.predict(test.X, random_state=0)
 
 
 def grid_search(base, split, constraint, tolerance):
     """Best classifier in fairlearn's grid of multipliers."""
+    from fairlearn.reductions import GridSearch
+
     train, test = split.train, split.test
-    model = GridSearch(base(), MOMENTS[constraint](difference_bound=tolerance), grid_size=15)
+    model = GridSearch(base(), moment(constraint, tolerance), grid_size=15)
     return model.fit(train.X, train.y, sensitive_features=train.groups).predict(test.X)
 
 
 def threshold_optimizer(base, split, constraint, _):
     """Randomised thresholds by group of fairlearn, which aim at a gap of 0."""
+    from fairlearn.postprocessing import ThresholdOptimizer
+
     train, test = split.train, split.test
     model = ThresholdOptimizer(
         estimator=base(), constraints=constraint, predict_method="predict_proba"
@@ -39,8 +43,7 @@ def threshold_optimizer(base, split, constraint, _):
 
 def fair_gbm(split, constraint, tolerance, n_trees=100):
     """FairGBM, which constrains error rates of its training data, but no selection rates."""
-    # Imported here, so that the other benchmarks run where it is not installed. Its wrappers need
-    # an older scikit-learn; its trees do not.
+    # Its wrappers need an older scikit-learn; its trees do not.
     import fairgbm
 
     assert constraint == "equalized_odds"

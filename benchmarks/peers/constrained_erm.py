@@ -7,12 +7,14 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.erm_cases import CASES, case
+from benchmarks.packages import is_installed
 from benchmarks.peers.erm_methods import (
     covariance_classifier,
     exponentiated_gradient,
     logistic_regression,
     slsqp,
 )
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.classification import ConstrainedERMClassifier
@@ -39,6 +41,7 @@ AGAINST_REDUCTIONS = {  # (data, constraint): minimum speed-up; data of the accu
 }
 
 
+@smallest(AGAINST_REDUCTIONS={("COMPAS", "demographic_parity"): (10.0, "test")})
 def erm_peers(budget):
     """A constrained fit against the reductions approach and the plain fit.
 
@@ -47,7 +50,8 @@ def erm_peers(budget):
     are means over the splits.
     """
     records, checks = [], []
-    for (name, constraint), (bound, part) in AGAINST_REDUCTIONS.items():
+    reductions = AGAINST_REDUCTIONS if is_installed("fairlearn") else {}
+    for (name, constraint), (bound, part) in reductions.items():
         record = _compare_with_reductions(name, constraint, budget.n_runs)
         records.append(record)
         checks += [
@@ -62,7 +66,7 @@ def erm_peers(budget):
         if name == "Adult":
             ratio = record["ours / LR"]
             checks.append(Check(f"ours / plain fit, {constraint}", [ratio], "<=", 1.0))
-    for name in ("COMPAS", "law school"):
+    for name in ("COMPAS", "law school") if is_installed("sklego") else ():
         records.append(record := _compare_with_covariance(name))
         checks.append(Check(f"scikit-lego / ours, {name}", [record["lego / ours"]], ">=", 30.0))
     title = "Medians of CPU s, means of accuracies and gaps; EG: fairlearn's ExponentiatedGradient"
@@ -74,7 +78,7 @@ def _compare_with_reductions(name, constraint, n_splits):
     runs, outcomes = [], []
     for seed in range(max(1, min(3, n_splits))):
         raw = case(name, seed)
-        scaled, gap = raw.scaled(), GAPS[constraint]
+        scaled, gap = raw.scale(), GAPS[constraint]
         reductions = time_call(exponentiated_gradient, scaled.train, constraint, TOLERANCE)
 
         def decide(X, model=reductions.result):
@@ -148,12 +152,15 @@ def _fit(train, constraint, tolerance, **settings):
         return model.fit(train.X, train.y, sensitive_features=train.groups)
 
 
+SMOOTH_DATA, N_FIRST_ORDER = ("Adult", "Bank", "COMPAS"), 20_000
+"""Data of the smooth problems, and the iterations of plada."""
+
+
+@smallest(SMOOTH_DATA=("COMPAS",), N_FIRST_ORDER=20)
 def erm_solvers(budget):
     """The sqp solver against scipy's SLSQP and plada on the smooth problem; its certificate."""
     records, iterations, residuals = [], [], []
-    for name, constraint in product(
-        ("Adult", "Bank", "COMPAS"), ("demographic_parity", "equalized_odds")
-    ):
+    for name, constraint in product(SMOOTH_DATA, ("demographic_parity", "equalized_odds")):
         problem = smooth_problem(case(name, 0).train, constraint, TOLERANCE)
         contenders = {"sqp": lambda _, problem=problem: SQP().solve(problem)}
         timings = run_alternately(contenders, min(3, budget.n_runs))["sqp"]
@@ -161,7 +168,7 @@ def erm_solvers(budget):
         iterations.append(best.n_iter)
         residuals.append(best.residual)
         reference = time_call(slsqp, problem, 1e-12)
-        first_order = time_call(PLADA(max_iter=20_000, tol=1e-3).solve, problem)
+        first_order = time_call(PLADA(max_iter=N_FIRST_ORDER, tol=1e-3).solve, problem)
         records.append(
             {
                 "data": name,
@@ -203,6 +210,7 @@ def smooth_problem(train, constraint, tolerance):
     return ConstrainedProblem(model, loss, target, weights, 1e-4, bound)
 
 
+@smallest(CASES={"COMPAS": None, "Adult, 5 races": None})
 def erm_tolerance(budget):
     """Excess of training gaps over their tolerances, recomputed from predictions."""
     tolerances = (0.005, 0.01, 0.02, 0.05)

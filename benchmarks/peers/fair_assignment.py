@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.kmeans_cases import problem
 from benchmarks.peers.kmeans_methods import fair_assignment_lp
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair._kernels.limits import balance_limits
@@ -15,6 +16,7 @@ from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # fractions of the balance of the data
 
 
+@smallest(LEVELS=(0.8,))
 def fair_assignment(budget):
     """Time and cost of the fair assignment at fixed centres against the LP in HiGHS."""
     records = []

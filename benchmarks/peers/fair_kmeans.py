@@ -5,11 +5,13 @@ from sklearn.cluster import KMeans
 
 from benchmarks.kmeans_cases import problem
 from benchmarks.peers.kmeans_methods import fair_assignment_lp, fairlet_kmeans, vfairkm
+from benchmarks.sizes import smallest
 from benchmarks.tables import Report
 from benchmarks.timing import time_call
 from skfair.cluster import FairKMeans
 
 
+@smallest()
 def peer_methods(budget):
     """Cost, balance and time of other methods, and of ours at the same balance."""
     case = problem("Adult_K10")

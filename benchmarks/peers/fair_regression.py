@@ -6,9 +6,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
+from benchmarks.data import fetch_law_school
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.datasets import fetch_communities_crime, fetch_law_school
+from skfair.datasets import fetch_communities_crime
 from skfair.metrics import mean_score_difference
 from skfair.regression import ConstrainedERMRegressor
 
@@ -31,6 +33,7 @@ def _communities():
 CASES = {"Communities": _communities, "law school, grades": _law_school}
 
 
+@smallest()
 def fair_regression(budget):
     """Mean parity within .05 of a standard deviation: gap, R2 and time against Ridge, boosting."""
     records, checks = [], []

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.erm_cases import Case, Split
+from benchmarks.peers import any_model
 from benchmarks.peers.any_model import (
     FIRST_SEED,
     CachedFit,
@@ -20,6 +21,7 @@ from benchmarks.peers.any_model import (
     splits,
 )
 from benchmarks.peers.libraries import linear_post_weights
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.postprocessing import JointProbabilities
@@ -70,6 +72,8 @@ class Decisions(NamedTuple):
         return outcome(np.concatenate(self.values), together, self.constraint)[1]
 
 
+@smallest(any_model, N_TREES=5)
+@smallest(BOUNDS={("COMPAS", "equalized_odds"): {0.05: 0.0}}, TOLERANCES=(0.05, 0.1))
 def joint_gains(budget):
     """Held-out accuracy of default fits at the held-out gaps of separate models and of LinearPost.
 
@@ -184,6 +188,8 @@ def _events(joint, constraint):
     return [joint[:, 0], joint[:, 1]]
 
 
+@smallest(any_model, N_TREES=5)
+@smallest(MAX_TIMES={"COMPAS": 7.5})
 def joint_time(budget):
     """Time of default fits in plain fits, and that with a separate model of the group."""
     records, checks = [], []
@@ -242,8 +248,11 @@ LINEAR_DATA = {
 }
 """Populations in which classes and groups depend on X linearly, by name."""
 
+N_LINEAR = 4000, 10_000
+"""Training and test samples of these populations."""
 
-def _draw(name, seed, n_train=4000, n_test=10_000):
+
+def _draw(name, seed, n_train, n_test):
     rng = np.random.default_rng(seed)
     X, odds, groups = LINEAR_DATA[name](rng, n_train + n_test)
     y = (odds + rng.logistic(size=len(odds)) > 0).astype(int)
@@ -258,6 +267,7 @@ def _halves(n_train):
 STABILITY_TOLERANCES = (0.02, 0.05)
 
 
+@smallest(LINEAR_DATA={"two groups": _two_groups}, N_LINEAR=(400, 400))
 def fold_stability(budget):
     """Share of held-out decisions that change when the samples are divided into other folds.
 
@@ -271,7 +281,9 @@ def fold_stability(budget):
     for name in LINEAR_DATA:
         judged = {}
         for (key, model), tolerance in product(group_models.items(), STABILITY_TOLERANCES):
-            runs = [_compare_foldings(_draw(name, seed), model, tolerance) for seed in seeds]
+            runs = [
+                _compare_foldings(_draw(name, seed, *N_LINEAR), model, tolerance) for seed in seeds
+            ]
             changes = sum((run[0] for run in runs), [])
             accuracy, gap = judged[key, tolerance] = np.mean([run[1] for run in runs], axis=0)
             record = {"data": name, "group model": key, "tolerance": tolerance}

@@ -1,13 +1,14 @@
 """One network on Adult and ACSIncome: accuracy and gaps beside loops with penalties of packages."""
 
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 
 from benchmarks.erm_cases import Split, case
+from benchmarks.packages import is_installed
 from benchmarks.peers.constrained_erm import GAPS
 from benchmarks.peers.network_time import fit_constrained
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.solvers import AdamPrimalDual
 
@@ -25,6 +26,15 @@ DUALS = [(lr, share) for lr in (0.05, 0.5) for share in (0.0, 1.0)]
 """Dual steps of humancompatible-train, and shares of the tolerance as its bound."""
 
 
+@smallest(
+    DATA=("Adult",),
+    CRITERIA=CRITERIA[:1],
+    TOLERANCES=(0.05,),
+    N_EPOCHS=1,
+    TUNING_SEEDS=(100,),
+    STRENGTHS=(0.1,),
+    DUALS=DUALS[:1],
+)
 def network_peers(budget):
     """Estimator, loop with its last layer enforced, fairret and humancompatible-train, same steps.
 
@@ -32,8 +42,8 @@ def network_peers(budget):
     held-out samples is within the tolerance, or those of the smallest gap if none is. They need
     ``fairret==0.1.3`` and ``humancompatible-train==0.4.2``.
     """
-    if not find_spec("torch"):
-        return Report("Networks: PyTorch is not installed", [], [])
+    if not is_installed("torch"):
+        return Report("Networks in PyTorch", [], [])
     import torch
 
     torch.set_num_threads(1)
@@ -65,7 +75,7 @@ def _contenders(data, criterion, tolerance):
         "humancompatible.train": (_humancompatible, DUALS),
     }
     for name, (make_term, settings) in packages.items():
-        if find_spec(name):
+        if is_installed(name):
             runs = [partial(_loop, make_term, criterion, tolerance, one) for one in settings]
             theirs[name] = _tune(runs, data, criterion, tolerance)
     return ours, theirs

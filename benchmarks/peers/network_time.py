@@ -1,14 +1,15 @@
 """Networks on Adult: time of a fit against scikit-learn's, of an epoch against a plain loop."""
 
 import warnings
-from importlib.util import find_spec
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from benchmarks.erm_cases import case
+from benchmarks.packages import is_installed
 from benchmarks.peers.constrained_erm import GAPS, TOLERANCE
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.classification import ConstrainedMLPClassifier
@@ -20,6 +21,7 @@ N_SHORT = 2
 """Epochs of the short fit; the difference to the long fit is the time of epochs alone."""
 
 
+@smallest(N_EPOCHS=3)
 def network_time(budget):
     """Perceptrons (64-32) under parity on Adult: CPU s against plain ones, training gaps."""
     problem = case("Adult", 0).scale()
@@ -34,7 +36,7 @@ def network_time(budget):
     records = [{"what": name, "s": value} for name, value in seconds.items()]
     ratio = seconds["ConstrainedMLPClassifier"] / seconds["MLPClassifier"]
     checks = [Check("constrained / plain perceptron, same epochs and batch", [ratio], "<=", 2.0)]
-    if find_spec("torch"):
+    if is_installed("torch"):
         torch_records, torch_checks = _torch(problem, budget)
         records, checks = records + torch_records, checks + torch_checks
     return Report("Networks (64-32) on Adult, parity .02", records, checks)

@@ -7,9 +7,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.data import fetch_adult, fetch_compas, fetch_law_school
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
-from skfair.datasets import fetch_adult, fetch_compas, fetch_law_school
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
 from skfair.preprocessing import CorrelationRemover, reweighing_weights
 
@@ -72,6 +73,7 @@ METHODS = {
 }
 
 
+@smallest(CASES={"COMPAS": fetch_compas})
 def preprocessing_methods(budget):
     """Reweighing and a correlation remover beside constrained fits, logistic, held-out data."""
     records, checks = [], []

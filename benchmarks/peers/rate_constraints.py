@@ -1,14 +1,16 @@
 """Floors and parity of rates around boosting: held-out rates and accuracy, beside OxonFair."""
 
 import warnings
-from importlib.util import find_spec
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from benchmarks.erm_cases import Split
+from benchmarks.packages import is_installed
+from benchmarks.peers import any_model
 from benchmarks.peers.any_model import FIRST_SEED, CachedFit, base, splits
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV
@@ -36,9 +38,9 @@ _MAX_TIME = 7.5
 _STEPS = (-0.01, 0.0, 0.01)
 """What is added to a floor to have fits at more and less held-out rate."""
 
-_HAS_OXONFAIR = find_spec("oxonfair") is not None
 
-
+@smallest(any_model, N_TREES=5)
+@smallest(FLOORS={("recall", 0.75): 0.0}, _STEPS=(0.0, 0.01))
 def rate_constraints(budget):
     """Floors of recall and precision on Adult, predictive parity on COMPAS and ACSIncome."""
     return join_reports([_compare_floors(budget), _fit_parities(budget)])
@@ -60,7 +62,7 @@ def _compare_floors(budget):
             ),
             Check(f"mean held-out accuracy, {what}", [means[floor]["accuracy"]], ">=", accuracy),
         ]
-        if _HAS_OXONFAIR:
+        if is_installed("oxonfair"):
             peer = methods["OxonFair"] = means.pop("OxonFair")
             ours = _interpolate([means[key] for key in sorted(means)], peer["held-out"])
             methods["ours, at its held-out rate"] = ours
@@ -71,8 +73,6 @@ def _compare_floors(budget):
             for method, figures in methods.items()
         ]
     title = f"Floors on Adult, splits from seed {FIRST_SEED}: smallest rates and held-out accuracy"
-    if not _HAS_OXONFAIR:
-        title += "; OxonFair is left out, as the package oxonfair is not installed"
     return Report(title, records, checks)
 
 
@@ -80,10 +80,10 @@ def _fit_floors(budget, rate, floor):
     """Outcomes of each split by floor, and of OxonFair; lower and higher floors are next to it."""
     outcomes = {}
     for split in splits("Adult", budget):
-        for step in _STEPS if _HAS_OXONFAIR else (0.0,):
+        for step in _STEPS if is_installed("oxonfair") else (0.0,):
             run = _fit_floor(split, MinimumRate(rate, floor + step))
             outcomes.setdefault(floor + step, []).append(run)
-        if _HAS_OXONFAIR:
+        if is_installed("oxonfair"):
             outcomes.setdefault("OxonFair", []).append(_fit_oxonfair(split, rate, floor))
         CachedFit.clear()
     return outcomes

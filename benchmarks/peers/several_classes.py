@@ -11,11 +11,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.data import fetch_law_school, fetch_thyroid
 from benchmarks.peers.constrained_erm import GAPS
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV
-from skfair.datasets import fetch_law_school, fetch_thyroid
 
 KNOWN_AT_ADMISSION = ["lsat", "ugpa", "fulltime", "fam_inc", "tier"]
 
@@ -44,6 +45,7 @@ BASES = {
 }
 
 
+@smallest(BASES=BASES | {"boosting": HistGradientBoostingClassifier(max_iter=5, random_state=0)})
 def several_classes(budget):
     """Three classes, linear and boosted: out-of-fold and held-out gaps of each class's rates."""
     records = []

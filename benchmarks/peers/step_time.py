@@ -1,17 +1,18 @@
 """Time of one step: our stochastic solvers against published ones, numpy against PyTorch."""
 
-from importlib.util import find_spec
 from itertools import islice
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from benchmarks.packages import is_installed
 from benchmarks.papers.stochastic_methods.acs_income_problem import (
     DELTA,
     network_problem,
     split,
     torch_start,
 )
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.models import MLPModel
@@ -25,8 +26,14 @@ SOLVERS = {  # solver, timed steps of ours, timed steps of the published one
 SPEED_UPS = {8: 4.0, 32: 3.0, 128: 2.0, 1024: 1.2}
 """Minimum speed-up of a numpy step over PyTorch, by batch size."""
 N_COLUMNS = 103
+N_STEPS = 300  # of the network, in numpy and in PyTorch
 
 
+@smallest(
+    N_STEPS=2,
+    SPEED_UPS={8: 4.0},
+    SOLVERS={name: (solver, 2, 2) for name, (solver, *_) in SOLVERS.items()},
+)
 def step_time(budget):
     """CPU time of one step of a solver and of a network against humancompatible-train and PyTorch.
 
@@ -35,18 +42,18 @@ def step_time(budget):
     with its settings: batches of 8, drawn by its own loaders, and a copy of the network after every
     step.
     """
-    if not find_spec("torch"):
-        return Report("Steps: PyTorch is not installed", [], [])
+    if not is_installed("torch"):
+        return Report("Steps in numpy and PyTorch", [], [])
     import torch
 
     torch.set_num_threads(1)
     n_runs = max(3, budget.n_runs)
-    records = [_numpy_and_torch(size, n_runs) for size in SPEED_UPS]
+    records = [_numpy_and_torch(size, n_runs, N_STEPS) for size in SPEED_UPS]
     checks = [
         Check(f"PyTorch / numpy, batch of {size}", [record["ratio"]], ">=", speed_up)
         for (size, speed_up), record in zip(SPEED_UPS.items(), records, strict=True)
     ]
-    if find_spec("humancompatible"):
+    if is_installed("humancompatible"):
         peers = [_solver_and_peer(name, n_runs) for name in SOLVERS]
         records += peers
         checks += [
@@ -67,7 +74,7 @@ def _compare(step, ours, theirs, n_runs):
     return {"step": step, "ours ms": our_ms, "theirs ms": their_ms, "ratio": their_ms / our_ms}
 
 
-def _numpy_and_torch(batch_size, n_runs, n_steps=300):
+def _numpy_and_torch(batch_size, n_runs, n_steps):
     """Gradient steps of the logistic loss on a network, 103-64-32-1, float32."""
     import torch
 

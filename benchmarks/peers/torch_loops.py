@@ -1,12 +1,13 @@
 """PyTorch: a device against the CPU, constraints in a loop, and a DataLoader with workers."""
 
-from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
 
 from benchmarks.erm_cases import case
+from benchmarks.packages import is_installed
 from benchmarks.peers.network_time import BATCH, fit_constrained
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import run_alternately
 from skfair.solvers import AdamPrimalDual
@@ -14,12 +15,13 @@ from skfair.solvers import AdamPrimalDual
 N_STEPS, N_COLUMNS = 200, 100
 N_SAMPLES = 200_000
 """Samples that a DataLoader reads."""
-_MISSING = Report("PyTorch is not installed", [], [])
+_MISSING = Report("Networks in PyTorch", [], [])
 
 
+@smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_device(budget):
     """A fit and a loop with constraint values on ``--device``, and their agreement with the CPU."""
-    if not find_spec("torch"):
+    if not is_installed("torch"):
         return _MISSING
     from skfair.torch import ConstrainedTorchClassifier
 
@@ -102,9 +104,10 @@ def _loop(X, y, groups, constraint=None, penalty=None):
             objective.step()
 
 
+@smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_loop(budget):
     """CPU time of a step with constraint values against a plain step, and a gap written by hand."""
-    if not find_spec("torch"):
+    if not is_installed("torch"):
         return _MISSING
     import torch
 
@@ -135,9 +138,10 @@ def torch_loop(budget):
     return Report("Steps of a loop, batches of 256, one thread", records, checks)
 
 
+@smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_loader(budget):
     """Wall time of fits on a DataLoader of 200,000 samples with two workers, and plain loops."""
-    if not find_spec("torch"):
+    if not is_installed("torch"):
         return _MISSING
     import torch
 

@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from benchmarks.erm_cases import CASES, case
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import run_module
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
@@ -20,14 +21,16 @@ from skfair.cluster import FairKMeans, fair_embedding
 from skfair.datasets import make_fair_blobs
 
 CORE_TYPES = ("Haswell", "SkylakeX", "Zen", "Prescott")
-N_PROBLEMS = 200
+N_PROBLEMS, HAS_DATA = 200, True
+"""Random problems, and whether public data is fitted as well."""
 CONSTRAINTS = ("demographic_parity", "equal_opportunity", "equalized_odds")
 
 
+@smallest(CORE_TYPES=("Haswell", "Prescott"), HAS_DATA=False)
 def blas_kernels(budget):
     """The same fits with BLAS kernels of four processor types: spread of errors and parameters."""
     n_problems = max(1, int(N_PROBLEMS * budget.fraction))
-    fits = {core: fit_on(core, n_problems, real=True) for core in CORE_TYPES}
+    fits = {core: fit_on(core, n_problems, HAS_DATA) for core in CORE_TYPES}
     records, checks = [], []
     for what in fits[CORE_TYPES[0]]:
         values = np.array([fits[core][what] for core in CORE_TYPES], dtype=float)

@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks import ROOT
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
@@ -66,6 +67,7 @@ SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
 }
 
 
+@smallest(SUBJECTS={"ConstrainedERM, dense": SUBJECTS["ConstrainedERM, dense"]})
 def interrupts(budget):
     """Interrupt fits at random moments: error, state of the estimator and delay, by estimator."""
     n_moments = max(1, int(N_MOMENTS * budget.fraction))

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -159,6 +160,12 @@ def outcomes(name):
     return pd.DataFrame(rows)
 
 
+@smallest(
+    ESTIMATORS={
+        "FairKMeans": ESTIMATORS["FairKMeans"],
+        "pipeline of it": ESTIMATORS["pipeline of it"],
+    }
+)
 def scorers(budget):
     """Scores of searches without routing, without groups and with both: numbers or errors."""
     table = pd.concat([outcomes(name) for name in ESTIMATORS], ignore_index=True)

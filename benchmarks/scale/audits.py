@@ -8,17 +8,22 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.audit import FairnessReport, certify
 from skfair.constraints import CONSTRAINTS
 
+N_SAMPLES, N_CERTIFIED = 1_000_000, 20_000
+"""Samples of the largest report, and of a certificate."""
 
+
+@smallest(N_SAMPLES=20_000, N_CERTIFIED=300)
 def report(budget):
     """Report of a million samples, two attributes and intersections; certificates of 20,000."""
     n_runs = min(3, budget.n_runs)
-    sizes = 10_000, round(1e6 * max(budget.fraction, 0.1))
+    sizes = N_SAMPLES // 100, round(N_SAMPLES * max(budget.fraction, 0.1))
     records = [median_record(__name__, n, n_runs=n_runs) for n in sizes]
     largest = records[-1]
     records += [_certificate(name) for name in CONSTRAINTS if "partial_equal" not in name]
@@ -87,12 +92,12 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
 def _certificate(name):
     """Time of a certificate at a tolerance where it needs its exact test."""
-    truth, probability, _ = draw_samples(20_000, np.random.default_rng(1))
-    arguments = {"sensitive_features": np.arange(20_000) % 2, "constraint": name}
+    truth, probability, _ = draw_samples(N_CERTIFIED, np.random.default_rng(1))
+    arguments = {"sensitive_features": np.arange(N_CERTIFIED) % 2, "constraint": name}
     X = probability[:, np.newaxis]
     limit = certify(_Scores(), X, truth, tolerance=0.9, **arguments).limit
     run = time_call(lambda: certify(_Scores(), X, truth, tolerance=1.001 * limit, **arguments))
-    return {"constraint": name, "samples": 20_000, "CPU s": run.seconds}
+    return {"constraint": name, "samples": N_CERTIFIED, "CPU s": run.seconds}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 from scipy import sparse
 
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
@@ -16,12 +17,19 @@ from skfair.constraints import DemographicParity, LossParity
 from skfair.datasets import communities_crime_groups, fetch_communities_crime
 
 N_COLUMNS, N_PER_ROW = 100, 10
+EXPONENTS = 5, 6
+"""Of 10, the numbers of samples of which the growth of the time is measured."""
+N_DENSE = 50_000
+"""Samples of one hundred, twenty and two groups."""
+N_OVERLAPPING = None
+"""Overlapping groups; None takes all."""
 
 
+@smallest(EXPONENTS=(3, 4), N_DENSE=2000, N_OVERLAPPING=8)
 def erm_large(budget):
     """Demographic parity of up to a million sparse samples; many groups; many gaps."""
     n_runs = min(3, budget.n_runs)
-    sizes = [round(10**e * max(budget.fraction, 0.1)) for e in (5, 6)]
+    sizes = [round(10**e * max(budget.fraction, 0.1)) for e in EXPONENTS]
     records = [median_record(__name__, n, n_runs=n_runs) for n in sizes]
     growth = math.log10(records[1]["CPU s"] / records[0]["CPU s"])
     records += [fit_100_groups(n_runs), fit_overlapping_groups(n_runs), *compare_n_rows(n_runs)]
@@ -113,10 +121,10 @@ def _time_fits(make, X, y, groups, n_runs):
 
 
 def fit_100_groups(n_runs):
-    """Demographic parity between 100 groups of 500 samples each, on 20 columns."""
+    """Demographic parity between 100 groups of equal size, on 20 columns."""
     rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(100), 500)
-    X = rng.normal(size=(50_000, 20)) + rng.normal(scale=0.3, size=(100, 20))[groups]
+    groups = np.repeat(np.arange(100), N_DENSE // 100)
+    X = rng.normal(size=(N_DENSE, 20)) + rng.normal(scale=0.3, size=(100, 20))[groups]
     y = X @ rng.normal(size=20) / 4 + rng.logistic(size=len(X)) > 0
     names = groups.astype(str)  # 100 different numbers are refused as groups
     runs = _time_fits(lambda: ConstrainedERMClassifier(tolerance=0.1), X, y, names, n_runs)
@@ -131,6 +139,7 @@ def fit_overlapping_groups(n_runs):
     """
     bunch = fetch_communities_crime()
     memberships, _ = communities_crime_groups()
+    memberships = memberships[:, :N_OVERLAPPING]
     y = np.asarray(bunch.target) > np.quantile(bunch.target, 0.7)
     X = bunch.data.to_numpy(dtype=float)
 
@@ -149,7 +158,7 @@ def fit_overlapping_groups(n_runs):
 def compare_n_rows(n_runs):
     """One constraint row (two groups) and twenty (twenty groups) on the same data."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(50_000, 50))
+    X = rng.normal(size=(N_DENSE, 50))
     y = X @ rng.normal(size=50) / 4 + rng.logistic(size=len(X)) > 0
     records = []
     for n_groups in (2, 20):

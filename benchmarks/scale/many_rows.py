@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.scale.erm_large import count_active
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 from skfair.constraints import LossParity, RankingParity
@@ -26,12 +27,23 @@ EXACT = 1e-5
 LAYERS = {"linear": (), "5 layers": (64,) * 5}
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 EPOCHS = (1, 5, 25)
+N_EPOCHS, N_OVERFITTED = 20, 200
+"""Epochs of our networks, and of one without penalty."""
+N_QUERIES, RANKED_EPOCHS = 200, (1, 3, 10)
+"""Random queries, half of them held out, and epochs of the published rankers."""
 MIN_PAIRS = 20
 """Pairs of either order that a query needs to be constrained."""
 COUNTED_GAP, SMOOTH_GAP = 0.5, 0.25
 """Tolerance of a query's gap by counted orders, and by smooth ones, which differ less."""
 
 
+@smallest(
+    EPOCHS=(1,),
+    ALPHAS=(1e-2,),
+    N_EPOCHS=2,
+    N_OVERFITTED=2,
+    LAYERS={"linear": (), "5 layers": (4,) * 5},
+)
 def group_loss_gaps(budget):
     """Hinge-loss gaps of 700 overlapping groups of communities, as PLADA's section 5.3.
 
@@ -49,10 +61,10 @@ def group_loss_gaps(budget):
     ]
     checks = []
     for layers in LAYERS:
-        models = {alpha: _fit(layers, train, TOLERANCE, alpha) for alpha in ALPHAS}
+        models = {alpha: _fit(layers, train, TOLERANCE, alpha, N_EPOCHS) for alpha in ALPHAS}
         alpha = max(ALPHAS, key=lambda alpha: models[alpha].score(*validation[:2]))
         ours = _figures(models[alpha], train, test)
-        plain = _figures(_fit(layers, train, None, alpha), train, test)
+        plain = _figures(_fit(layers, train, None, alpha, N_EPOCHS), train, test)
         records.append({"model": layers, "method": f"ours, alpha={alpha:g}, test", **ours})
         records.append({"model": layers, "method": f"plain, alpha={alpha:g}, test", **plain})
         checks += [
@@ -60,7 +72,7 @@ def group_loss_gaps(budget):
             Check(f"{layers}: worst gap without constraint", [plain["worst gap"]], ">=", TOLERANCE),
             Check(f"{layers}: active rows", [count_active(models[alpha])], ">=", 1),
         ]
-    overfitted = _fit("5 layers", train, None, 0.0, n_epochs=200)
+    overfitted = _fit("5 layers", train, None, 0.0, n_epochs=N_OVERFITTED)
     records.append(
         {"model": "5 layers", "method": "plain, alpha=0, test", **_figures(overfitted, train, test)}
     )
@@ -90,7 +102,7 @@ def _estimator(layers, constraint, **settings):
     return ConstrainedERMClassifier(constraint, loss="hinge", random_state=0, **settings)
 
 
-def _fit(layers, train, tolerance, alpha, n_epochs=20):
+def _fit(layers, train, tolerance, alpha, n_epochs):
     """Fit our default, without constraint where the tolerance is None."""
     constraint = (
         None if tolerance is None else LossParity(reference="above_overall", tolerance=tolerance)
@@ -147,6 +159,7 @@ def _gaps(model, X, y, memberships):
     return gaps.max(), gaps.mean()
 
 
+@smallest(N_QUERIES=20, RANKED_EPOCHS=(1,))
 def ranking_pairs(budget):
     """Ranking parity within every query over epochs, as PLADA's appendix D.3 and Figure 7.
 
@@ -158,7 +171,10 @@ def ranking_pairs(budget):
     """
     records = []
     for data, cases in _queries(min(3, budget.n_runs)).items():
-        for method, epochs in [*product(("PLADA", "multiplier model"), (1, 3, 10)), ("ours", None)]:
+        for method, epochs in [
+            *product(("PLADA", "multiplier model"), RANKED_EPOCHS),
+            ("ours", None),
+        ]:
             runs = [_fit_ranker(method, epochs, *case, seed) for seed, case in enumerate(cases)]
             figures = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             records.append({"data": data, "method": method, "epochs": epochs, **figures})
@@ -178,8 +194,8 @@ def _queries(n_runs):
     """Training and held-out documents, by data: X, relevance, query, group."""
     queries = {"random": []}
     for seed in range(n_runs):
-        X, y, query, groups = make_ranking(200, n_documents=20, random_state=seed)
-        subsets = query < 100, query >= 100
+        X, y, query, groups = make_ranking(N_QUERIES, n_documents=20, random_state=seed)
+        subsets = query < N_QUERIES // 2, query >= N_QUERIES // 2
         queries["random"].append([(X[p], y[p], query[p], groups[p]) for p in subsets])
     try:
         subsets = [fetch_mslr(subset, n_queries=500) for subset in ("train", "vali")]

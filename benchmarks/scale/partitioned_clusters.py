@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.scale.partitions import KEEP_MEMORY, count_traffic
 from benchmarks.scale.spectral_large import SEPARATED
+from benchmarks.sizes import smallest
 from benchmarks.spectral_cases import sparse_sbm
 from benchmarks.tables import Check, Report
 from skfair.cluster import FairKMeans, fair_embedding
@@ -17,6 +18,7 @@ N_CLUSTERS, N_WORKERS = 10, 2
 N_BLOCKS, MIN_BLOCKS = 16, 4
 
 
+@smallest(BLOCK=1000, MIN_BLOCKS=2)
 def partitioned_clusters(budget):
     """Fair k-means by one thread, by two and by two workers; an embedding by one thread and two."""
     n_blocks = max(MIN_BLOCKS, int(budget.fraction * N_BLOCKS))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.metrics import balance_score, equalized_odds_difference, group_report
 
@@ -16,6 +17,7 @@ SIZES = 1_000_000, 10_000_000
 NAMES = np.array(["amber", "blue", "cyan", "dune"])
 
 
+@smallest(SIZES=(2000, 20_000))
 def partitioned_metrics(budget):
     """Metrics of a million and of ten million samples by one thread and by two.
 

@@ -14,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.partitions import BLOCK, DaskWorkers, _dask
@@ -42,6 +43,7 @@ If they keep arrays as large as the files, they seem full and wait.
 """
 
 
+@smallest(CONSTRAINTS=CONSTRAINTS[:1], BLOCK=2000, N_PARTITIONS=2)
 def partitions(budget):
     """Fits by one thread, two threads, two Dask workers, and two workers of which one is killed.
 

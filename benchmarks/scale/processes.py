@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks import ROOT
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
@@ -30,6 +31,8 @@ X = rng.normal(size=(1000, 5))
 X[:, 0] += 1.5 * groups
 y = X.sum(axis=1) + rng.logistic(size=1000) > 0.5
 """
+POWERS, N_PROCESSES = (4, 5, 6), 3
+"""Of 10, numbers of samples of fronts; processes after the first fit."""
 FIRST_FITS = {
     "FairKMeans": ("cluster", "FairKMeans(random_state=0).fit(X, {groups})"),
     "fair_kmeans_front": (
@@ -86,11 +89,12 @@ class ProcessTime(NamedTuple):
     elapsed: float  # more than the CPU time on a busy machine
 
 
+@smallest(POWERS=(2, 3))
 def front_scaling(budget):
     """Time and peak memory of a front as the number of samples grows."""
     n_runs = min(3, budget.n_runs)
-    records = [median_record(__name__, 10**power, n_runs=n_runs) for power in (4, 5, 6)]
-    _, middle, largest = records
+    records = [median_record(__name__, 10**power, n_runs=n_runs) for power in POWERS]
+    *_, middle, largest = records
     growth = math.log10(largest["CPU s"] / middle["CPU s"])
     checks = [
         Check("CPU seconds, 1e6 rows", [largest["CPU s"]], "<=", 15.0),
@@ -121,10 +125,14 @@ def measure_front(n_rows):
     }
 
 
+@smallest(
+    N_PROCESSES=1,
+    FIRST_FITS={"ConstrainedMLPClassifier": FIRST_FITS["ConstrainedMLPClassifier"]},
+)
 def first_fit(budget):
     """Time of a new process that imports and fits once: without compiled kernels, with, copied."""
     with TemporaryDirectory() as folder:
-        plain = _run_processes(PLAIN_FIRST_FIT, folder, 3)
+        plain = _run_processes(PLAIN_FIRST_FIT, folder, N_PROCESSES)
     records = [_first_fit_record("KMeans(n_init=10)", None, plain)]
     stored = 1.3 * records[0]["CPU s"] + 0.5
     checks = []
@@ -136,7 +144,7 @@ def first_fit(budget):
             with TemporaryDirectory() as first, TemporaryDirectory() as second:
                 _copy_package(ROOT, first, shutil.ignore_patterns("__pycache__"))
                 runs["no"] += _run_processes(code, first, 1)
-                runs["yes"] += _run_processes(code, first, 3)
+                runs["yes"] += _run_processes(code, first, N_PROCESSES)
                 runs["copied"] += _run_processes(code, _copy_package(first, second), 1)
         records += [_first_fit_record(name, *item) for item in runs.items()]
         checks += [

@@ -7,6 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
@@ -20,6 +21,7 @@ ESTIMATORS = {
 }
 
 
+@smallest(ESTIMATORS={"linear": ESTIMATORS["linear"]})
 def single_precision(budget):
     """Time and peak memory of fits to float32 features, against the same numbers as float64."""
     n_samples = round(1e6 * budget.fraction)

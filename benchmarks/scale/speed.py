@@ -4,14 +4,17 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.kmeans_cases import REAL, problem
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
 from skfair.cluster.kmeans._alternating import alternating_front
 
 N_CHILDREN = 1000
+N_SAMPLES = 1000, 20_000, 300_000  # of fits to columns without clusters
 
 
+@smallest()
 def front_time(budget):
     """Time of a complete front against scikit-learn's KMeans(n_init=10)."""
     records, checks = [], []
@@ -35,6 +38,7 @@ def front_time(budget):
     return Report("A front of 40 levels against KMeans(n_init=10)", records, checks)
 
 
+@smallest()
 def fit_time(budget):
     """Time of one fit with its defaults against scikit-learn's KMeans(n_init=10) and KMeans()."""
     records, checks = [], []
@@ -68,10 +72,11 @@ def fit_time(budget):
     return Report("FairKMeans with its defaults (min_balance=.8)", records, checks)
 
 
+@smallest(N_SAMPLES=(300,))
 def fit_sizes(budget):
     """Time of one fit against scikit-learn's KMeans(), by numbers of samples and of clusters."""
     records = []
-    for n_samples in (1000, 20_000, 300_000):
+    for n_samples in N_SAMPLES:
         X, groups = draw_columns(n_samples, 1.5)
         for n_clusters in (5, 10, 20):
             contenders = {
@@ -88,6 +93,7 @@ def fit_sizes(budget):
     return Report("FairKMeans() on ten columns without clusters", records, [check])
 
 
+@smallest()
 def fit_large(budget):
     """Time of one fit of 5e6 samples in ten columns without clusters."""
     n_samples = round(5e6 * budget.fraction)
@@ -132,6 +138,7 @@ def draw_columns(n_rows, shift):
     return X, groups
 
 
+@smallest(N_CHILDREN=1)
 def children(budget):
     """Time per child of the alternating front algorithm (Algorithm 3)."""
     case = problem("Adult_K10")
@@ -145,7 +152,8 @@ def children(budget):
     # Iteration t makes one child per pair of every member of the list after iteration t - 1.
     n_iter, n_children = 0, 0
     while n_children < N_CHILDREN:
-        n_children += len(settings.pairs) * len(front(n_iter, 0).cost)
+        _, costs, _ = front(n_iter, 0)
+        n_children += len(settings.pairs) * len(costs)
         n_iter += 1
     contenders = {"start": lambda _: front(0, 0), "run": lambda _: front(n_iter, 0)}
     runs = run_alternately(contenders, 5 * budget.n_runs)

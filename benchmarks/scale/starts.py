@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.kmeans_cases import problem
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import run_alternately
 from skfair.cluster import FairKMeans
@@ -25,9 +26,12 @@ LIMITS = {
 """Parameters of fits, from the mean size of a cluster."""
 
 
+@smallest(N_FITS=2, N_SAMPLES=(150,))
 def starts(budget):
     """Cost and time of 10 starts against 1, and against ten separate fits of 1."""
-    data = [_draw(number) for number in range(round(N_DATA_SETS * min(1, 2 * budget.fraction)))]
+    data = [
+        _draw(number) for number in range(max(3, round(N_DATA_SETS * min(1, 2 * budget.fraction))))
+    ]
     records, checks = [], []
     for name, limits in LIMITS.items():
         rows = [_compare(X, groups, k, limits(len(X) / k)) for X, groups, k in data]

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from benchmarks.sizes import smallest
 from benchmarks.subprocesses import run_module
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
@@ -27,14 +28,18 @@ CASES = {
 }
 """Estimators with a number of threads; the plain one has those of its libraries."""
 
+TIMED, WIDE = ("demographic parity", "equalized odds", "percentiles"), (10_000, 500)
+"""Fits of many samples, and samples and columns of a wide one."""
+
 ARMS = {"1": (1, 1), "2": (2, 1), "2, BLAS as set": (2, None)}
 """Threads of the fit and of BLAS; None keeps the setting of BLAS."""
 
 
+@smallest(TIMED=TIMED[:1], WIDE=(500, 20))
 def thread_time(budget):
     """Elapsed time of constrained fits of a million samples on two threads against one."""
     n_samples, records, checks = round(1e6 * budget.fraction), [], []
-    for case in ("demographic parity", "equalized odds", "percentiles"):
+    for case in TIMED:
         seconds = _measure_in_process(case, n_samples, 10, budget.n_runs)
         records += _records(case, seconds)
         two = seconds["2"]
@@ -42,13 +47,14 @@ def thread_time(budget):
         checks.append(Check(f"1 thread / 2, elapsed, {case}", [median(gains)], ">=", 1.6))
         checks += _blas_checks(case, two, seconds["2, BLAS as set"])
     case = "demographic parity"
-    seconds = _measure_in_process(case, 10_000, 500, budget.n_runs)
-    records += _records(f"{case}, 10,000 x 500", seconds)
-    checks += _blas_checks("10,000 x 500", seconds["2"], seconds["2, BLAS as set"])
+    seconds = _measure_in_process(case, *WIDE, budget.n_runs)
+    records += _records(f"{case}, {WIDE[0]:,} x {WIDE[1]}", seconds)
+    checks += _blas_checks(f"{WIDE[0]:,} x {WIDE[1]}", seconds["2"], seconds["2, BLAS as set"])
     title = f"{n_samples:,} rows, 10 columns, two groups; medians of alternating runs"
     return Report(title, records, checks if budget.fraction == 1 else [])
 
 
+@smallest()
 def plain_time(budget):
     """Elapsed time of a constrained fit of 5e6 samples against LogisticRegression, two threads."""
     n_samples = round(5e6 * budget.fraction)

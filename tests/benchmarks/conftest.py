@@ -1,4 +1,7 @@
-"""Tests of the benchmarks are slow: few changes to the package concern them."""
+"""Tests of the benchmarks are slow: few changes to the package concern them.
+
+Those of commands mark themselves, because many take less than a second.
+"""
 
 import os
 from pathlib import Path
@@ -9,5 +12,5 @@ import pytest
 def pytest_collection_modifyitems(items):
     folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if str(item.path).startswith(folder):
+        if str(item.path).startswith(folder) and item.path.name != "test_commands.py":
             item.add_marker(pytest.mark.slow)

@@ -3,11 +3,13 @@
 from math import inf
 
 from benchmarks.kmeans_cases import problem
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
 
 
+@smallest()
 def exact_balance(budget):
     """Cost at the balance of the data, compared with the best of the alternating algorithm."""
     case = problem("Syn_unequal_ds2")

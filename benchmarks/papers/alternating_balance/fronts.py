@@ -5,6 +5,7 @@ from itertools import chain
 import numpy as np
 
 from benchmarks.kmeans_cases import REAL, SYNTHETIC, problem, reference_fronts
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.cluster import fair_kmeans_front
@@ -14,6 +15,7 @@ ROUNDING = 1e-12  # rounding error of a sum in another order
 MIN_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 
 
+@smallest()
 def fronts(budget):
     """Hypervolume of fronts, and coverage of other methods' fronts.
 

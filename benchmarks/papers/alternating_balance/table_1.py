@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.kmeans_cases import FILED_AS, MADE_HERE, REAL, SYNTHETIC, problem
 from benchmarks.papers.alternating_balance.fronts import ROUNDING
 from benchmarks.peers.kmeans_methods import vfairkm_front
+from benchmarks.sizes import smallest
 from benchmarks.tables import Report, save_figure
 from benchmarks.timing import time_call
 from skfair.cluster import AlternatingFront, fair_kmeans_front
@@ -43,6 +44,7 @@ N_WEIGHTS = 12  # of the fairness error; the paper does not print their number
 STORED_AS = {"alternating": "alg3_local", "VfairKM": "vfairkm"}  # names in the file of fronts
 
 
+@smallest()
 def table_1(budget):
     """Table 1 and the fronts of Figures 1, 3, 5 to 8 of the alternating algorithm's paper.
 
@@ -119,7 +121,10 @@ def _methods(case, fraction):
     """Functions by method that return its front, (n_points, 2): cost and balance."""
     arguments = {"sensitive_features": case.codes, "n_clusters": case.n_clusters}
     paper = AlternatingFront.from_paper(case.name)
-    paper.set_params(n_iter=max(1, round(fraction * paper.n_iter)))
+    n_iter, n_starts = (
+        max(1, round(fraction * number)) for number in (paper.n_iter, paper.n_starts)
+    )
+    paper.set_params(n_iter=n_iter, n_starts=n_starts)
     n_weights = max(2, round(fraction * N_WEIGHTS))
 
     def homotopy():

@@ -29,6 +29,7 @@ from benchmarks.papers.dc_admm.printed_numbers import (
 )
 from benchmarks.peers.embedding import DEFAULT, DEFAULT_TOL, published_sfsc
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.spectral_cases import (
     adult_kernel,
     dense_sbm,
@@ -94,6 +95,11 @@ QUICK_SIZES = Sizes(
     {"m-SBM": (800,), "Thyroid RBF": (800,)},
     (2, 10),
     1500,
+)
+
+
+SMALLEST_SIZES = Sizes(
+    (500,), (200,), dict.fromkeys(KERNELS, 300), {"Thyroid RBF": (300,)}, (10,), 500
 )
 
 
@@ -163,6 +169,7 @@ SIZES_NOTE = "At the sizes of spectral-tables:"
 TIME_RATIO, PAPER_RATIO = "time / DC-ADMM", "in the paper"
 
 
+@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1)
 def spectral_tables(budget):
     """Tables 1-3 and 5-9, Figures 3-8 of the DC-ADMM paper, as ratios between methods.
 
@@ -172,6 +179,7 @@ def spectral_tables(budget):
     return _report(SIZES if budget.fraction == 1 else QUICK_SIZES, budget)
 
 
+@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1)
 def spectral_full(budget):
     """The same at the sizes of the paper: hours, in runs that can be stopped and resumed.
 

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from benchmarks.data import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
 from skfair.constraints import PartialStatisticalParity
-from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
 

@@ -7,7 +7,9 @@ the text are checked.
 
 import numpy as np
 
+from benchmarks import data
 from benchmarks.papers.partial_fairness.cases import NAMES, case, evaluate, fit_as_printed
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, save_figure
 from skfair.metrics import partial_demographic_parity_difference
 
@@ -26,6 +28,10 @@ TOLERANCES = {  # kappas of the columns after the first, which is unconstrained,
 UNCONSTRAINED = 1.0  # a tolerance that never binds
 
 
+@smallest(data, MAX_SAMPLES=3000)
+@smallest(
+    TOLERANCES={"demographic_parity": TOLERANCES["demographic_parity"]}, NAMES=("law school",)
+)
 def partial_densities(budget):
     """Figures 3-8 on partial fairness: densities of scores by tolerance, drawn."""
     records = []

@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import data
+from benchmarks.papers.partial_fairness import figures
 from benchmarks.papers.partial_fairness.cases import NAMES, case
 from benchmarks.papers.partial_fairness.figures import make_axes
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
+from benchmarks.sizes import smallest
 from benchmarks.tables import FOLDER, Check, Report, save_figure
 from skfair.constraints import PartialStatisticalParity
 from skfair.groups import Events, Samples, check_groups
@@ -61,6 +64,9 @@ class Step(NamedTuple):
     infeasibility: float
 
 
+@smallest(data, MAX_SAMPLES=3000)
+@smallest(figures, NAMES=("a9a", "law school"))
+@smallest(N_QUICK=800, CANDIDATES=dict([*CANDIDATES.items()][:1]), NAMES=("a9a", "law school"))
 def idca_convergence(budget):
     """Figures 10, 11: 50,000 calls of IDCA and of its inner method; can be stopped and resumed."""
     FOLDER.mkdir(exist_ok=True)

@@ -5,7 +5,9 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks import data
 from benchmarks.erm_cases import case
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedMLPClassifier
 from skfair.constraints import PartialStatisticalParity
@@ -22,6 +24,8 @@ SETTINGS = {
 SOLVERS = {"all layers": StochasticIDCA.from_paper(max_iter=12), "last layer": "adam-pd"}
 
 
+@smallest(data, MAX_SAMPLES=3000)
+@smallest(SETTINGS={"20-40 %, 10": ((0.2, 0.4), 10)})
 def partial_networks(budget):
     """Perceptrons on COMPAS under the settings of Figure 12 of the partial-parity paper.
 

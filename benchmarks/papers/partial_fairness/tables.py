@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from benchmarks import data
+from benchmarks.packages import is_installed
 from benchmarks.papers.partial_fairness.baselines import (
     KAPPAS,
     LAMBDAS,
@@ -24,6 +26,7 @@ from benchmarks.papers.partial_fairness.cases import (
     shift_ranks,
 )
 from benchmarks.papers.partial_fairness.compiled_idca import descend, scores_of, solve_idca
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, half_width, join_reports
 from benchmarks.timing import time_call
 from skfair.classification import PartialParityClassifier
@@ -34,6 +37,7 @@ from skfair.metrics import (
 )
 
 N_PERCENTILES = 10
+N_STEPS = 2000  # of the regularised problem, a tenth of the paper's
 ALPHA = 1e-4
 AS_PRINTED = {"width": 1.0, "alpha": 0.0}
 """Problem (15); ours has a wider ramp and a penalty."""
@@ -55,6 +59,23 @@ POSTPROCESSOR_BOUNDS = (
 GAPS = (0.16, 0.14, 0.13, 0.12, 0.08, 0.07, 0.06, 0.03, 0.025, 0.02, 0.015)
 
 
+_ONE = {name: dict([*rows.items()][:1]) for name, rows in TABLE_4.items()}
+
+
+@smallest(data, MAX_SAMPLES=3000)
+@smallest(
+    TABLE_4=_ONE,
+    FRONT={name: tuple(rows) for name, rows in _ONE.items()},
+    LAW_SCHOOL=LAW_SCHOOL[:1],
+    NAMES=("a9a", "law school"),
+    N_STEPS=20,
+    FULL_PARITY=(1.0, 0.12),
+    GAPS=(0.16, 0.08),
+    KAPPAS={
+        name: {data: values[:1] for data, values in rows.items()} for name, rows in KAPPAS.items()
+    },
+    LAMBDAS={name: weights[:1] for name, weights in LAMBDAS.items()},
+)
 def partial_parity(budget):
     """Accuracy, speed and calibration of partial fairness, and other methods."""
     fronts = {name: _front(name, budget.n_runs) for name in NAMES}
@@ -391,10 +412,11 @@ def baselines(fronts, budget):
         if budget.n_runs > 1 or name == "law school":
             levels = np.linspace(*problems[0].interval, N_PERCENTILES)
             for weight in LAMBDAS[name]:
-                coef = descend(problems[0].train, levels, weight, step=0.05, n_iter=2000)
+                coef = descend(problems[0].train, levels, weight, step=0.05, n_iter=N_STEPS)
                 points = [_linear_point(coef, problems[0])]
                 records.append(_comparison(name, "regularised (114)", weight, points, fronts))
-    records += _fairlearn(fronts, budget)
+    if is_installed("fairlearn"):
+        records += _fairlearn(fronts, budget)
     title = (
         "Baselines, means over two splits (regularised and fairlearn: one). Unconstrained, the "
         f"paper has\n{UNCONSTRAINED}.\nThe regularised problem takes a tenth of the paper's steps "

@@ -17,8 +17,10 @@ here. Theorem 6.5 counts oracle calls to a nearly stationary point.
 
 import numpy as np
 
+from benchmarks import data
 from benchmarks.papers.partial_fairness.cases import NAMES, case, evaluate, fit_as_printed
 from benchmarks.papers.partial_fairness.compiled_idca import solve_idca
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.losses import LogisticLoss
 
@@ -28,6 +30,8 @@ RISK = 0.05  # delta, the probability that the bound is violated
 EPSILON = 5e-3  # of Theorem 6.5, the tolerated infeasibility of the experiments
 
 
+@smallest(data, MAX_SAMPLES=3000)
+@smallest()
 def partial_theory(budget):
     """Theorems 6.5, F.1 and F.2 on partial fairness: bounds and observed values."""
     records = [_generalization_terms(case(name, 0), KAPPAS[name]) for name in NAMES]

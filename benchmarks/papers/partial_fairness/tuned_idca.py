@@ -11,9 +11,11 @@ from itertools import islice, product
 
 import numpy as np
 
+from benchmarks import data
 from benchmarks.papers.partial_fairness.cases import NAMES, TABLE_4, case, evaluate
 from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Report, half_width
 
 STUDY = "partial-tuned"
@@ -25,6 +27,8 @@ N_SPLITS = 5
 N_PERCENTILES = 10
 
 
+@smallest(data, MAX_SAMPLES=3000)
+@smallest(INNER_ITER=(5,), EPSILONS=(5e-3,))
 def partial_tuned(budget):
     """IDCA with T, epsilon and K chosen on validation rows, as in the paper; takes hours.
 

@@ -11,6 +11,7 @@ from benchmarks.erm_cases import case
 from benchmarks.peers.constrained_erm import TOLERANCE, smooth_problem
 from benchmarks.peers.erm_methods import slsqp
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, save_figure
 from skfair.plotting._display import COLORS, pick_cyclic
 from skfair.solvers import (
@@ -58,6 +59,7 @@ POSITIVE = ("train violation", "residual", "distance")
 """Quantities that converge to 0, drawn on a logarithmic axis."""
 
 
+@smallest(SECONDS=(0.0, 0.01), DATA=("COMPAS",), SENSITIVITY={})
 def erm_time_course(budget):
     """Objective, violation and residual of every solver over CPU time, as PLADA's Figures 1, 2.
 

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.data import fetch_acs_income
 from benchmarks.erm_cases import Split
 from skfair.constraints import CONSTRAINTS, ConstraintSystem
-from skfair.datasets import fetch_acs_income
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import MLPModel

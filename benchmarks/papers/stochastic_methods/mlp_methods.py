@@ -19,6 +19,7 @@ from benchmarks.papers.stochastic_methods.acs_income_problem import (
 )
 from benchmarks.papers.stochastic_methods.mlp_figures import draw_all
 from benchmarks.records import Run, load_or_run
+from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedMLPClassifier
@@ -86,6 +87,10 @@ PUBLISHED[DRAWN] = PUBLISHED["SSw"]
 """The paper's pseudocode returns a random iterate of SSw, its public code the last one."""
 
 
+@smallest(
+    METHODS={name: method._replace(n_steps=10) for name, method in METHODS.items()},
+    N_EVALUATIONS=2,
+)
 def mlp_methods(budget):
     """The benchmark's stochastic methods and our default, on ACSIncome, Oklahoma (its Table 3).
 
@@ -221,7 +226,7 @@ def _summary(name, outcomes):
     row = {"method": name, "runs": len(outcomes)}
     for measure in MEASURES:
         values = _test_values(outcomes, measure)
-        row[measure] = _format(mean(values), _deviation(values))
+        row[measure] = _format(_mean(values), _deviation(values))
     row |= {key: mean(outcome["test"][key] for outcome in outcomes) for key in ("Wd", "W1")}
     for part in ("train", "test"):
         row[f"{part} loss gap"] = mean(outcome[part]["loss gap"] for outcome in outcomes)
@@ -238,6 +243,10 @@ def _test_values(outcomes, measure):
 
 def _seconds(outcome):
     return outcome["seconds"] if "seconds" in outcome else outcome["points"][-1]["CPU s"]
+
+
+def _mean(values):
+    return mean(values) if values else np.nan  # Sf, where the decisions of all runs are constant
 
 
 def _deviation(values):
@@ -269,8 +278,8 @@ def _distances(name, outcomes):
     """Yield the distance of each mean from the printed one in standard errors of the difference."""
     for measure, printed, deviation in zip(MEASURES, *PUBLISHED[name][:2], strict=True):
         values = _test_values(outcomes, measure)
-        error = _deviation(values) / np.sqrt(len(values))
-        yield abs(mean(values) - printed) / np.hypot(error, deviation / np.sqrt(N_RUNS))
+        error = _deviation(values) / np.sqrt(max(1, len(values)))
+        yield abs(_mean(values) - printed) / np.hypot(error, deviation / np.sqrt(N_RUNS))
 
 
 def _our_checks(outcomes):
