@@ -55,16 +55,16 @@ class MissingSensitiveFeaturesError(ValueError):
     """
 
 
-class SearchError(BaseException):
+class SearchError(Exception):
     """Stops a search whose candidates cannot be scored.
 
-    scikit-learn's searches and cross-validation turn every `Exception` of a scorer into
-    ``error_score``, which is nan by default. An error in the way the search was called fails for
-    every candidate: all scores are nan, and the first candidate is selected. Scorers of
-    :func:`skfair.metrics.get_scorer`, and models that need groups to predict, therefore raise this
-    error instead. Like `KeyboardInterrupt`, it is not an `Exception`, so ``except Exception`` does
-    not catch it. It is raised inside searches only. With ``error_score="raise"`` the original
-    exception, such as a :class:`MissingSensitiveFeaturesError`, reaches the caller.
+    scikit-learn's searches and cross-validation turn an exception of a scorer into ``error_score``,
+    which is nan by default. An error in the way the search was called fails for every candidate:
+    all scores are nan, and the first candidate is selected. Scorers of
+    :func:`skfair.metrics.get_scorer`, and models that need groups to predict, therefore let the
+    search raise this error, as if its ``error_score`` was "raise". It is raised inside searches
+    only. With ``error_score="raise"`` the original exception, such as a
+    :class:`MissingSensitiveFeaturesError`, reaches the caller.
 
     Examples
     --------

@@ -99,8 +99,8 @@ def test_missing_groups_stop_every_search(run, scoring, routing):
 @pytest.mark.parametrize(
     ("name", "backend"),
     [
-        # Each error ends the worker processes; those of loky import all packages again. Forked ones
-        # may wait for ever for a lock that another thread of the tests, such as Dask's, had.
+        # Processes of loky import all packages again. Forked ones may wait for ever for a lock that
+        # another thread of the tests, such as Dask's, had.
         pytest.param("grid, one", "loky", marks=pytest.mark.slow),
         ("grid, one", "threading"),
         pytest.param("grid, several", "loky", marks=pytest.mark.slow),
@@ -115,6 +115,32 @@ def test_missing_groups_stop_searches_on_two_workers(name, backend):
         pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"),
     ):
         run(MODEL, GRID, scoring, {}, n_jobs=2)
+
+
+@pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
+def test_a_loop_over_searches_survives_those_without_groups(run, scoring):
+    caught = []
+    for params in ({}, {"sensitive_features": GROUPS}, {}):
+        try:
+            with sklearn.config_context(enable_metadata_routing=True):
+                run(MODEL, GRID, scoring, params)
+        except Exception as error:  # what notebooks and workers catch
+            caught.append(type(error))
+    assert caught == [SearchError, SearchError]
+
+
+def score_without_groups(model, X, y):
+    return PARITY(model, X, y)
+
+
+def test_scorers_of_users_stop_a_search_and_stay_as_they_are():
+    with pytest.raises(SearchError, match="sensitive_features is missing"):
+        cross_validate(MODEL, X, Y, scoring=score_without_groups, cv=2)
+    assert not vars(score_without_groups)
+    # The next search scores errors of other scorers, as it is asked to.
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        scores = cross_validate(MODEL, X, Y, scoring=lambda *_: {}["none"], cv=2)
+    assert np.isnan(scores["test_score"]).all()
 
 
 @pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])

@@ -4,6 +4,7 @@ Callbacks, and the refusal of weights that are all zero, came with version 1.9. 
 fits run without callbacks.
 """
 
+import ctypes
 import inspect
 import sys
 
@@ -98,21 +99,32 @@ def transform_before_last_step(pipeline, X):
 def error_that_stops_search(error):
     """The exception to raise where a search must stop.
 
-    It is the same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
-    with its message, which passes scikit-learn's ``except Exception``.
+    It is the same one, unless a cross-validation is about to turn it into its ``error_score``. Then
+    it is a `SearchError` with its message, and the cross-validation, with those around it, raises
+    it as if its ``error_score`` was "raise".
     """
-    return SearchError(str(error)) if _becomes_error_score() else error
-
-
-def _becomes_error_score():
-    """Whether an exception raised now would become the ``error_score`` of a cross-validation."""
     validation = sys.modules.get("sklearn.model_selection._validation")
-    frame = inspect.currentframe() if validation else None
-    while frame is not None:
-        if frame.f_code is validation._score.__code__:
-            return frame.f_locals["error_score"] != "raise"
-        frame = frame.f_back
-    return False
+    if validation is None:
+        return error
+    callers = {one.__code__: one for one in (validation._score, validation._fit_and_score)}
+    frames = [one.frame for one in inspect.stack(0) if one.frame.f_code in callers]
+    # Errors in fit, below the innermost call, are those that error_score is meant for.
+    is_scored = frames and callers[frames[0].f_code] is validation._score
+    if not is_scored or frames[0].f_locals["error_score"] == "raise":
+        return error
+    for frame in frames:
+        _raise_errors_of_scorers(frame)
+    return SearchError(str(error))
+
+
+def _raise_errors_of_scorers(frame):
+    """Make a running call of scikit-learn raise errors in place of scoring them."""
+    frame.f_locals["error_score"] = "raise"
+    # Before Python 3.13 f_locals is a copy, which is written back here; later this does nothing.
+    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    # A scorer of several metrics, which the search made, has a switch of its own.
+    if hasattr(frame.f_locals["scorer"], "_raise_exc"):
+        frame.f_locals["scorer"]._raise_exc = True
 
 
 try:
