@@ -38,6 +38,7 @@ from skfair.inference._group_estimates import (
     FixedTotalRates,
     GroupFunction,
     estimate_areas,
+    estimate_averages,
     estimate_by_bootstrap,
     estimate_means,
     estimate_quotients,

@@ -389,10 +389,7 @@ class Means(_EventMeans):
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`; infinite for a single sample."""
-        n_events = len(self.values)
-        each = sparse.csr_array(
-            (np.ones(n_events), np.arange(n_events), np.arange(n_events + 1)), (n_events, n_events)
-        )
+        each = sparse.eye_array(len(self.values), format="csr")
         return -self.upper(-each, level), self.upper(each, level)
 
     def upper(self, contrasts, level):

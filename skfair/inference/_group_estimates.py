@@ -1,6 +1,6 @@
 """Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
 
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy import sparse, special
@@ -81,6 +81,67 @@ def estimate_areas(is_true, scores, groups, weights):
     if not complete:
         return None, _NO_GROUPS
     return AUCs(is_true, scores, [members[g] for g in complete], weights), np.array(complete)
+
+
+# Averages of estimates of the same groups.
+
+
+def estimate_averages(estimated):
+    """Averages of estimates without common samples, and the groups that each of them has.
+
+    `estimated` is a list of pairs of estimates, or None, and positions of groups.
+    """
+    present = reduce(np.intersect1d, [positions for _, positions in estimated])
+    if not len(present):
+        return None, present
+    rows = np.arange(len(present))
+    parts = [
+        (
+            one,
+            sparse.csr_array(
+                (np.ones(len(rows)), (rows, np.searchsorted(positions, present))),
+                shape=(len(rows), len(one.values)),
+            ),
+        )
+        for one, positions in estimated
+    ]
+    return Averages(parts), present
+
+
+class Averages(Estimates):
+    """Averages of independent estimates, such as the rates of two classes in each group.
+
+    The margins of the parts, one for each linear form, add up like standard errors, as those in
+    `Estimates.upper` do. `parts` are pairs of estimates and of csr_arrays that select the one of
+    each event, (n_events, n_estimates).
+    """
+
+    interval = "Wilson or exact, combined"
+
+    def __init__(self, parts):
+        self._parts = [(one, selection / len(parts)) for one, selection in parts]
+        self.values = sum(average @ one.values for one, average in self._parts)
+        self.counts, self.sizes = (
+            sum(selection @ getattr(one, name) for one, selection in parts)
+            for name in ("counts", "sizes")
+        )
+
+    @property
+    def standard_errors(self):
+        """Root of the sum of the squared errors of the parts."""
+        errors = [average @ one.standard_errors for one, average in self._parts]
+        return np.linalg.norm(errors, axis=0)
+
+    def limits(self, level):
+        """Limits of each average, as in `Estimates.limits`."""
+        each = sparse.eye_array(len(self.values), format="csr")
+        return -self.upper(-each, level), self.upper(each, level)
+
+    def upper(self, contrasts, level):
+        """Upper limit of each linear form, as in `Estimates.upper`."""
+        forms = [(one, contrasts @ average) for one, average in self._parts]
+        margins = [one.upper(form, level) - form @ one.values for one, form in forms]
+        return contrasts @ self.values + np.linalg.norm(margins, axis=0)
 
 
 # Shares of selected samples, of which a fixed number is selected in all.

@@ -84,7 +84,8 @@ def group_report(
     Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
 
     Other measures have intervals of means (Student's, or Hall's if wider), of areas under curves
-    (DeLong's), or of the bootstrap within each group, as :class:`Measure` says. The dict
+    (DeLong's), of the mean of two rates (balanced accuracy: the margins of both, added like
+    standard errors), or of the bootstrap within each group, as :class:`Measure` says. The dict
     ``report.attrs["intervals"]`` names the method of each measure.
 
     Parameters

@@ -20,6 +20,7 @@ from skfair.inference import (
     Estimates,
     GroupFunction,
     estimate_areas,
+    estimate_averages,
     estimate_by_bootstrap,
     estimate_means,
 )
@@ -61,6 +62,11 @@ class Measure:
     of two groups, as for rates. Where the function divides by zero, or warns that it is undefined,
     its value is nan. Such are :class:`sklearn.exceptions.UndefinedMetricWarning` and scikit-learn's
     warnings of a class without samples, as of :func:`~sklearn.metrics.average_precision_score`.
+
+    Bootstrap intervals of combinations of rates near 0 or 1, such as Youden's index or the
+    geometric mean of two rates, hold less often than stated in groups of some dozens of samples: a
+    rate of 1 has no spread in resamples. Registered names, such as "balanced_accuracy", have
+    intervals that are made of exact or Wilson's limits of the rates.
 
     Parameters
     ----------
@@ -240,13 +246,20 @@ class _AreaUnderCurve(Measure):
         return estimate_areas(columns["y_true"].astype(bool), columns["scores"], groups, weights)
 
 
+@dataclass(frozen=True)
+class _BalancedAccuracy(Measure):
+    """The mean of the recalls of all classes, with limits made of theirs; nan without a class."""
+
+    def estimate(self, columns, groups, weights):
+        """As `Measure.estimate`."""
+        truth = columns["y_true"]
+        is_right = truth == columns["decisions"]
+        classes = (False, True) if truth.dtype == bool else np.unique(truth)
+        recalls = [estimate_means(is_right, truth == one, groups, weights) for one in classes]
+        return estimate_averages(recalls)
+
+
 # Measures by name.
-
-
-def _balanced_accuracy(y_true, y_pred, *, sample_weight=None):
-    """Mean of the true positive and the true negative rate; nan without one of the classes."""
-    (tn, fp), (fn, tp) = _confusion_matrix(y_true, y_pred, sample_weight)
-    return 0.5 * (tp / (tp + fn) + tn / (tn + fp))
 
 
 def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
@@ -281,7 +294,7 @@ def _absolute_errors(y_true, response):
 MEASURES = {
     measure.name: measure
     for measure in (
-        Measure(_balanced_accuracy, "balanced_accuracy"),
+        _BalancedAccuracy(estimate_averages, "balanced_accuracy"),
         Measure(_matthews_corrcoef, "matthews_corrcoef"),
         _AreaUnderCurve(estimate_areas, "roc_auc", "scores"),
         Measure(average_precision_score, "average_precision", "scores"),

@@ -12,6 +12,8 @@ import sklearn.metrics as sk
 from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.groups import Groups
+from skfair.inference import rate_limits
 from skfair.metrics import MEASURES, Measure, Rate, find_measure, group_report
 from skfair.metrics._measures import GroupComparison
 
@@ -433,6 +435,96 @@ def fast_f1(y_true, y_pred, sample_weight=None):
     sample_weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
     tp, positives = (sample_weight * y_true) @ y_pred, sample_weight @ (y_true + y_pred)
     return 2 * tp / positives
+
+
+# Balanced accuracy ----------------------------------------------------------------------
+
+
+def balanced_limits(is_true, is_positive, level=0.975):
+    """Balanced accuracy and its limits, from those of the rates of both classes."""
+    right = [is_positive[is_true], ~is_positive[~is_true]]
+    rates, sizes = np.array([one.mean() for one in right]), np.array([len(one) for one in right])
+    low, high = rate_limits(rates, sizes, level)
+    below, above = np.hypot(*(rates - low)) / 2, np.hypot(*(high - rates)) / 2
+    return rates.mean(), rates.mean() - below, rates.mean() + above
+
+
+def test_limits_of_balanced_accuracy_are_made_of_those_of_both_rates():
+    rng = np.random.default_rng(0)
+    is_true, group = rng.random(90) < 0.3, np.arange(90) % 3
+    is_positive = np.where(rng.random(90) < 0.9, is_true, ~is_true)
+    is_positive[group == 0] = is_true[group == 0]  # no errors, of which resamples show no spread
+    settings = {"measures": ["balanced_accuracy"], "confidence_level": 0.95}
+    report = group_report(is_true, is_positive, sensitive_features=group, **settings)
+    assert report.attrs["intervals"] == {"balanced_accuracy": "Wilson or exact, combined"}
+    names = ["balanced_accuracy", "balanced_accuracy_low", "balanced_accuracy_high"]
+    for g in range(3):
+        rows = group == g
+        expected = balanced_limits(is_true[rows], is_positive[rows])
+        assert report.loc[g, names].tolist() == pytest.approx(expected)
+    # Weights of one value change nothing; unequal ones make intervals wider.
+    settings |= {"sensitive_features": group}
+    equal = group_report(is_true, is_positive, sample_weight=np.full(90, 3.0), **settings)
+    pd.testing.assert_frame_equal(equal, report)
+    weights = rng.exponential(size=90)
+    uneven = group_report(is_true, is_positive, sample_weight=weights, **settings)
+    width, plain = ((one[names[2]] - one[names[1]]).loc[0] for one in (uneven, report))
+    assert width > 1.1 * plain
+
+
+def test_balanced_accuracy_of_overlapping_groups_is_that_of_each():
+    members = np.column_stack((GROUP == "a", np.arange(12) > 2, PREDICTED * TRUE == 1))
+    settings = {"measures": ["balanced_accuracy"], "confidence_level": 0.9}
+    together = group_report(
+        TRUE, PREDICTED, sensitive_features=sparse.csr_array(members), **settings
+    )
+    assert together.loc[2].isna().sum() == 4  # no sample of the negative class
+    for column, rows in enumerate(members[:, :2].T):
+        alone = group_report(TRUE[rows], PREDICTED[rows], sensitive_features=rows[rows], **settings)
+        assert together.loc[column].tolist() == pytest.approx(alone.iloc[0].tolist())
+
+
+def test_balanced_accuracy_of_several_classes_is_their_mean_recall():
+    y_true, y_pred = np.random.default_rng(0).choice([*"xyz"], (2, 200))
+    settings = {"sensitive_features": np.zeros(200), "measures": ["balanced_accuracy"]}
+    report = group_report(y_true, y_pred, **settings)
+    expected = sk.balanced_accuracy_score(y_true, y_pred)
+    assert report.iloc[0]["balanced_accuracy"] == pytest.approx(expected)
+
+
+def misses_of_balanced_accuracy(size, n_groups, weighted=False):
+    """Shares of intervals at .95 of groups, and of differences of two, that miss; mean width."""
+    rng = np.random.default_rng(size)
+    share = rng.choice([0.5, 0.3, 0.2, 0.1, 0.05], n_groups)
+    recalls = rng.choice([0.99, 0.95, 0.9, 0.8, 0.6], (2, n_groups))
+    codes, n = np.repeat(np.arange(n_groups), size), n_groups * size
+    y_true = rng.random(n) < share[codes]
+    is_right = rng.random(n) < recalls[y_true.astype(int), codes]
+    columns = {"y_true": y_true, "decisions": np.where(is_right, y_true, ~y_true)}
+    weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
+    groups = Groups.disjoint(codes, np.arange(n_groups)[:, np.newaxis])
+    estimates, present = MEASURES["balanced_accuracy"].estimate(columns, groups, weights)
+    truth, (low, high) = recalls.mean(axis=0)[present], estimates.limits(0.975)
+    pairs = sparse.eye_array(len(truth)) - sparse.eye_array(len(truth), k=1)
+    pairs = sparse.csr_array(pairs)[:-1:2]
+    above, below = estimates.upper(pairs, 0.975), -estimates.upper(-pairs, 0.975)
+    outside = (truth < low - 1e-12) | (truth > high + 1e-12)
+    missed = (pairs @ truth > above) | (pairs @ truth < below)
+    return outside.mean(), missed.mean(), (high - low).mean()
+
+
+def test_intervals_of_balanced_accuracy_hold_in_small_groups():
+    of_groups, of_differences, _ = misses_of_balanced_accuracy(30, 300)
+    assert of_groups <= 0.06 and of_differences <= 0.06
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size, width", [(30, 0.42), (100, 0.24)])
+def test_intervals_of_balanced_accuracy_hold(size, width, weighted):
+    """Of 2,000 groups the bootstrap misses more than .08, and a third of 30 had no interval."""
+    of_groups, of_differences, mean_width = misses_of_balanced_accuracy(size, 2000, weighted)
+    assert of_groups <= 0.06 and of_differences <= 0.06 and mean_width <= width
 
 
 @pytest.mark.slow
