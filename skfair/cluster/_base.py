@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -71,18 +71,21 @@ class ClusterRequirements(NamedTuple):
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
+        names, bounds = group_names(groups.labels), []
         for sign, name, bound in zip(
             (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
         ):
+            bound = _order_by_group(name, bound, names, max(sign, 0))
+            bounds.append(bound)
             fits = np.shape(bound) in ((), shares.shape)
             excess = sign * (shares - bound) if fits else shares
             if not (fits and excess.max() <= ROUNDING):
                 g = np.argmax(excess)
                 raise ValueError(
                     f"{name} must be one number or one by group, and allow its share of all samples"
-                    f": {shares[g]:.4g} of group {group_names(groups.labels)[g]!r}, not {bound}."
+                    f": {shares[g]:.4g} of group {names[g]!r}, not {bound}."
                 )
-        return self
+        return self._replace(group_share_bounds=tuple(bounds))
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -128,6 +131,19 @@ class ClusterRequirements(NamedTuple):
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
             limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
         return limits
+
+
+def _order_by_group(parameter, bound, names, unbounded):
+    """A bound, in the order of the groups if it is a dict by their labels."""
+    if not isinstance(bound, Mapping):
+        return bound
+    if unknown := [label for label in bound if label not in names]:
+        raise ValueError(
+            f"{parameter} must be a dict of labels of groups, but no group is called "
+            f"{join_names(map(repr, unknown))}. The groups are {join_names(map(repr, names))}; "
+            "groups that are left out have no bound."
+        )
+    return np.array([bound.get(name, unbounded) for name in names], dtype=np.float64)
 
 
 def check_requirements(estimator, total, is_count):

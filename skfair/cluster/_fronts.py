@@ -42,8 +42,8 @@ def fair_kmeans_front(
     n_clusters: int = 8,
     n_levels: int = 40,
     criterion: str = "balance",
-    min_group_share: float | ArrayLike | None = None,
-    max_group_share: float | ArrayLike | None = None,
+    min_group_share: float | dict | ArrayLike | None = None,
+    max_group_share: float | dict | ArrayLike | None = None,
     attributes: Literal["intersections", "each"] = "intersections",
     min_cluster_size: int | float | None = None,
     max_cluster_size: int | float | None = None,
@@ -81,7 +81,7 @@ def fair_kmeans_front(
     criterion : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
         :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
-    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
+    min_group_share, max_group_share : float, dict, array-like or None, default=None
         Bounds on the shares of groups in a cluster that every clustering keeps, as in
         :class:`FairKMeans`. The alternating algorithm does not aim at them.
     attributes : {"intersections", "each"}, default="intersections"

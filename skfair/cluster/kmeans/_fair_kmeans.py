@@ -357,13 +357,16 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
         balance. Rounding may take one sample from either side here as well. None or 0 requires
         nothing.
-    min_group_share, max_group_share : float, array-like of shape (n_groups,) or None, default=None
-        Bounds on the share of a group among the samples of every cluster, as in [3]_: one number,
-        or one for each group in the order of ``groups_.labels`` (with ``attributes="each"``, for
-        each value). ``beta_g n_k - v <= n_kg <= alpha_g n_k + v``, with v the largest weight of a
-        sample (1 without weights), as integers may not divide. They can be kept if and only if the
-        share of each group in the data is within its bounds. ``min_share_ratio`` compares shares of
-        the groups' own sizes, ``n_kg / N_g``, instead.
+    min_group_share, max_group_share : float, dict, array-like or None, default=None
+        Bounds on the share of a group among the samples of every cluster, as in [3]_: one number, a
+        dict from labels of groups to numbers, such as ``{"female": 0.35}``, or one number for each
+        group in the order of ``groups_.labels``. Labels of several attributes are tuples, such as
+        ``("female", "old")``, and with ``attributes="each"`` pairs of an attribute and its value,
+        ``("sex", "female")``. Groups that a dict does not name have no bound.
+        ``beta_g n_k - v <= n_kg <= alpha_g n_k + v``, with v the largest weight of a sample (1
+        without weights), as integers may not divide. They can be kept if and only if the share of
+        each group in the data is within its bounds. ``min_share_ratio`` compares shares of the
+        groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
@@ -527,8 +530,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "attributes": [StrOptions({"intersections", "each"})],
         "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-        "min_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
-        "max_group_share": [Interval(Real, 0, 1, closed="both"), "array-like", None],
+        "min_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
+        "max_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
         "min_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
         "max_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
@@ -547,8 +550,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         *,
         min_balance: float | None = 0.8,
         min_share_ratio: float | None = None,
-        min_group_share: float | ArrayLike | None = None,
-        max_group_share: float | ArrayLike | None = None,
+        min_group_share: float | dict | ArrayLike | None = None,
+        max_group_share: float | dict | ArrayLike | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
         handle_unknown: Literal["error", "overall"] = "error",
         min_cluster_size: int | float | None = None,

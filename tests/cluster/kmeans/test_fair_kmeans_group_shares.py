@@ -3,10 +3,12 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
+from sklearn.base import clone
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
 from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
@@ -148,6 +150,68 @@ def test_bounds_of_another_shape_or_value_are_refused(bound):
     X, groups = draw(60)
     with pytest.raises(ValueError, match="max_group_share"):
         FairKMeans(3, max_group_share=bound).fit(X, sensitive_features=groups)
+
+
+# Bounds by labels of groups ---------------------------------------------------------------
+
+ATTRIBUTES = pd.DataFrame({"sex": [*"fmmm"] * 50, "age": np.repeat(["old", "young"], 100)})
+
+
+@pytest.mark.parametrize(
+    "features, attributes, bounds, listed",
+    [
+        (ATTRIBUTES["sex"], "intersections", {"f": 0.2}, [0.2, 0]),
+        (ATTRIBUTES["sex"].map({"f": 7, "m": 3}), "intersections", {7: 0.2}, [0, 0.2]),
+        (ATTRIBUTES, "intersections", {("m", "old"): 0.3}, [0, 0, 0.3, 0]),
+        (ATTRIBUTES, "each", {("sex", "f"): 0.2, ("age", "old"): 0.4}, [0.2, 0, 0.4, 0]),
+    ],
+    ids=["strings", "numbers", "intersections", "each"],
+)
+def test_bounds_by_label_are_those_in_the_order_of_groups(features, attributes, bounds, listed):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    settings = {"min_balance": None, "attributes": attributes, "random_state": 0}
+    by_label, by_position = (
+        FairKMeans(3, min_group_share=one, **settings).fit(X, sensitive_features=features)
+        for one in (bounds, listed)
+    )
+    np.testing.assert_array_equal(by_label.labels_, by_position.labels_)
+    assert excess(by_label, low=np.array(listed)) <= 1 + 1e-9
+    assert clone(by_label).min_group_share == bounds
+
+
+def test_groups_that_are_left_out_have_no_maximum():
+    X, groups = draw(150)
+    names = np.array(["a", "b", "c"])[groups]
+    settings = {"min_balance": None, "random_state": 0}
+    first, _, last = shares_of(groups) + 0.05
+    model = FairKMeans(3, max_group_share={"a": first, "c": last}, **settings)
+    model.fit(X, sensitive_features=names)
+    assert excess(model, high=np.array([first, 1.0, last])) <= 1 + 1e-9
+    plain = FairKMeans(3, **settings).fit(X, sensitive_features=names)
+    free = FairKMeans(3, min_group_share={}, **settings).fit(X, sensitive_features=names)
+    np.testing.assert_array_equal(free.labels_, plain.labels_)
+    front = fair_kmeans_front(
+        X,
+        sensitive_features=names,
+        n_clusters=3,
+        n_levels=2,
+        max_group_share={"a": first},
+        random_state=0,
+    )
+    assert excess(front.to_estimator(0), high=np.array([first, 1.0, 1.0])) <= 1 + 1e-9
+
+
+def test_labels_that_are_no_groups_are_refused_with_those_that_are():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    for attributes, known in (("intersections", "('f', 'old')"), ("each", "('sex', 'f')")):
+        model = FairKMeans(3, attributes=attributes, min_group_share={"f": 0.2, "x": 0.1})
+        with pytest.raises(ValueError) as raised:
+            model.fit(X, sensitive_features=ATTRIBUTES)
+        message = str(raised.value)
+        assert f"no group is called 'f', 'x'. The groups are {known}, " in message
+    model = FairKMeans(3, min_group_share={"f": 0.9})
+    with pytest.raises(ValueError, match="its share of all samples: 0.25 of group 'f', not"):
+        model.fit(X, sensitive_features=ATTRIBUTES["sex"])
 
 
 def test_weights_count(recwarn):
