@@ -106,25 +106,21 @@ def error_that_stops_search(error):
     validation = sys.modules.get("sklearn.model_selection._validation")
     if validation is None:
         return error
-    callers = {one.__code__: one for one in (validation._score, validation._fit_and_score)}
-    frames = [one.frame for one in inspect.stack(0) if one.frame.f_code in callers]
-    # Errors in fit, below the innermost call, are those that error_score is meant for.
-    is_scored = frames and callers[frames[0].f_code] is validation._score
+    # The calls that turn exceptions into scores, the innermost first. Errors in fit, where that is
+    # no _score, are those that error_score is meant for.
+    score, fit_and_score = validation._score.__code__, validation._fit_and_score.__code__
+    frames = [one.frame for one in inspect.stack(0) if one.frame.f_code in (score, fit_and_score)]
+    is_scored = frames and frames[0].f_code is score
     if not is_scored or frames[0].f_locals["error_score"] == "raise":
         return error
     for frame in frames:
-        _raise_errors_of_scorers(frame)
+        frame.f_locals["error_score"] = "raise"
+        # Before Python 3.13 f_locals is a copy, which this writes back.
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        # A scorer of several metrics, which the search made, has a switch of its own.
+        if hasattr(frame.f_locals["scorer"], "_raise_exc"):
+            frame.f_locals["scorer"]._raise_exc = True
     return SearchError(str(error))
-
-
-def _raise_errors_of_scorers(frame):
-    """Make a running call of scikit-learn raise errors in place of scoring them."""
-    frame.f_locals["error_score"] = "raise"
-    # Before Python 3.13 f_locals is a copy, which is written back here; later this does nothing.
-    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-    # A scorer of several metrics, which the search made, has a switch of its own.
-    if hasattr(frame.f_locals["scorer"], "_raise_exc"):
-        frame.f_locals["scorer"]._raise_exc = True
 
 
 try:
