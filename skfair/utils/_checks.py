@@ -171,24 +171,16 @@ def check_finite_squares(values, name, estimator=None):
 # Errors about misplaced arguments of constructors, which say where each belongs.
 
 
-_CONSTRAINT_PARAMETER_HINT = (
-    "is a parameter of the constraint: pass constraint=DemographicParity({}), an object of "
-    "skfair.constraints"
-)
+_OF_CONSTRAINT = "is a parameter of the constraint: pass constraint="
+"""An object of skfair.constraints follows."""
 
 _ARGUMENT_HINTS = {
-    "ratio": _CONSTRAINT_PARAMETER_HINT.format("ratio=0.8"),
-    "attributes": _CONSTRAINT_PARAMETER_HINT.format("attributes='each'"),
-    "reference": _CONSTRAINT_PARAMETER_HINT.format("reference='overall'"),
-    "aggregate": _CONSTRAINT_PARAMETER_HINT.format("aggregate='sum'"),
-    "strata": (
-        "is a parameter of a constraint: pass constraint=ConditionalDemographicParity(strata=...), "
-        "an object of skfair.constraints"
-    ),
-    "upper_bound": (
-        "is a parameter of a constraint: pass constraint=BoundedGroupLoss(upper_bound), an object "
-        "of skfair.constraints"
-    ),
+    "ratio": f"{_OF_CONSTRAINT}DemographicParity(ratio=0.8)",
+    "attributes": f"{_OF_CONSTRAINT}DemographicParity(attributes='each')",
+    "reference": f"{_OF_CONSTRAINT}DemographicParity(reference='overall')",
+    "aggregate": f"{_OF_CONSTRAINT}DemographicParity(aggregate='sum')",
+    "strata": f"{_OF_CONSTRAINT}ConditionalDemographicParity(strata=...)",
+    "upper_bound": f"{_OF_CONSTRAINT}BoundedGroupLoss(upper_bound)",
     "constraints": "is called constraint here; it may be a list",
     "difference_bound": (
         "bounds the difference from all samples in fairlearn; pass it to a constraint as "
@@ -200,9 +192,7 @@ _ARGUMENT_HINTS = {
     "estimator": "is a parameter of ConstrainedClassifierCV; this estimator has a model of its own",
     "prefit": "is cv='prefit' here, a parameter of ConstrainedClassifierCV",
     "sensitive_features": "is passed to fit, as in fit(X, y, sensitive_features=...)",
-    "sensitive_feature_names": (
-        "is not needed: pass the columns to fit, as in fit(X, y, sensitive_features=X[names])"
-    ),
+    "sensitive_feature_names": "is not needed: pass fit(X, y, sensitive_features=X[names])",
     "tolerance": "is a parameter of the estimator, and of constraints on differences",
 }
 """Where an argument goes that a constructor does not have: a half sentence."""
@@ -214,8 +204,8 @@ class ArgumentHintMixin:
     def __new__(cls, *args, **kwargs):
         """Raise for arguments of other constructors; those of users' subclasses take any."""
         module = getattr(cls.__init__, "__globals__", {}).get("__name__", "")
-        is_own = module.split(".")[0] == "skfair"
-        accepted = inspect.signature(cls.__init__).parameters if is_own else kwargs
+        is_of_library = module.split(".")[0] == "skfair"
+        accepted = inspect.signature(cls.__init__).parameters if is_of_library else kwargs
         for name in _ARGUMENT_HINTS.keys() & kwargs.keys() - accepted.keys():
             raise TypeError(
                 f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
