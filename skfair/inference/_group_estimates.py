@@ -94,43 +94,34 @@ def estimate_averages(estimated):
     present = reduce(np.intersect1d, [positions for _, positions in estimated])
     if not len(present):
         return None, present
-    rows = np.arange(len(present))
-    parts = [
-        (
-            one,
-            sparse.csr_array(
-                (np.ones(len(rows)), (rows, np.searchsorted(positions, present))),
-                shape=(len(rows), len(one.values)),
-            ),
-        )
-        for one, positions in estimated
+    selections = [
+        sparse.eye_array(len(positions), format="csr")[np.isin(positions, present)]
+        for _, positions in estimated
     ]
-    return Averages(parts), present
+    return Averages([one for one, _ in estimated], selections), present
 
 
 class Averages(Estimates):
     """Averages of independent estimates, such as the rates of two classes in each group.
 
     The margins of the parts, one for each linear form, add up like standard errors, as those in
-    `Estimates.upper` do. `parts` are pairs of estimates and of csr_arrays that select the one of
-    each event, (n_events, n_estimates).
+    `Estimates.upper` do. `selections` are csr_arrays of 0 and 1, (n_events, n_estimates), that
+    select the one estimate of each event from each of the `parts`.
     """
 
     interval = "Wilson or exact, combined"
 
-    def __init__(self, parts):
-        self._parts = [(one, selection / len(parts)) for one, selection in parts]
-        self.values = sum(average @ one.values for one, average in self._parts)
-        self.counts, self.sizes = (
-            sum(selection @ getattr(one, name) for one, selection in parts)
-            for name in ("counts", "sizes")
-        )
+    def __init__(self, parts, selections):
+        self._parts = list(zip(parts, [one / len(parts) for one in selections], strict=True))
+        self.values = sum(average @ part.values for part, average in self._parts)
+        pairs = list(zip(parts, selections, strict=True))
+        self.counts = sum(selection @ part.counts for part, selection in pairs)
+        self.sizes = sum(selection @ part.sizes for part, selection in pairs)
 
     @property
     def standard_errors(self):
         """Root of the sum of the squared errors of the parts."""
-        errors = [average @ one.standard_errors for one, average in self._parts]
-        return np.linalg.norm(errors, axis=0)
+        return np.linalg.norm([each @ one.standard_errors for one, each in self._parts], axis=0)
 
     def limits(self, level):
         """Limits of each average, as in `Estimates.limits`."""
