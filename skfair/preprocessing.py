@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from skfair.groups import (
     VALID_HANDLE_UNKNOWN,
+    PlainStateMixin,
     check_alignment,
     check_samples,
     encode_groups_for_prediction,
@@ -110,7 +111,9 @@ def _warn_of_absent_classes(totals, names):
         )
 
 
-class CorrelationRemover(ArgumentHintMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class CorrelationRemover(
+    PlainStateMixin, ArgumentHintMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     r"""Features that no group differs in by their means: a linear correlation remover.
 
     A sample of group g is transformed to

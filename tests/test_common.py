@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skfair
 from skfair.classification import ConstrainedERMClassifier
+from skfair.cluster import FairKMeans
 from skfair.constraints._bound import REPORT_COLUMNS
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
@@ -330,6 +331,10 @@ def predict(model, data, X=None):
     return model.predict(features if X is None else X, sensitive_features=groups)
 
 
+def transform(model, data):
+    return model.transform(data[0], sensitive_features=data[2])
+
+
 def small(estimator):
     """Instance whose fit is short and repeatable."""
     wanted = {"n_clusters": 4, "random_state": 0, "tolerance": 0.2}
@@ -393,27 +398,44 @@ def test_a_pickled_model_predicts_the_same(estimator, data, model_of):
         pd.testing.assert_frame_equal(restored.constraint_report_, model.constraint_report_)
 
 
-@pytest.mark.parametrize("estimator", [one for one in PREDICTING if one.__name__ not in EXTRAS])
+STORABLE = [one for one in ESTIMATORS if one.__name__ not in EXTRAS]
+
+
+@pytest.mark.parametrize("estimator", STORABLE)
 def test_a_file_without_pickle_holds_the_model(estimator, data, model_of):
     skops = pytest.importorskip("skops.io")
     model = model_of(estimator)
     stored = skops.dumps(model)
     restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
-    np.testing.assert_array_equal(predict(model, data), predict(restored, data))
+    respond = predict if estimator in PREDICTING else transform
+    np.testing.assert_array_equal(respond(model, data), respond(restored, data))
     assert set(vars(restored)) == set(vars(model))
+    assert type(restored.groups_) is type(model.groups_)
+    assert restored.groups_.labels.tolist() == model.groups_.labels.tolist()
 
 
 def name_of(kind):
     return f"{kind.__module__}.{kind.__name__}"
 
 
-@pytest.mark.parametrize("estimator", [one for one in TRAINED if one.__name__ not in EXTRAS])
+@pytest.mark.parametrize("estimator", STORABLE)
 def test_a_file_asks_to_trust_the_estimator_alone(estimator, model_of):
     skops = pytest.importorskip("skops.io")
     types = skops.get_untrusted_types(data=skops.dumps(model_of(estimator)))
     # Settings of the constructor are public types.
     settings = {name_of(type(one)) for one in vars(small(estimator)).values()}
     assert {*types} - settings == {name_of(estimator)}
+
+
+def test_settings_by_labels_of_several_attributes_survive_a_file(data):
+    skops = pytest.importorskip("skops.io")
+    attributes = pd.DataFrame({"group": data[2], "half": np.arange(120) // 60})
+    bounds = {("a", 0): 0.05, ("b", 1): 0.1}
+    model = FairKMeans(4, min_balance=None, min_group_share=bounds, random_state=0)
+    stored = skops.dumps(model.fit(data[0], sensitive_features=attributes))
+    assert skops.get_untrusted_types(data=stored) == [name_of(FairKMeans)]
+    restored = skops.loads(stored, trusted=[name_of(FairKMeans)])
+    assert restored.min_group_share == bounds and restored.groups_.counts.sum() == 120
 
 
 def test_records_and_classes_of_any_name_survive_a_file(data):

@@ -45,8 +45,8 @@ from skfair.postprocessing import (
 from skfair.training import (
     REPORT_ATTRIBUTE,
     VALID_CONFIDENCE_LEVEL,
+    ConstraintReportMixin,
     GroupAwareScoreMixin,
-    PlainStateMixin,
     Subtask,
     columns_of,
     compares_nothing,
@@ -79,7 +79,7 @@ _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
 @estimator_docs
 class PartialParityPostprocessor(
-    PlainStateMixin,
+    ConstraintReportMixin,
     CallbackSupportMixin,
     GroupAwareScoreMixin,
     ClassifierMixin,

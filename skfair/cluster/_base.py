@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import (
+    PlainStateMixin,
     balance,
     balances_and_data_balance,
     data_balance,
@@ -687,7 +688,7 @@ class ParetoFront:
 # A fit that callbacks can watch, and a front of fits: what the clusterers share.
 
 
-class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer with a parameter ``min_balance``.
 
     A subclass has

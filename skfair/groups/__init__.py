@@ -52,5 +52,6 @@ from skfair.groups._samples import check_samples as check_samples
 from skfair.groups._samples import encode_block as encode_block
 from skfair.groups._samples import find_first_rows as find_first_rows
 from skfair.groups._samples import partition_error as partition_error
+from skfair.groups._state import PlainStateMixin as PlainStateMixin
 
 __all__ = ["Groups", "Samples", "check_groups"]

@@ -45,8 +45,8 @@ from skfair.postprocessing._oof import (
 from skfair.training import (
     REPORT_ATTRIBUTE,
     VALID_CONFIDENCE_LEVEL,
+    ConstraintReportMixin,
     FitProgressCallback,
-    PlainStateMixin,
     Subtask,
     columns_of,
     compares_nothing,
@@ -72,7 +72,7 @@ from skfair.utils._sklearn import (
 _N_FOLDS = 5
 
 
-class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
 
     A subclass has the parameters named below. Its ``fit`` calls `_fit`, which calls the abstract
@@ -80,7 +80,7 @@ class ConstrainedCV(PlainStateMixin, CallbackSupportMixin, MetaEstimatorMixin, B
     and describe its outcome.
     """
 
-    _record_types = (*PlainStateMixin._record_types, EventFeatures, EventModel)
+    _record_types = (*ConstraintReportMixin._record_types, EventFeatures, EventModel)
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}

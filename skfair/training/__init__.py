@@ -30,8 +30,8 @@ from skfair.training._linear import (
 from skfair.training._model import (
     VALID_CONFIDENCE_LEVEL,
     ConstrainedNetwork,
+    ConstraintReportMixin,
     GroupAwareScoreMixin,
-    PlainStateMixin,
     estimator_docs,
 )
 from skfair.training._outcome import (

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from skfair.constraints import VALID_MIN_GROUP_SIZE, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
-from skfair.groups import GroupSummary
+from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
 from skfair.partitions import is_partitioned
@@ -40,22 +40,13 @@ from skfair.utils._api import MatrixLike, make_docstring_decorator
 from skfair.utils._checks import ArgumentHintMixin, resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
-# Estimators that can be stored without pickle.
+# Estimators with a report of their constraint.
 
 
-_RECORD_TYPE_KEY = "__record__"
-"""Key of the name of a record's type, in the dict that stands for the record."""
+class ConstraintReportMixin(PlainStateMixin, ArgumentHintMixin):
+    """Mixin of estimators that store the columns of a constraint report, and no table."""
 
-
-class PlainStateMixin(ArgumentHintMixin):
-    """Mixin of estimators whose state is of plain types: dicts and arrays for tables and records.
-
-    Formats that run no code when they are read, such as that of skops, cannot store DataFrames, and
-    ask to trust every type that they do not know.
-    """
-
-    _record_types: Any = (GroupSummary, Unit)
-    """Types of the named tuples among the fitted attributes, also within others."""
+    _record_types = (*PlainStateMixin._record_types, Unit)
 
     @property
     def constraint_report_(self) -> pd.DataFrame:
@@ -66,34 +57,6 @@ class PlainStateMixin(ArgumentHintMixin):
             )
         return pd.DataFrame(vars(self)[REPORT_ATTRIBUTE])
 
-    def __getstate__(self):
-        """Return the state to store."""
-        state = super().__getstate__()
-        return {name: self._to_plain(value) for name, value in state.items()}
-
-    def __setstate__(self, state):
-        """Restore the stored state."""
-        super().__setstate__({name: self._from_plain(value) for name, value in state.items()})
-
-    def _to_plain(self, value):
-        """The value, with dicts in place of the records that it is or contains."""
-        if isinstance(value, self._record_types):
-            fields = {name: self._to_plain(field) for name, field in value._asdict().items()}
-            return {_RECORD_TYPE_KEY: type(value).__name__} | fields
-        if type(value) is list:
-            return [self._to_plain(one) for one in value]
-        return value
-
-    def _from_plain(self, value):
-        """The value of a plain one."""
-        if isinstance(value, dict) and _RECORD_TYPE_KEY in value:
-            types = {kind.__name__: kind for kind in self._record_types}
-            fields = {name: self._from_plain(field) for name, field in value.items()}
-            return types[fields.pop(_RECORD_TYPE_KEY)](**fields)
-        if type(value) is list:
-            return [self._from_plain(one) for one in value]
-        return value
-
 
 # Base of all estimators that are trained under constraints.
 
@@ -102,7 +65,7 @@ VALID_CONFIDENCE_LEVEL = [Interval(Real, 0, 1, closed="neither"), None]
 """Values of a parameter ``confidence_level``."""
 
 
-class ConstrainedEstimator(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
+class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
     A subclass has the parameters named below and `tolerance`, `loss`. Its ``fit`` checks the input
