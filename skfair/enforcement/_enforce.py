@@ -185,7 +185,7 @@ is needed, above the second corrections go on even if one did not help at once."
 _MAX_PARTITIONED_ROUNDS = 5
 
 _NEAR_MULTIPLE = 2.0
-"""Multiple of a tolerance up to which a subsample's plain fit leaves open whether that of all keeps it."""
+"""Multiple of a tolerance up to which a plain fit of a subsample does not rule that of all out."""
 
 _PATIENCE = 5
 """Iterations in a row that decrease no violation, after which a tolerance is infeasible."""
