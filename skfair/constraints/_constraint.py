@@ -448,16 +448,12 @@ class Constraint(ArgumentHintMixin, BaseEstimator):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return self._add_side(type(self).__name__)
+        return f"{type(self).__name__} {self.side}".rstrip()
 
     @property
     def side(self) -> str:
         """Where the gap lies, such as "above the overall value"; empty between groups."""
         return AGGREGATES[self.reference, self.aggregate].side
-
-    def _add_side(self, name):
-        """A name followed by the side, where there is one."""
-        return f"{name} {self.side}".rstrip()
 
     @property
     def counts_decisions(self) -> bool:

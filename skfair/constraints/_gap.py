@@ -558,7 +558,7 @@ class Shortfall(Gap):
             yield self.largest - tolerance, {event: 1.0}, {}, np.inf
 
 
-AGGREGATES = {
+AGGREGATES: dict[tuple[str, str], type[Gap]] = {
     ("groups", "max"): RangeGap,
     ("groups", "sum"): TotalRangeGap,
     ("overall", "max"): DistanceToOverall,

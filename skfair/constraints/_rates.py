@@ -38,7 +38,7 @@ class ConstraintOnRate(Constraint):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return self._add_side(f"{type(self).__name__}({find_rate(self.measure).name!r})")
+        return f"{type(self).__name__}({find_rate(self.measure).name!r}) {self.side}".rstrip()
 
     @property
     def table(self) -> Any:

@@ -39,8 +39,8 @@ def test_they_are_differences_of_the_errors_by_group(outcomes):
         excesses = np.array(errors) - error(y, predictions)
         expected = {"overall": np.abs(excesses).max(), "above_overall": excesses.max()}
         for reference, value in expected.items():
-            found = metric(y, predictions, sensitive_features=groups, reference=reference)
-            assert_allclose(found, value, rtol=1e-12)
+            actual = metric(y, predictions, sensitive_features=groups, reference=reference)
+            assert_allclose(actual, value, rtol=1e-12)
     errors = [mean_squared_error(y[groups == g], predictions[groups == g]) for g in range(3)]
     largest = largest_mean_squared_error(y, predictions, sensitive_features=groups)
     assert_allclose(largest, max(errors), rtol=1e-12)
