@@ -424,7 +424,7 @@ _N_CANDIDATES = 4000
 _MAX_RANKED_COLUMNS = 20
 """Columns of most information in which neighbours are near."""
 
-_N_NEIGHBOURS = 40
+_N_NEIGHBOURS = 2 * _LAG - 1
 """Nearest neighbours of a sample that show how near others are by chance."""
 
 _N_LEADING = 10
@@ -596,10 +596,11 @@ def _draw_ranks(X, columns, information):
     Equal values have random ranks: chance makes independent samples equal no more often than it
     makes them similar.
     """
+    from scipy.stats import rankdata  # takes long to import
+
     rng, n_samples = np.random.default_rng(0), X.shape[0]
-    by_information = np.argsort(-information, kind="stable")[:_MAX_RANKED_COLUMNS]
-    by_information = by_information[information[by_information] > 0]
-    numbers = np.arange(X.shape[1])[columns][by_information]
+    n_informative = min(_MAX_RANKED_COLUMNS, np.count_nonzero(information))
+    numbers = np.arange(X.shape[1])[columns][np.argsort(-information)[:n_informative]]
     positions = np.arange(n_samples)
     if n_samples > _N_CANDIDATES:
         # Near copies of a sample are among those most similar in any column.
@@ -607,15 +608,9 @@ def _draw_ranks(X, columns, information):
         distances = np.abs(values - values[rng.integers(n_samples)])
         positions = np.argpartition(distances, _N_CANDIDATES)[:_N_CANDIDATES]
     values = _to_numbers(X, rng.permutation(positions), numbers).T
-    ordered = np.sort(values, axis=1)
     # The first and last rank of each value, and one between them.
-    ends = np.array(
-        [
-            [np.searchsorted(*pair, side) for pair in zip(ordered, values, strict=True)]
-            for side in ("left", "right")
-        ]
-    )
-    return (ends[0] + rng.random(values.shape) * (ends[1] - ends[0])) / values.shape[1]
+    first, last = (rankdata(values, method, axis=1) for method in ("min", "max"))
+    return (first + rng.random(values.shape) * (last - first + 1.0)) / values.shape[1]
 
 
 def _find_partners(X, columns, examined, information):

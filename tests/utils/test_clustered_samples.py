@@ -130,6 +130,11 @@ def draw_independent(seed):
     return [*tables, np.column_stack((rng.lognormal(size=(n, 2)).round(1), copies))][seed % 5]
 
 
+@pytest.mark.parametrize("n", [39, 40, 41, 60])
+def test_few_independent_samples_are_not_described(n):
+    assert describe_clustered_samples(np.random.default_rng(n).normal(size=(n, 5))) is None
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_independent_numbers_and_labels_are_not_described(seed):
     assert describe_clustered_samples(draw_independent(seed)) is None
