@@ -332,6 +332,21 @@ def test_models_of_groups_get_the_features_of_the_last_step(data):
     assert gap(data, frozen) <= 0.05
 
 
+class ArrayLike:
+    """Features that numpy can read, and that have no len."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.X, dtype=dtype)
+
+
+def test_features_may_be_any_array_like(data):
+    model = fit(data)
+    np.testing.assert_array_equal(model.predict(ArrayLike(data[0])), model.predict(data[0]))
+
+
 class Oversampler(BaseEstimator):
     """A step that repeats training samples of the positive class, and transforms nothing."""
 
