@@ -10,7 +10,7 @@ export MPLBACKEND = Agg
 # pytest rewrites all tests: 14 of the 20 CPU seconds in which it collects them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-dask test test-all test-lowest test-newest test-some test-torch doctest lint types format \
+.PHONY: help demo demo-dask test test-all test-bench test-lowest test-newest test-some test-torch doctest lint types format \
 	build release-check test-wheel doc bench clean
 .NOTPARALLEL:
 
@@ -19,6 +19,7 @@ help:
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
+	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
 	@echo "make test-torch  the tests of skfair.torch, in an environment with PyTorch"
@@ -49,6 +50,13 @@ test: $(VENV)/.has-test
 test-all: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=thorough
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
+
+# The packages that benchmarks compare with bound the versions of others: an environment of its own.
+BENCH := .venv-bench
+
+test-bench: $(BENCH)/.installed
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
+		tests/benchmarks/test_commands.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest
@@ -127,7 +135,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
+	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
@@ -144,6 +152,11 @@ $(LOWEST)/.installed: pyproject.toml tests/lowest.py
 	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --requirement $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(BENCH)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench,test]"
 	@touch $@
 
 $(TORCH_VENV)/.installed: pyproject.toml
