@@ -154,6 +154,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     ) -> np.ndarray:
         """Probabilities of the classes; only for the logistic loss.
 
+        A constraint moves whole groups, so that within a group the mean probability is not the rate
+        of the positive class, as `ConstrainedERMClassifier.predict_proba` says.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)

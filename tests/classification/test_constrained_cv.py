@@ -1,6 +1,8 @@
 """Any classifier under constraints: its out-of-fold decisions keep the tolerance."""
 
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -365,3 +367,12 @@ def test_samples_without_weight_are_absent(data):
         X[present], y[present], sensitive_features=group[present], sample_weight=weights[present]
     )
     np.testing.assert_array_equal(others.predict(X), model.predict(X))
+
+
+def test_the_documented_probabilities_by_group_are_those_of_the_guide():
+    page = (Path(__file__).parents[2] / "doc" / "any_model.rst").read_text(encoding="utf-8")
+    printed = re.findall(r"^    (?:fe)?male: mean 0(\.\d+), rate 0(\.\d+)$", page, re.MULTILINE)
+    documented = " ".join(ConstrainedClassifierCV.predict_proba.__doc__.split())
+    (women, women_rate), (men, men_rate) = printed
+    assert f"{women} for women, while {women_rate} of them pay back" in documented
+    assert f"{men} for men, while {men_rate} of them do" in documented
