@@ -24,7 +24,7 @@ from skfair.groups import (
     encode_groups_for_prediction,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import ArgumentHintMixin, join_names, warn
+from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 __all__ = ["CorrelationRemover", "reweighing_weights"]
@@ -111,9 +111,7 @@ def _warn_of_absent_classes(totals, names):
         )
 
 
-class CorrelationRemover(
-    PlainStateMixin, ArgumentHintMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
-):
+class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Features that no group differs in by their means: a linear correlation remover.
 
     A sample of group g is transformed to

@@ -19,7 +19,6 @@ from skfair.losses import pointwise_decision_rate, step_function
 from skfair.metrics import asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
-    ArgumentHintMixin,
     check_tolerance,
     closest_name_hint,
     join_names,
@@ -328,7 +327,7 @@ VALID_MIN_GROUP_SIZE = [Interval(Integral, 1, None, closed="left"), StrOptions({
 """Values of a parameter ``min_group_size``."""
 
 
-class Constraint(ArgumentHintMixin, BaseEstimator):
+class Constraint(BaseEstimator):
     """Base class of all constraints, and of constraints of one's own.
 
     It bounds gaps between means over groups. A constraint holds hyper-parameters only; `bind` makes

@@ -53,7 +53,7 @@ from skfair.monitoring._state import (
 )
 from skfair.partitions import load_rows
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import ArgumentHintMixin, check_tolerance, join_names, resolve_name
+from skfair.utils._checks import check_tolerance, join_names, resolve_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -373,7 +373,7 @@ def _decode(value, path):
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
-class GapMonitor(ArgumentHintMixin, BaseEstimator):
+class GapMonitor(BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
     A fixed-sample test or interval errs more and more often the more often it is read: of 24

@@ -37,13 +37,13 @@ from skfair.training._outcome import (
     warn_of_outcome,
 )
 from skfair.utils._api import MatrixLike, make_docstring_decorator
-from skfair.utils._checks import ArgumentHintMixin, resolve_name, warn
+from skfair.utils._checks import resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
 # Estimators with a report of their constraint.
 
 
-class ConstraintReportMixin(PlainStateMixin, ArgumentHintMixin):
+class ConstraintReportMixin(PlainStateMixin):
     """Mixin of estimators that store the columns of a constraint report, and no table."""
 
     _record_types = (*PlainStateMixin._record_types, Unit)

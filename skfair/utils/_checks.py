@@ -168,52 +168,6 @@ def check_finite_squares(values, name, estimator=None):
     )
 
 
-# Errors about misplaced arguments of constructors, which say where each belongs.
-
-
-_OF_CONSTRAINT = "is a parameter of the constraint: pass constraint="
-"""An object of skfair.constraints follows."""
-
-_ARGUMENT_HINTS = {
-    "ratio": f"{_OF_CONSTRAINT}DemographicParity(ratio=0.8)",
-    "attributes": f"{_OF_CONSTRAINT}DemographicParity(attributes='each')",
-    "reference": f"{_OF_CONSTRAINT}DemographicParity(reference='overall')",
-    "aggregate": f"{_OF_CONSTRAINT}DemographicParity(aggregate='sum')",
-    "strata": f"{_OF_CONSTRAINT}ConditionalDemographicParity(strata=...)",
-    "upper_bound": f"{_OF_CONSTRAINT}BoundedGroupLoss(upper_bound)",
-    "constraints": "is called constraint here; it may be a list",
-    "difference_bound": (
-        "bounds the difference from all samples in fairlearn; pass it to a constraint as "
-        "tolerance, with reference='overall'"
-    ),
-    "eps": "is called tolerance here",
-    "ratio_bound": "is called ratio here, a parameter of constraints such as DemographicParity",
-    "base_estimator": "is called estimator here, a parameter of ConstrainedClassifierCV",
-    "estimator": "is a parameter of ConstrainedClassifierCV; this estimator has a model of its own",
-    "prefit": "is cv='prefit' here, a parameter of ConstrainedClassifierCV",
-    "sensitive_features": "is passed to fit, as in fit(X, y, sensitive_features=...)",
-    "sensitive_feature_names": "is not needed: pass fit(X, y, sensitive_features=X[names])",
-    "tolerance": "is a parameter of the estimator, and of constraints on differences",
-}
-"""Where an argument goes that a constructor does not have: a half sentence."""
-
-
-class ArgumentHintMixin:
-    """Mixin of classes whose constructors say where an argument goes that they do not have."""
-
-    def __new__(cls, *args, **kwargs):
-        """Raise for arguments of other constructors; those of users' subclasses take any."""
-        module = getattr(cls.__init__, "__globals__", {}).get("__name__", "")
-        is_of_library = module.split(".")[0] == "skfair"
-        accepted = inspect.signature(cls.__init__).parameters if is_of_library else kwargs
-        for name in _ARGUMENT_HINTS.keys() & kwargs.keys() - accepted.keys():
-            raise TypeError(
-                f"{cls.__name__}() got an unexpected keyword argument {name!r}, which "
-                f"{_ARGUMENT_HINTS[name]}."
-            )
-        return super().__new__(cls)
-
-
 # The check of tolerances, for fits, audits, plans and monitors.
 
 
