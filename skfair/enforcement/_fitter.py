@@ -143,7 +143,7 @@ class Fitter:
         """
         compared = [one for one in self.constraint if one.metric_input == "ranks"]
         width = min((one.criterion.width for one in compared), default=_MAX_DEVIATION)
-        deviation = 0.0 if candidate.scores is None else candidate.scores.std()
+        deviation = 0.0 if candidate.scores is None else self._deviation(candidate.scores)
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.is_correctable for one in compared):
             return candidate
@@ -151,6 +151,10 @@ class Fitter:
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
         return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
+
+    def _deviation(self, scores):
+        """Weighted standard deviation of scores."""
+        return np.sqrt(np.cov(scores, aweights=self.problem.mean_weights, ddof=0))
 
     def make_subsample_fitter(self, start):
         """The fitter of the subsample, from given parameters; None if there is no subsample."""

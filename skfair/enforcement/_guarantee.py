@@ -146,12 +146,12 @@ def _fit_rounds(refits, confidence, aim):
 
     Lower tolerances are those at which the probability is expected to be `aim`.
     """
-    # Step 1: fit at the requested tolerances, which are lowered before folds where sampling noise
-    # alone makes them uncertain.
+    # Step 1: fit at the requested tolerances. Before folds sampling noise alone lowers them, unless
+    # the plain fit may be certain enough.
     tolerances = refits.constraint.tolerances
     if refits.leave_one_out is None:
         noise = refits.evaluate_training()
-        if noise.probability < confidence:
+        if noise.probability < confidence or not noise.candidate.is_unconstrained:
             tolerances = noise.lower(noise.excess(aim))
     # Steps 2 and 3: leave samples out, and lower the tolerances.
     rounds = [refits.evaluate(tolerances)]

@@ -257,7 +257,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
         events = find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        features = EventFeatures.of_scores_alone(events)
+        features = EventFeatures.make_from_scores(events)
         rule = attributes | {
             "estimators_": estimators[1],
             "groups_": training.samples.groups.summary,

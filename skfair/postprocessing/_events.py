@@ -431,7 +431,7 @@ class EventFeatures(NamedTuple):
     compares_scores: bool
 
     @classmethod
-    def of_scores_alone(cls, events):
+    def make_from_scores(cls, events):
         """The features of decisions that no event moves: the scores."""
         return cls([], events.table[:, :0, :, :0], [], events.compares_scores)
 

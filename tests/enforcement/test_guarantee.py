@@ -27,6 +27,8 @@ class FittedScores(NamedTuple):
 
     scores: np.ndarray
 
+    is_unconstrained = False
+
 
 def bind_all(*constraints, target, groups, tolerance=0.1):
     samples = Samples(target, check_groups(groups, len(target)), np.ones(len(target)))

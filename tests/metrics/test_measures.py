@@ -509,8 +509,8 @@ def misses_of_balanced_accuracy(size, n_groups, weighted=False):
     pairs = sparse.csr_array(pairs)[:-1:2]
     above, below = estimates.upper(pairs, 0.975), -estimates.upper(-pairs, 0.975)
     outside = (truth < low - 1e-12) | (truth > high + 1e-12)
-    missed = (pairs @ truth > above) | (pairs @ truth < below)
-    return outside.mean(), missed.mean(), (high - low).mean()
+    is_beyond = (pairs @ truth > above) | (pairs @ truth < below)
+    return outside.mean(), is_beyond.mean(), (high - low).mean()
 
 
 def test_intervals_of_balanced_accuracy_hold_in_small_groups():
