@@ -158,7 +158,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             warn_if_training_data(self._base, self.cv, training.samples.X, training.labels, scores)
         # Samples whose group is missing count by their probability of each group.
         if training.samples.groups.is_partly_recorded:
-            fit_features = partial(self._fit_event_features, estimators, folds=folds)
+            known = estimators, self.group_estimator
+            fit_features = partial(fit_event_features, *known, n_jobs=self.n_jobs, folds=folds)
             training = fill_groups_by_class(training, fit_features, folds)
             problems = self._make_problems(training, constraints)
         # New samples are scored by the estimators of the folds, or by one of all samples.
@@ -242,12 +243,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 subtask=step.subtask,
             )
 
-    def _fit_event_features(self, estimators, training, events, folds):
-        """The features of events, and their out-of-fold probabilities."""
-        return fit_event_features(
-            estimators, self.group_estimator, training, events, folds, self.n_jobs
-        )
-
     def _fit_rule(self, training, problems, constraints, scores, estimators, folds, step):
         """Fitted attributes of the rule, the problem of its linear model, and its guarantee.
 
@@ -257,7 +252,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
         events = find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
-        features = EventFeatures.make_from_scores(events)
+        # Scores alone, which no event moves.
+        features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
         rule = attributes | {
             "estimators_": estimators[1],
             "groups_": training.samples.groups.summary,
@@ -291,18 +287,17 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 scoring, training, columns, events, folds, self.n_jobs
             )
         else:
-            features, probabilities = self._fit_event_features(scoring, training, events, folds)
+            features, probabilities = fit_event_features(
+                scoring, self.group_estimator, training, events, folds, self.n_jobs
+            )
         if self.group_estimator != "sensitive_features":
             warn_if_groups_predictable(events, features.group_probabilities(probabilities))
         # New samples get the mean of the folds' models, or one model of all samples.
         if not self.ensemble:
             features = features.refit_as_one_model(final[0], training, events)
         chances = features.group_class_probabilities(columns, probabilities)
-        return (
-            features,
-            _replace_features(problems, features.features(columns, probabilities)),
-            chances,
-        )
+        of_events = features.features(columns, probabilities)
+        return features, _replace_features(problems, of_events), chances
 
     def _solution_attributes(self, problem, guarantee, problems, report, status):
         """Fitted attributes of multipliers, violation, report and guarantee."""

@@ -430,11 +430,6 @@ class EventFeatures(NamedTuple):
     sources: list
     compares_scores: bool
 
-    @classmethod
-    def make_from_scores(cls, events):
-        """The features of decisions that no event moves: the scores."""
-        return cls([], events.table[:, :0, :, :0], [], events.compares_scores)
-
     def probabilities(self, X, codes):
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
         if not self.sources:

@@ -251,8 +251,7 @@ class RankShift(NamedTuple):
     error: float
     excess: float
     n_tries: int = 1
-
-    is_unconstrained = False  # a limit on the gap may have moved the rates
+    is_unconstrained: bool = False  # a limit on the gap may have moved the rates
 
     def attributes(self, samples, positions):
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""
