@@ -218,8 +218,9 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     where the gap is the public metric of the constraint, for demographic parity the largest minus
     the smallest selection rate of a group. It is the gap of the decisions on the training data that
-    keeps the tolerance, not only that of a smooth surrogate, unless ``enforcement=None``. On new
-    data the gap differs by sampling noise; see ``constraint_report_`` for standard errors.
+    keeps the tolerance, not only that of a smooth surrogate, unless ``enforcement=None``. Where the
+    fit without constraint keeps every bound, it is returned. On new data the gap differs by
+    sampling noise; see ``constraint_report_`` for standard errors.
 
     Parameters
     ----------
