@@ -85,8 +85,7 @@ class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEst
         if is_partitioned(X, y, *metadata.values()):
             return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
-        without_groups = {"group_interactions": False} if self.group_interactions else {}
-        check_missing_group_settings(self, constraints, without_groups)
+        check_missing_group_settings(self, constraints, {"group_interactions": False})
         training = check_regression_data(self, X, y, metadata, request)
         training = estimate_missing_groups(training, self.assume)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.

@@ -610,10 +610,9 @@ def _reading_notes(report):
     return [modelled] * bool(report.assumption) + [
         f"Every interval contains the value of the population in {level} of samples. Intervals are "
         "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "
-        "where the level is divided among many comparisons), Student's for "
-        "means (Hall's where values are skewed), DeLong's for areas, and Newcombe's combination of "
-        "both for differences and balanced accuracy. Weighted samples count as the effective "
-        "number of equal weight.",
+        "where the level is divided among many comparisons), Student's for means (Hall's where "
+        "values are skewed), DeLong's for areas, and Newcombe's combinations for differences and "
+        "balanced accuracy. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and measure together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "

@@ -144,8 +144,7 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
         if is_partitioned(X, y, *metadata.values()):
             return fit_partitioned(self, X, y, metadata, constraints)
         request = request if constraints else None
-        without_groups = {"group_interactions": False} if self.group_interactions else {}
-        check_missing_group_settings(self, constraints, without_groups)
+        check_missing_group_settings(self, constraints, {"group_interactions": False})
         training = check_classification_data(self, X, y, metadata | {"groups": groups}, request)
         training = estimate_missing_groups(training, self.assume)
         # Class weights count in the loss; rates of groups keep the sample weights.

@@ -123,11 +123,9 @@ class _GroupPredictor:
         attribute = getattr(self.estimator, name)
         if name not in ("predict", "predict_proba", "decision_function"):
             return attribute
-        return wraps(attribute)(
-            partial(
-                _call_with_groups, self.estimator, name, sensitive_features=self.sensitive_features
-            )
-        )
+        groups = self.sensitive_features
+        respond = partial(_call_with_groups, self.estimator, name, sensitive_features=groups)
+        return wraps(attribute)(respond)
 
 
 class _OneVsRest:

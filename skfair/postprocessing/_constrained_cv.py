@@ -165,8 +165,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         # New samples are scored by the estimators of the folds, or by one of all samples.
         final = estimators
         if not self.ensemble and len(estimators) > 1:
-            all_rows = np.arange(len(training.samples.target))
-            data = training.samples.X, training.labels, fit_params, all_rows
+            data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
             task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
             final = [fit_rows(self._base, *data, task)]
         # Fit the final linear model, whose out-of-fold predictions keep the constraints.

@@ -615,9 +615,8 @@ def fit_plain_model(problems, objective, constraints, tolerance, confidence=None
         return None
     guarantee = _guarantee(fitter, plain, confidence, problems[0].samples.clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
-    if not (is_certain and guarantee.candidate.is_unconstrained):
-        return None
-    return _linearize_solution(fitter, guarantee)
+    is_plain = is_certain and guarantee.candidate.is_unconstrained
+    return _linearize_solution(fitter, guarantee) if is_plain else None
 
 
 def fit_final_model(problems, objective, constraints, tolerance, confidence=None, callback=None):

@@ -158,7 +158,7 @@ _MIN_RECORDED = 500
 def check_missing_group_settings(estimator, constraints, without_groups):
     """Raise for settings with modelled groups that need the group of every sample.
 
-    ``without_groups`` has the parameters that make predictions depend on the group, each with the
+    ``without_groups`` has parameters that can make predictions depend on the group, each with the
     value that does not.
     """
     setting = _group_model_setting(estimator)
@@ -170,6 +170,7 @@ def check_missing_group_settings(estimator, constraints, without_groups):
             f"{name}={value!r}"
         )
         for name, value in without_groups.items()
+        if getattr(estimator, name) != value
     }
     if getattr(estimator, "confidence_level", None) is not None:
         remedies[f"confidence_level={estimator.confidence_level!r}"] = "confidence_level=None"

@@ -787,10 +787,7 @@ class SpectralProblem(NamedTuple):
 def _warn_of_graph(estimator, X):
     """Warn if features that a kernel compares are seemingly a graph: a square symmetric matrix."""
     is_kernel = estimator.affinity in ("rbf", "nearest_neighbors")
-    if not is_kernel or not 2 < X.shape[0] == X.shape[1]:
-        return
-    is_symmetric = not (X != X.T).nnz if sparse.issparse(X) else np.array_equal(X, X.T)
-    if is_symmetric:
+    if is_kernel and 2 < X.shape[0] == X.shape[1] and not (X != X.T).sum():
         warn(
             f"X is square and symmetric, as graphs are, but affinity={estimator.affinity!r} takes "
             "its rows for features of the samples. Pass affinity='precomputed' if X holds the "
