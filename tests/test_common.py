@@ -226,8 +226,7 @@ def test_scikit_learn_checks_of_slow_estimators_with_groups(estimator, check, mo
 @pytest.mark.slow
 @checks_of([one(**QUICK[one.__name__]) for one in ESTIMATORS if one.__name__ in QUICK], expected={})
 def test_scikit_learn_checks_of_quick_settings_with_groups(estimator, check, monkeypatch):
-    failures = {"ConstrainedClassifierCV": REPEATED_SAMPLES}
-    check_with_groups(monkeypatch, estimator, check, failures)
+    check_with_groups(monkeypatch, estimator, check, failures={})
 
 
 def test_at_most_five_checks_fail_with_groups():

@@ -394,11 +394,10 @@ def _enforce_partitioned(fitter, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
     on_subsample = fitter.restrict_to(fitter.problem.subsample)
     if strategy is not None:
-        # The plain fit of the subsample shows, in one pass, whether that of all may keep the bound.
+        # The plain fit of the subsample shows whether that of all samples may keep the bound.
         plain = on_subsample.fit_unconstrained()
         on_subsample = on_subsample.start_at(plain)
-        limits = _NEAR_MULTIPLE * fitter.constraint.tolerances + SLACK
-        if (fitter.evaluate(plain.parameters, plain.result).gaps <= limits).all():
+        if (plain.gaps <= _NEAR_MULTIPLE * fitter.constraint.tolerances + SLACK).all():
             plain = fitter.fit_unconstrained(plain.parameters)
             if plain.keeps_bound:
                 return plain

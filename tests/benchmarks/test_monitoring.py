@@ -61,7 +61,7 @@ def test_a_monitor_of_many_streams_agrees_with_one_of_each():
 
 
 def test_the_figures_of_few_streams(monkeypatch):
-    monkeypatch.setattr(monitoring, "cost", lambda: {"figure": "cost", "seconds": 1.0, "MB": 1.0})
+    monkeypatch.setattr(monitoring, "cost", lambda n: {"figure": "cost", "seconds": 1.0, "MB": 1.0})
     monkeypatch.setattr(monitoring, "NULL_CASES", monitoring.NULL_CASES[1:3])
     monkeypatch.setattr(monitoring, "ALARM_CASES", monitoring.ALARM_CASES[:1])
     cases = ((0.5, 0.4), 1), ((0.45, 0.45), 1)

@@ -136,7 +136,7 @@ def test_a_cluster_and_threads_give_regressors_the_same_bits(client, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fit", "max_passes"), [(fit_model, 14), (fit_ranks, 26)])
+@pytest.mark.parametrize(("fit", "max_passes"), [(fit_model, 15), (fit_ranks, 26)])
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch, fit, max_passes):
     X, y, sex, _ = draw()
     expected, passes = fit(*make_chunks(X, y, sex)), []
