@@ -50,8 +50,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     It wraps the boosting model, forest or pipeline that you have. The model is fitted as it is, and
     a small model on top of it changes decisions until the gaps between groups keep the tolerance on
-    out-of-fold predictions. Where the model's own decisions keep it, they are returned, and no
-    group is modelled. By default `predict` does not take the group.
+    out-of-fold predictions. Where decisions by its calibrated scores alone keep it, they are
+    returned, and no group is modelled. By default `predict` does not take the group.
 
     Among all decisions that do not use the group, the best ones under constraints on rates of
     groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x through the
