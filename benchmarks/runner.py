@@ -67,6 +67,7 @@ from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
 from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
+from benchmarks.peers.wide_data import wide_data
 from benchmarks.robustness.blas_kernels import blas_kernels
 from benchmarks.robustness.interrupts import interrupts
 from benchmarks.robustness.scorers import scorers
@@ -150,6 +151,7 @@ BENCHMARKS = {
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,
     "any-model-small": any_model_small,
+    "wide-data": wide_data,
     "any-model-splits": any_model_splits,
     "joint-gains": joint_gains,
     "joint-time": joint_time,

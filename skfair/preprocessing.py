@@ -1,20 +1,23 @@
-"""Preprocessing that removes what groups differ by, from weights or from features.
+"""Preprocessing that removes what groups differ by, and scores that take the place of a model.
 
-Neither method bounds the gap of the decisions that follow. The classifiers of
-:mod:`skfair.classification` do.
+Neither reweighing nor the removal of correlations bounds the gap of the decisions that follow. The
+classifiers of :mod:`skfair.classification` do.
 """
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skfair.groups import (
     VALID_HANDLE_UNKNOWN,
@@ -25,9 +28,14 @@ from skfair.groups import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names, warn
-from skfair.utils._sklearn import Interval, StrOptions, validate_params
+from skfair.utils._sklearn import (
+    Interval,
+    StrOptions,
+    safe_indexing,
+    validate_params,
+)
 
-__all__ = ["CorrelationRemover", "reweighing_weights"]
+__all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
 
 
 def reweighing_weights(
@@ -289,3 +297,192 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
         """
         self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         return self.transform(X, sensitive_features=sensitive_features)
+
+
+class ScoreColumn(ClassifierMixin, BaseEstimator):
+    """A column of X as the scores of a classifier, such as those of a vendor or an API.
+
+    Pass it to `~skfair.classification.ConstrainedClassifierCV` where there are scores, but no
+    model. The other columns of X do not change the scores. From them the group is estimated, which
+    the scores alone say little about.
+
+    Parameters
+    ----------
+    column : int or str, default=0
+        Position of the scores in X, or their name in a data frame. Higher scores mean more of the
+        second of the two classes.
+    scale : {"log_odds", "probability"}, default="log_odds"
+        What the scores are: log-odds, or any number that is positive where the second class is
+        predicted; or probabilities of that class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels of the classes, ascending.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of columns seen during fit, if all are strings.
+
+    See Also
+    --------
+    skfair.classification.ConstrainedClassifierCV : Decisions under constraints, by any scores.
+
+    Notes
+    -----
+    ``fit`` learns nothing but the labels, so that all scores are out of sample if those of the
+    vendor are. ``ConstrainedClassifierCV`` calibrates them on the training data: any increasing
+    scale of them serves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedClassifierCV
+    >>> from skfair.preprocessing import ScoreColumn
+    >>> rng = np.random.default_rng(0)
+    >>> sex, skill = rng.integers(2, size=2000), rng.normal(size=2000)
+    >>> X = np.column_stack((skill + sex, sex + rng.normal(size=2000)))
+    >>> y = X[:, 0] + rng.normal(size=2000) > 0.5
+    >>> model = ConstrainedClassifierCV(ScoreColumn(0), tolerance=0.05)
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> bool(model.constraint_violation_ == 0)
+    True
+    """
+
+    _parameter_constraints = {
+        "column": [Interval(Integral, 0, None, closed="left"), str],
+        "scale": [StrOptions({"log_odds", "probability"})],
+    }
+
+    def __init__(
+        self, column: int | str = 0, *, scale: Literal["log_odds", "probability"] = "log_odds"
+    ):
+        self.column = column
+        self.scale = scale
+
+    def fit(self, X: MatrixLike, y: ArrayLike) -> ScoreColumn:
+        """Store the labels, and check the scores.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_columns)
+            Scores, and other columns.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+
+        Returns
+        -------
+        self : ScoreColumn
+
+        Raises
+        ------
+        ValueError
+            If X has no such column, its scores are not finite, not probabilities although
+            ``scale="probability"``, or y has not two classes.
+        """
+        validate_params(self)
+        scores = self._read(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        check_consistent_length(scores, y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                "Only binary classification is supported. A column of scores needs y of two "
+                f"classes, but y has {len(self.classes_)} class"
+                f"{'es' if len(self.classes_) > 1 else ''}; make two of them, as in y == label."
+            )
+        if self.scale == "log_odds" and scores.min() >= 0.0 and scores.max() <= 1.0:
+            warn(
+                f"All scores of column {self.column!r} are between 0 and 1, as probabilities are, "
+                "but scale='log_odds'. Pass scale='probability' if they are."
+            )
+        return self
+
+    @available_if(lambda self: self.scale == "log_odds")
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the scores, which exist with ``scale="log_odds"``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_columns)
+            Scores, and other columns.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._read(X, reset=False)
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Return the probabilities of both classes that the scores state.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_columns)
+            Scores, and other columns.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            Those of the logistic function of log-odds.
+        """
+        check_is_fitted(self)
+        scores = self._read(X, reset=False)
+        positive = expit(scores) if self.scale == "log_odds" else scores
+        return np.column_stack((1.0 - positive, positive))
+
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the likelier class, the first one of equally likely classes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_columns)
+            Scores, and other columns.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        threshold = 0.0 if self.scale == "log_odds" else 0.5
+        return self.classes_[(self._read(X, reset=False) > threshold).astype(int)]
+
+    def __sklearn_tags__(self):
+        """Say that two classes are scored, and not necessarily well."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # where the column says nothing of the class
+        return tags
+
+    def _read(self, X, reset):
+        """The scores of the column, (n_samples,), checked."""
+        is_frame = hasattr(X, "columns")
+        # Other columns may be of any type, and may have missing values.
+        X = X if is_frame else check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        names = list(X.columns) if is_frame else []
+        n_columns = len(names) or X.shape[1]
+        is_there = self.column in names if isinstance(self.column, str) else self.column < n_columns
+        if not is_there:
+            raise ValueError(
+                f"X must have the column of the scores, but column={self.column!r}, and X has "
+                f"{n_columns} columns{f' named {join_names(names)}' if names else ''}; pass the "
+                "position or the name of one of them."
+            )
+        scores = check_array(
+            safe_indexing(X, self.column, axis=1),
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name=f"column {self.column!r} of X",
+            estimator=self,
+        )
+        if self.scale == "probability" and (scores.min() < 0.0 or scores.max() > 1.0):
+            raise ValueError(
+                "With scale='probability' scores must be between 0 and 1, but those of column "
+                f"{self.column!r} are between {scores.min():.3g} and {scores.max():.3g}. Divide "
+                "percentages by 100; pass scale='log_odds' for scores on another scale."
+            )
+        return scores

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
@@ -14,6 +15,7 @@ from skfair.constraints import Constraint, rate_moments
 from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
+    MAX_NARROW_COLUMNS,
     ConstrainedCV,
     FoldModel,
     JointProbabilities,
@@ -41,7 +43,16 @@ from skfair.training import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import HasMethods, StrOptions, validate_params, with_callbacks
+from skfair.utils._sklearn import (
+    HasMethods,
+    StrOptions,
+    count_samples,
+    validate_params,
+    with_callbacks,
+)
+
+_N_FOLDS_OF_LARGE, _LARGE = 3, 10_000
+"""Folds by default of many samples or columns, and the samples from which on they are many."""
 
 
 @estimator_docs
@@ -350,6 +361,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_multiclass_support(problems, constraints, self.confidence_level)
         return problems
 
+    def _count_folds(self, X):
+        # Two thirds of many samples are enough, and wide data take long.
+        shape = (count_samples(X), *getattr(X, "shape", ())[1:])
+        is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
+        return _N_FOLDS_OF_LARGE if is_wide or shape[0] >= _LARGE else super()._count_folds(X)
+
     def _suits_joint_probabilities(self, problems, events, constraints):
         settings = self.group_estimator, self.confidence_level, self.class_weight
         is_default = all(one is None for one in settings) and self.missing == "error"
@@ -576,7 +593,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             return self.estimator
         from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
-        return HistGradientBoostingClassifier(random_state=0)
+        return HistGradientBoostingClassifier(
+            learning_rate=0.15, max_iter=50, early_stopping=False, random_state=0
+        )
 
     def _check_exportable(self):
         super()._check_exportable()

@@ -9,6 +9,7 @@ from skfair.postprocessing._events import (
     route_metadata,
     stratify,
 )
+from skfair.postprocessing._group_models import MAX_NARROW_COLUMNS
 from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint_probabilities
 from skfair.postprocessing._oof import (
     VALID_CV,

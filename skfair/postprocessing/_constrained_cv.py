@@ -28,8 +28,10 @@ from skfair.postprocessing._events import (
     route_metadata,
     stratify,
     warn_if_groups_predictable,
+    warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
+from skfair.postprocessing._group_models import ScreenedClassifier
 from skfair.postprocessing._joint import fit_joint_probabilities
 from skfair.postprocessing._oof import (
     VALID_CV,
@@ -66,10 +68,12 @@ from skfair.utils._sklearn import (
     Interval,
     StrOptions,
     check_method_params,
+    count_samples,
     safe_indexing,
 )
 
 _N_FOLDS = 5
+"""Folds by default."""
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -80,7 +84,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     and describe its outcome.
     """
 
-    _record_types = (*ConstraintReportMixin._record_types, EventFeatures, EventModel)
+    _record_types = (
+        *ConstraintReportMixin._record_types,
+        EventFeatures,
+        EventModel,
+        ScreenedClassifier,
+    )
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -109,6 +118,10 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     @abstractmethod
     def _base(self):
         """The estimator that is wrapped."""
+
+    def _count_folds(self, X):
+        """Number of folds by default."""
+        return _N_FOLDS
 
     @abstractmethod
     def _make_problems(self, training, constraints):
@@ -198,7 +211,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 "of a sparse sensitive_features may overlap; pass one label per sample."
             )
         (X,) = indexable(X)
-        training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
+        X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
+        training = training._replace(samples=training.samples._replace(X=X))
         if self.confidence_level is not None:
             warn_of_dependence(training.samples.X, training)
         return training, rows
@@ -220,7 +234,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             )
         check_out_of_bag(self.cv, groups)
         # Models of events are cross-fitted in folds even if the estimator itself is not.
-        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
+        cv = self._count_folds(X) if self.cv is None or isinstance(self.cv, str) else self.cv
         y = column_or_1d(y)
         strata, is_real = stratify(training, rows, len(y)), training.classes is None
         folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
@@ -290,6 +304,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 scoring, self.group_estimator, training, events, folds, self.n_jobs
             )
         if self.group_estimator != "sensitive_features":
+            warn_if_scores_alone(scoring[0], safe_indexing(training.samples.X, [0]))
             warn_if_groups_predictable(events, features.group_probabilities(probabilities))
         # New samples get the mean of the folds' models, or one model of all samples.
         if not self.ensemble:

@@ -6,12 +6,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
@@ -23,6 +21,11 @@ from skfair.groups import check_alignment
 from skfair.losses import LogisticLoss, step_function
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.partitions import is_partitioned
+from skfair.postprocessing._group_models import (
+    default_model_names,
+    fit_classifier,
+    pilot_rows,
+)
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
@@ -34,7 +37,7 @@ from skfair.training import (
     fill_groups,
     warn_of_group_in_features,
 )
-from skfair.utils._checks import join_names
+from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 # The events whose probabilities a constrained decision depends on, besides that of success.
@@ -273,7 +276,7 @@ class EventModel(NamedTuple):
         weights, codes = training.samples.weights[rows], events.codes[rows]
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
-        classifier = default_estimator_names(features)[0] if knows_groups else group_estimator
+        classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
         fit = partial(fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
@@ -309,66 +312,6 @@ class EventModel(NamedTuple):
                 inside = predict_probabilities(subset_model, features) @ subset_model.classes_
                 probabilities[:, number] *= inside[:, np.newaxis]
         return probabilities
-
-
-def fit_classifier(estimator, features, target, *, weights, rows):
-    """A clone fitted to some rows; a constant classifier where the target is constant.
-
-    Strings are kinds of `default_estimator_names`.
-    """
-    features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
-    if len(np.unique(target)) == 1:
-        estimator = DummyClassifier()
-    elif estimator == "linear":
-        return _fit_scaled_logistic(features, target, weights)
-    classifier = small_boosting() if isinstance(estimator, str) else clone(estimator)
-    # Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
-    # than all the rest.
-    has_weights = (weights != 1.0).any() and has_fit_parameter(classifier, "sample_weight")
-    params = {"sample_weight": weights} if has_weights else {}
-    return classifier.fit(features, target, **params)
-
-
-def small_boosting(max_iter=15, learning_rate=0.4):
-    """Trees of too little capacity to overfit: few, of few leaves."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
-
-    return HistGradientBoostingClassifier(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
-        max_leaf_nodes=4,
-        min_samples_leaf=50,
-        early_stopping=False,
-        random_state=0,
-    )
-
-
-def _fit_scaled_logistic(features, target, weights):
-    """Logistic regression fitted to features of unit scale, for features as they are."""
-    from sklearn.linear_model import LogisticRegression  # takes long to import
-
-    scaler = MaxAbsScaler() if sparse.issparse(features) else StandardScaler()
-    scaled = scaler.fit_transform(features)
-    classifier = LogisticRegression(max_iter=1000, tol=1e-3)
-    classifier.fit(scaled, target, sample_weight=weights / weights.mean())
-    # Fold the scaling into the coefficients.
-    classifier.coef_ = classifier.coef_ / scaler.scale_
-    center = getattr(scaler, "mean_", np.zeros(classifier.coef_.shape[1]))
-    classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
-    if hasattr(scaler, "feature_names_in_"):
-        classifier.feature_names_in_ = scaler.feature_names_in_
-    return classifier
-
-
-def default_estimator_names(features):
-    """Kinds of default models of the group that the features allow."""
-    if sparse.issparse(features):
-        return ["linear"]
-    try:
-        is_finite = np.isfinite(np.asarray(features, dtype=float)).all()
-    except (TypeError, ValueError):  # categories
-        is_finite = False
-    return ["boosted", "linear"] if is_finite else ["boosted"]
 
 
 def out_of_fold_probabilities(models, events, X, folds, knows_groups):
@@ -416,6 +359,20 @@ def warn_if_groups_predictable(events, probabilities):
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
     if len(shares) and (shares >= _REVEALED_SHARE).all():
         warn_of_group_in_features("with group_estimator='sensitive_features'")
+
+
+def warn_if_scores_alone(base, X):
+    """Warn if models of groups get one column, although X has several."""
+    n_columns, n_used = (
+        getattr(one, "shape", (0,))[-1] for one in (X, final_step_features(base, X))
+    )
+    if n_used == 1 and n_columns > 1:
+        warn(
+            f"The group is estimated from what the final step of {type(base).__name__} gets, which "
+            f"is 1 of the {n_columns} columns of X, so that other columns cannot show it. If the "
+            "column has scores, pass skfair.preprocessing.ScoreColumn(column) as the estimator: "
+            "the group is then estimated from all columns."
+        )
 
 
 class EventFeatures(NamedTuple):
@@ -571,11 +528,14 @@ def _fit_default(base, training, events, fold):
     """The default model of the group with the least log-loss on the test rows of a fold."""
     train, test = fold
     test = test[events.codes[test] >= 0]  # recorded groups
+    features = final_step_features(base, safe_indexing(training.samples.X, test))
+    kinds = default_model_names(features)
+    if len(kinds) == 1 or not events.subsets:
+        return EventModel.fit(base, kinds[0], training, events, train)
+    # Of many columns a subsample decides.
+    sampled, test = (pilot_rows(rows, features.shape[1]) for rows in (train, test))
     rows = safe_indexing(training.samples.X, test)
-    kinds = default_estimator_names(final_step_features(base, rows))
-    models = [EventModel.fit(base, kind, training, events, train) for kind in kinds]
-    if len(models) == 1 or not events.subsets:
-        return models[0]
+    models = [EventModel.fit(base, kind, training, events, sampled) for kind in kinds]
     losses = []
     for model in models:
         # Probabilities of the sample's group within every subset that it is in.
@@ -584,7 +544,10 @@ def _fit_default(base, training, events, fold):
         inside = np.column_stack(events.subsets)[test]
         logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
-    return models[int(np.argmin(losses))]
+    best = models[int(np.argmin(losses))]
+    if len(sampled) == len(train):
+        return best
+    return EventModel.fit(base, best.group_estimator, training, events, train)
 
 
 # The final linear model: few features, under constraints that its decisions keep exactly.

@@ -25,17 +25,20 @@ from skfair.constraints import as_terms
 from skfair.enforcement import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
-    default_estimator_names,
     enforce_and_select,
-    fit_classifier,
     group_codes,
     make_fitters,
-    small_boosting,
 )
 from skfair.postprocessing._feasibility import sums_and_changes
+from skfair.postprocessing._group_models import (
+    default_model_names,
+    fit_classifier,
+    pilot_rows,
+    small_boosting,
+)
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.solvers import Progress, Result
-from skfair.utils._sklearn import safe_indexing
+from skfair.utils._sklearn import count_samples, safe_indexing
 
 MAX_JOINT_SAMPLES = 10_000
 """Samples up to which the joint probabilities are worth the time of their model."""
@@ -48,6 +51,16 @@ _MIN_PROBABILITY = 1e-4
 
 _STACK_C = 100.0
 """Inverse penalty of the stack, whose columns are few."""
+
+_STACK_TOL = 1e-4
+
+_SPREAD_OUT = 0.8
+"""Ratio of log-losses of the group by all columns, and by few, below which many columns show it:
+trees of few columns add nothing."""
+
+_TREES_GAIN = 0.995
+"""Ratio of log-losses of a stack with trees, and without, below which trees are worth their time.
+Both ratios were chosen on draws of the benchmark wide-data that it does not report."""
 
 _SMOOTHING = 0.05
 """Width of the decisions' threshold in the dual, in units of the probability times two: the
@@ -84,35 +97,57 @@ def suits_joint_probabilities(problems, events, constraints):
 # Joint probabilities.
 
 
+_LEARNS_CLASS = {"boosted", "screened", "screened trees"}
+"""Kinds of classifiers that learn group and class; others learn the group."""
+
+
 class FoldModel(NamedTuple):
-    """A small classifier of numbered labels, on features preprocessed by a fitted estimator."""
+    """Small classifiers of numbered labels, on features preprocessed by a fitted estimator."""
 
     base: Any
-    kind: str
-    classifier: Any
-    n_labels: int
+    kinds: list
+    classifiers: list
+    n_labels: list
 
     @classmethod
-    def fit(cls, base, kind, training, codes, rows):
-        """Fit to some rows: boosting of group and class, or logistic regression of the group."""
+    def fit(cls, base, kinds, training, codes, rows):
+        """Fit a classifier of each kind to some rows, of the group or of group and class."""
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        labels, estimator, n_labels = codes[rows], "linear", codes.max() + 1
-        if kind == "boosted":
-            # More trees than for the group alone: the class is learned as well.
-            estimator, n_labels = small_boosting(20, 0.3), 2 * n_labels
-            labels = 2 * labels + (training.samples.target[rows] > 0)
         weights, everything = training.samples.weights[rows], np.arange(len(rows))
-        classifier = fit_classifier(estimator, features, labels, weights=weights, rows=everything)
-        return cls(base, kind, classifier, n_labels)
+        classifiers, n_labels = [], []
+        for kind in kinds:
+            labels, n_groups = codes[rows], codes.max() + 1
+            if kind in _LEARNS_CLASS:
+                labels = 2 * labels + (training.samples.target[rows] > 0)
+            # More trees than for the group alone: the class is learned as well.
+            estimator = small_boosting(20, 0.3) if kind == "boosted" else kind
+            classifiers.append(
+                fit_classifier(estimator, features, labels, weights=weights, rows=everything)
+            )
+            n_labels.append(2 * n_groups if kind in _LEARNS_CLASS else n_groups)
+        return cls(base, list(kinds), classifiers, n_labels)
+
+    def predict(self, features):
+        """Probabilities of the labels of each classifier, of shape (n_samples, n_labels)."""
+        by_classifier = []
+        for classifier, n_labels in zip(self.classifiers, self.n_labels, strict=True):
+            by_classifier.append(np.zeros((count_samples(features), n_labels)))
+            columns = predict_probabilities(classifier, features)
+            by_classifier[-1][:, classifier.classes_] = columns
+        return by_classifier
 
     def log_ratios(self, X):
-        """Logarithms of the probabilities, over that of the first label, (n, n_labels - 1)."""
-        features = final_step_features(self.base, X)
-        columns = predict_probabilities(self.classifier, features)
-        probabilities = np.zeros((len(columns), self.n_labels))
-        probabilities[:, self.classifier.classes_] = columns
-        logs = np.log(np.maximum(probabilities, _MIN_PROBABILITY))
-        return logs[:, 1:] - logs[:, :1]
+        """Logarithms of the probabilities, over that of the first label of each classifier."""
+        return self.log_ratios_of(final_step_features(self.base, X))
+
+    def log_ratios_of(self, features):
+        """The same, of preprocessed features."""
+        logs = [np.log(np.maximum(one, _MIN_PROBABILITY)) for one in self.predict(features)]
+        return np.hstack([one[:, 1:] - one[:, :1] for one in logs])
+
+    def join(self, other):
+        """The model with the classifiers of another one, too."""
+        return FoldModel(self.base, *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
 
 
 class JointProbabilities(NamedTuple):
@@ -132,7 +167,7 @@ class JointProbabilities(NamedTuple):
     def refit_as_one_model(self, base, training, events):
         """The same probabilities with one model of all samples."""
         rows = np.arange(len(events.codes))
-        models = [FoldModel.fit(base, self.models[0].kind, training, events.codes, rows)]
+        models = [FoldModel.fit(base, self.models[0].kinds, training, events.codes, rows)]
         return self._replace(models=models)
 
     @staticmethod
@@ -204,29 +239,75 @@ class JointProbabilities(NamedTuple):
 def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
     """`JointProbabilities` of the folds' models, and out-of-fold `columns_and_probabilities`.
 
-    Small boosting of group and class and logistic regression of the group are both fitted; that
-    whose stack has the lower log-loss is taken.
+    Of several stacks of small models that with the lowest log-loss is taken.
     """
     codes, weights = events.codes, training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
     best, lowest = None, np.inf
-    for kind in default_estimator_names(final_step_features(bases[0], training.samples.X)):
-        models = Parallel(n_jobs=n_jobs)(
-            delayed(FoldModel.fit)(base, kind, training, codes, train)
-            for base, (train, _) in zip(bases, folds, strict=True)
+    stacks, fitted = _choose_stacks(bases[0], training, odds, outcomes, folds[0])
+    pairs = list(zip(bases, folds, strict=True))[len(fitted) :]
+    for kinds in stacks:
+        models = fitted + Parallel(n_jobs=n_jobs)(
+            delayed(FoldModel.fit)(base, kinds, training, codes, train)
+            for base, (train, _) in pairs
         )
-        columns = np.empty((len(codes), models[0].n_labels))
+        log_ratios = [
+            model.log_ratios(safe_indexing(training.samples.X, test))
+            for model, (_, test) in zip(models, folds, strict=True)
+        ]
+        columns = np.empty((len(codes), 1 + log_ratios[0].shape[1]))
         columns[:, :1] = odds
-        for model, (_, test) in zip(models, folds, strict=True):
-            columns[test, 1:] = model.log_ratios(safe_indexing(training.samples.X, test))
+        columns[np.concatenate([test for _, test in folds]), 1:] = np.concatenate(log_ratios)
         joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
         probabilities = joint.predict(columns)
-        likelihoods = probabilities[np.arange(len(codes)), outcomes]
-        loss = -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
+        loss = _log_loss(probabilities, outcomes, weights)
         if loss < lowest:
             best, lowest = (joint, *joint.split(probabilities)), loss
     return best
+
+
+def _log_loss(probabilities, outcomes, weights):
+    """Weighted sum of the negative logarithms of the outcomes' probabilities."""
+    likelihoods = probabilities[np.arange(len(outcomes)), outcomes]
+    return -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
+
+
+def _choose_stacks(base, training, odds, outcomes, fold):
+    """Sets of kinds of small models, of which all samples choose, and models of the first fold.
+
+    Of many columns a subsample of the first fold decides whether trees are worth their time. If it
+    has all samples of that fold, its models are returned.
+    """
+    train, test = fold
+    features = final_step_features(base, safe_indexing(training.samples.X, test))
+    names = default_model_names(features)
+    if "dense" not in names:
+        return [[name] for name in names], []
+    rows = pilot_rows(train, features.shape[1])
+    pilot = FoldModel.fit(base, names[:-1], training, outcomes // 2, rows)
+    dense, screened = pilot.predict(features)
+    screened = screened.reshape(len(test), -1, 2).sum(axis=2)
+    groups, weights = outcomes[test] // 2, training.samples.weights[test]
+    losses = [_log_loss(one, groups, weights) for one in (dense, screened)]
+    if losses[0] > _SPREAD_OUT * losses[1]:
+        trees = FoldModel.fit(base, names[-1:], training, outcomes // 2, rows)
+        parts = [np.hstack((odds[test], one.log_ratios_of(features))) for one in (pilot, trees)]
+        without, with_trees = (
+            _validate_stack(columns, outcomes[test], weights)
+            for columns in (parts[0], np.hstack((parts[0], parts[1][:, 1:])))
+        )
+        if with_trees < _TREES_GAIN * without:
+            pilot = pilot.join(trees)
+    return [pilot.kinds], [pilot] if len(rows) == len(train) else []
+
+
+def _validate_stack(columns, outcomes, weights):
+    """Log-loss of every second sample by a stack that is fitted to the others."""
+    held_out = np.arange(len(outcomes)) % 2 == 0
+    stack = _fit_stack(columns[~held_out], outcomes[~held_out], weights[~held_out])
+    probabilities = JointProbabilities([], *stack).predict(columns[held_out])
+    return _log_loss(probabilities, outcomes[held_out], weights[held_out])
 
 
 def _fit_stack(columns, outcomes, weights):
@@ -237,7 +318,7 @@ def _fit_stack(columns, outcomes, weights):
     from sklearn.linear_model import LogisticRegression  # takes long to import
 
     scaler = StandardScaler()
-    regression = LogisticRegression(C=_STACK_C, max_iter=1000, tol=1e-6)
+    regression = LogisticRegression(C=_STACK_C, max_iter=1000, tol=_STACK_TOL)
     # Two occurring outcomes have one row of coefficients, more have one each.
     regression.fit(scaler.fit_transform(columns), outcomes, sample_weight=weights / weights.mean())
     rows, offsets = regression.coef_, regression.intercept_

@@ -258,7 +258,7 @@ def test_the_default_model_of_groups_is_the_likelier_of_two(data):
             params = {"group_estimator": None, "tolerance": 0.001, "confidence_level": confidence}
             model = fit((features, y, groups), **params)
             fold = model._event_features.models[0]
-            classifier = fold.group_models[0] if confidence else fold.classifier
+            classifier = fold.group_models[0] if confidence else fold.classifiers[0]
             assert isinstance(classifier, expected)
 
 

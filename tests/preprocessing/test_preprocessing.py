@@ -1,4 +1,4 @@
-"""Reweighing and the correlation remover."""
+"""Reweighing, the correlation remover, and scores that take the place of a model."""
 
 import numpy as np
 import pandas as pd
@@ -6,13 +6,15 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
+from skfair.classification import ConstrainedClassifierCV
 from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
-from skfair.metrics import get_scorer
-from skfair.preprocessing import CorrelationRemover, reweighing_weights
+from skfair.metrics import demographic_parity_difference, get_scorer
+from skfair.preprocessing import CorrelationRemover, ScoreColumn, reweighing_weights
 
 
 def make_groups(n_samples, seed=0):
@@ -141,3 +143,93 @@ def test_alpha_is_a_share():
     X, groups, _ = make_groups(30)
     with pytest.raises(ValueError, match="alpha"):
         CorrelationRemover(alpha=1.5).fit(X, sensitive_features=groups)
+
+
+def draw_scores(n_samples, seed=0):
+    """Probabilities of a vendor, features that show the group, classes and groups."""
+    rng = np.random.default_rng(seed)
+    group, skill = rng.integers(2, size=n_samples), rng.normal(size=n_samples)
+    y = (skill + 0.6 * group + 0.7 * rng.normal(size=n_samples) > 0.3).astype(int)
+    odds = skill + 0.6 * group + 0.3 * rng.normal(size=n_samples)
+    frame = pd.DataFrame({"risk": 1.0 / (1.0 + np.exp(-odds)), "city": group.astype(str)})
+    frame["age"] = 1.5 * group + rng.normal(size=n_samples)
+    return frame, y, group
+
+
+@pytest.mark.parametrize("scale", ["log_odds", "probability"])
+def test_the_scores_are_those_of_the_column(scale):
+    X = np.array(
+        [[0.0, -2.0], [0.0, 0.5], [0.0, 1.0]]
+        if scale == "log_odds"
+        else [[0.0, 0.1], [0.0, 0.5], [0.0, 1.0]]
+    )
+    model = ScoreColumn(1, scale=scale).fit(X, ["no", "yes", "yes"])
+    expected = 1.0 / (1.0 + np.exp(-X[:, 1])) if scale == "log_odds" else X[:, 1]
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert hasattr(model, "decision_function") == (scale == "log_odds")
+    likelier = ["no", "yes", "yes"] if scale == "log_odds" else ["no", "no", "yes"]
+    assert model.predict(X).tolist() == likelier
+
+
+def test_scores_of_a_frame_are_constrained_with_its_other_columns():
+    X, y, group = draw_scores(6000)
+    train, test = slice(0, 2000), slice(2000, None)
+    X = X.assign(city=X["city"].astype("category"))
+    alone = X[["risk"]]
+    scores = {}
+    for name, features in {"alone": alone, "all": X[["risk", "age"]]}.items():
+        model = ConstrainedClassifierCV(ScoreColumn("risk", scale="probability"), tolerance=0.03)
+        model.fit(features[train], y[train], sensitive_features=group[train])
+        scores[name] = model.score(features[test], y[test])
+        decisions = model.predict(features[test])
+        gap = demographic_parity_difference(y[test], decisions, sensitive_features=group[test])
+        assert gap < 0.08
+    assert scores["all"] > scores["alone"] + 0.05
+
+
+def test_the_column_is_found_by_a_search():
+    X, y, group = draw_scores(600)
+    columns = ["risk", "age"]
+    grid = {"estimator__column": columns}
+    model = ConstrainedClassifierCV(ScoreColumn(scale="probability"), None)
+    X["age"] = (X["age"] - X["age"].min()) / np.ptp(X["age"])
+    search = GridSearchCV(model, grid, cv=2).fit(X[columns], y)
+    assert search.best_params_ == {"estimator__column": "risk"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"column": 7}, "column=7, and X has 3 columns named"),
+        ({"column": "score"}, "column='score', and X has 3 columns named"),
+        ({"column": "age", "scale": "probability"}, "must be between 0 and 1, but those of column"),
+    ],
+)
+def test_scores_that_are_not_there_are_refused(settings, match):
+    X, y, _ = draw_scores(50)
+    with pytest.raises(ValueError, match=match):
+        ScoreColumn(**settings).fit(X, y)
+
+
+def test_missing_scores_are_refused_and_other_missing_values_are_not():
+    X, y, _ = draw_scores(50)
+    X.loc[3, "age"] = np.nan
+    ScoreColumn("risk", scale="probability").fit(X, y)
+    with pytest.raises(ValueError, match="column 'age' of X contains NaN"):
+        ScoreColumn("age").fit(X, y)
+
+
+def test_probabilities_taken_for_log_odds_warn():
+    X, y, _ = draw_scores(50)
+    with pytest.warns(UserWarning, match="Pass scale='probability' if they are"):
+        ScoreColumn("risk").fit(X, y)
+
+
+def test_a_model_of_groups_that_gets_the_scores_alone_warns():
+    X, y, group = draw_scores(600)
+    chosen = ColumnTransformer([("risk", "passthrough", ["risk"])])
+    pipeline = make_pipeline(chosen, LogisticRegression())
+    model = ConstrainedClassifierCV(pipeline, tolerance=0.01)
+    with pytest.warns(UserWarning, match="1 of the 3 columns of X"):
+        model.fit(X, y, sensitive_features=group)

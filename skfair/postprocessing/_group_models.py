@@ -1,0 +1,252 @@
+"""Small classifiers of groups, on the features of an estimator's final step.
+
+A classifier of the group should not overfit, for what it says of the training data must hold for
+new data. Few columns get trees of few leaves or logistic regression. Many dense columns, such as
+embeddings, get logistic regression of all columns, and classifiers of the columns that differ most
+between the labels.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from skfair.utils._sklearn import safe_indexing
+
+MAX_NARROW_COLUMNS = 64
+"""Dense columns up to which trees of all columns cost little."""
+
+_N_SCREENED, _N_LEADING, _N_PAIRS = 32, 4, 4
+"""Columns that are screened by the means of the labels, those of them whose products with other
+columns are tried, and squares and products that are taken."""
+
+_MAX_PILOT_ENTRIES = 1_500_000
+"""Entries of X on which the kind of the classifier is chosen."""
+
+_MIN_PILOT_SAMPLES = 2000
+
+
+def default_model_names(features):
+    """Kinds of default classifiers that the features allow; `fit_classifier` takes their names."""
+    if sparse.issparse(features):
+        return ["linear"]
+    try:
+        is_finite = np.isfinite(np.asarray(features, dtype=float)).all()
+    except (TypeError, ValueError):  # categories
+        is_finite = False
+    if not is_finite:
+        return ["boosted"]
+    is_narrow = np.shape(features)[1] <= MAX_NARROW_COLUMNS
+    return ["boosted", "linear"] if is_narrow else ["dense", "screened", "screened trees"]
+
+
+def pilot_rows(rows, n_columns):
+    """The rows, or a subsample of them by which the kind of a classifier is chosen."""
+    size = max(_MIN_PILOT_SAMPLES, _MAX_PILOT_ENTRIES // n_columns)
+    if len(rows) <= size:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
+
+
+def fit_classifier(estimator, features, target, *, weights, rows):
+    """A clone fitted to some rows; a constant classifier where the target is constant.
+
+    Strings are names of default classifiers.
+    """
+    features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
+    if len(np.unique(target)) == 1:
+        return DummyClassifier().fit(features, target)
+    if isinstance(estimator, str):
+        return _FIT[estimator](features, target, weights)
+    return _fit_weighted(clone(estimator), features, target, weights)
+
+
+def _fit_weighted(classifier, features, target, weights):
+    """The classifier, fitted with weights that differ from 1.
+
+    Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
+    than all the rest.
+    """
+    has_weights = (weights != 1.0).any() and has_fit_parameter(classifier, "sample_weight")
+    return classifier.fit(features, target, **({"sample_weight": weights} if has_weights else {}))
+
+
+def small_boosting(max_iter=15, learning_rate=0.4):
+    """Trees of too little capacity to overfit: few, of few leaves."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
+
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=4,
+        min_samples_leaf=50,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
+def _fit_boosting(features, target, weights):
+    """Small boosting of all columns."""
+    return _fit_weighted(small_boosting(), features, target, weights)
+
+
+def _fit_scaled_logistic(features, target, weights):
+    """Logistic regression fitted to features of unit scale, for features as they are."""
+    scaler = MaxAbsScaler() if sparse.issparse(features) else StandardScaler()
+    scaled = scaler.fit_transform(features)
+    classifier = _fit_logistic(scaled, target, weights, max_iter=1000, tol=1e-3)
+    _unscale(classifier, getattr(scaler, "mean_", np.zeros(len(scaler.scale_))), scaler.scale_)
+    if hasattr(scaler, "feature_names_in_"):
+        classifier.feature_names_in_ = scaler.feature_names_in_
+    return classifier
+
+
+def _fit_logistic(features, target, weights, **settings):
+    """Logistic regression with weights of mean 1."""
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
+    return LogisticRegression(**settings).fit(
+        features, target, sample_weight=weights / weights.mean()
+    )
+
+
+# Many dense columns.
+
+
+_DENSE_C = 0.1
+"""Inverse penalty of logistic regression of many columns of variance 1."""
+
+_LOOSE = {"tol": 1e-2, "max_iter": 50}
+"""Settings that end logistic regression early: in directions of little variance nothing is learned,
+which regularises it too."""
+
+_MAX_SCALE_RATIO = 4.0
+"""Deviation of a column over the median one from which on columns are scaled."""
+
+_MIN_VARIANCE = 1e-6
+"""Smallest variance of a column that is no rounding, relative to its mean square."""
+
+
+def _fit_dense_logistic(features, target, weights):
+    """Logistic regression of all columns, in units of their median deviation.
+
+    Larger columns are scaled to it, smaller ones are not: noise would be enlarged.
+    """
+    features = _as_floats(features)
+    # A few hundred samples show the scale.
+    sampled = features[:: max(1, len(features) // 256)].astype(float)
+    deviation, center = sampled.std(axis=0), sampled.mean(axis=0)
+    unit = np.median(deviation[deviation > 0]) if deviation.any() else 1.0
+    scale = np.maximum(deviation, unit)
+    is_even = (np.maximum(deviation, np.abs(center)) <= _MAX_SCALE_RATIO * unit).all()
+    if is_even:
+        return _fit_logistic(features, target, weights, C=_DENSE_C / unit**2, **_LOOSE)
+    scaled = (features - center.astype(features.dtype)) / scale.astype(features.dtype)
+    classifier = _fit_logistic(scaled, target, weights, C=_DENSE_C, **_LOOSE)
+    return _unscale(classifier, center, scale)
+
+
+class ScreenedClassifier(NamedTuple):
+    """A classifier of some of many columns, and of products of pairs of columns.
+
+    ``pairs`` has shape (2, n_pairs), ``center`` is subtracted from all columns.
+    """
+
+    classifier: Any
+    columns: np.ndarray
+    pairs: np.ndarray
+    center: np.ndarray
+
+    @property
+    def classes_(self):
+        """The labels of the classifier."""
+        return self.classifier.classes_
+
+    def predict_proba(self, X):
+        """Probabilities of the labels."""
+        return self.classifier.predict_proba(self.transform(_as_floats(X)))
+
+    def transform(self, features):
+        """The columns that the classifier gets."""
+        first, second = (features[:, one] - self.center[one] for one in self.pairs)
+        return np.hstack((features[:, self.columns], first * second), dtype=float)
+
+
+def _fit_screened(fit, features, target, weights):
+    """A classifier of the columns, squares and products that differ most between the labels."""
+    features = _as_floats(features)
+    codes = np.unique(target, return_inverse=True)[1]
+    members = np.eye(codes.max() + 1)[codes] * (weights / weights.sum())[:, np.newaxis]
+    shares = members.sum(axis=0)[:, np.newaxis]
+    members = members.astype(features.dtype)
+    # Means and mean squares of the labels, (n_labels, n_columns), and of all samples.
+    sums, squares = (members.T @ power for power in (features, features * features))
+    mean, mean_square = sums.sum(axis=0, dtype=float), squares.sum(axis=0, dtype=float)
+    variance = mean_square - mean**2
+    variance[variance <= _MIN_VARIANCE * mean_square] = np.inf
+    by_mean = _measure_association(shares, sums - shares * mean, variance)
+    columns = _largest(by_mean, _N_SCREENED)
+    # Squares, by the spreads of the labels.
+    spreads = squares - mean * (2.0 * sums - shares * mean)
+    spreads -= shares * spreads.sum(axis=0)
+    squared = _largest(_measure_association(shares, spreads, variance**2), _N_PAIRS)
+    pairs = [(number, number) for number in squared]
+    # Products of the leading columns with all others.
+    products = {}
+    for leading in _largest(by_mean, _N_LEADING):
+        factor = features[:, leading, np.newaxis] - features.dtype.type(mean[leading])
+        sums = (members * factor).T @ features - (members.T @ factor) * mean
+        sums -= shares * sums.sum(axis=0)
+        scores = _measure_association(shares, sums, variance[leading] * variance)
+        scores[leading] = -1.0
+        for partner in _largest(scores, _N_PAIRS):
+            products[min(leading, partner), max(leading, partner)] = scores[partner]
+    pairs = np.transpose(pairs + sorted(products, key=products.get)[-_N_PAIRS:])
+    columns = np.union1d(columns, pairs.ravel())
+    screened = ScreenedClassifier(None, columns, pairs, mean.astype(features.dtype))
+    return screened._replace(classifier=fit(screened.transform(features), target, weights))
+
+
+def _measure_association(shares, deviations, variance):
+    """Variance between the labels over the variance, from deviations of sums, (n_columns,)."""
+    return (deviations**2 / shares).sum(axis=0) / variance
+
+
+def _largest(scores, number):
+    """Positions of the largest scores, ascending."""
+    return np.sort(np.argsort(-scores, kind="stable")[:number])
+
+
+def _fit_loose_logistic(features, target, weights):
+    """Logistic regression of a few columns of unit scale, for columns as they are."""
+    center, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-300)
+    classifier = _fit_logistic((features - center) / scale, target, weights, **_LOOSE)
+    return _unscale(classifier, center, scale)
+
+
+def _unscale(classifier, center, scale):
+    """The classifier of columns as they are, of one of centered and scaled columns."""
+    classifier.coef_ = classifier.coef_ / scale
+    classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
+    return classifier
+
+
+def _as_floats(features):
+    """The features as an array of floats; single precision stays."""
+    features = np.asarray(features)
+    return features if features.dtype == np.float32 else features.astype(float, copy=False)
+
+
+_FIT = {
+    "boosted": _fit_boosting,
+    "linear": _fit_scaled_logistic,
+    "dense": _fit_dense_logistic,
+    "screened": partial(_fit_screened, _fit_loose_logistic),
+    "screened trees": partial(_fit_screened, _fit_boosting),
+}
+"""Fits of default classifiers by name, functions of features, target and weights."""
