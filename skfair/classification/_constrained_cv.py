@@ -89,7 +89,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Classifier with ``decision_function`` or ``predict_proba``, a pipeline or a search. Clones
         of it are fitted, unless it is in a `~sklearn.frozen.FrozenEstimator`; then ``fit`` needs
         samples that it was not fitted to. None means
-        `~sklearn.ensemble.HistGradientBoostingClassifier`.
+        `~sklearn.ensemble.HistGradientBoostingClassifier` with 70 trees and a learning rate of .12.
+        Scores without a model are passed as a column of X, by `~skfair.preprocessing.ScoreColumn`.
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair: a name in :data:`skfair.constraints.CONSTRAINTS`, an object, or several,
         each held to its own tolerance. None only calibrates the classifier.
@@ -107,7 +108,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
         regression, whichever has the lower log-loss out of fold; sparse data always has the
-        latter. Up to 10,000 samples of two classes None estimates group and class together, see
+        latter. More than 64 dense columns get logistic regression of all, or either model of the
+        32 columns and 8 squares and products that differ most between the groups. Up to 10,000
+        samples of two classes None estimates group and class together, see
         Notes. "sensitive_features" estimates nothing: the features are the groups themselves, and
         predictions need the group of every sample.
     {handle_unknown}
@@ -115,14 +118,15 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         that of the scores.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
-        or None (5 folds) stratifies by class and group; any splitter whose test folds are a
+        or None (5 folds, and 3 from 10,000 samples or 65 dense columns on) stratifies by class and
+        group; any splitter whose test folds are a
         partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
         fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
         those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning says
         so where the classifier shows it (trees, stored samples, no mistake), which not all do. The
-        models of groups always use folds: 5 with "prefit" and "oob".
+        models of groups always use folds: those of None with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     class_weight : dict, "balanced" or None, default=None
@@ -197,7 +201,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     for constraints on rates of decisions in groups or in their classes, but not for a single one on
     a quotient such as precision, the joint probabilities
     :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
-    log-odds and of a small model of g and y, or of g alone. The decisions that keep the bounds in
+    log-odds and of a small model of g and y, or of g alone, or of several where there are more than
+    64 dense columns. The decisions that keep the bounds in
     expectation with the fewest expected errors are linear in J [4]_. They are corrected until the
     counted decisions keep the bounds. The slope of ``calibration_`` is then that before this
     regression.
@@ -594,7 +599,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
         return HistGradientBoostingClassifier(
-            learning_rate=0.15, max_iter=50, early_stopping=False, random_state=0
+            learning_rate=0.12, max_iter=70, early_stopping=False, random_state=0
         )
 
     def _check_exportable(self):
