@@ -141,7 +141,13 @@ def _compare_with_plain(split, constraint, group_estimator):
     default, five, two = (time_call(fit, cv) for cv in (None, 5, 2))
     linear = time_call(_linear, train, constraint)
     figures = {}
-    for suffix, run in {" plain": plain, "": default, "5": five, "2": two, " linear": linear}.items():
+    for suffix, run in {
+        " plain": plain,
+        "": default,
+        "5": five,
+        "2": two,
+        " linear": linear,
+    }.items():
         accuracy, gap = outcome(run.result.predict(test.X), test, constraint)
         figures |= {f"accuracy{suffix}": accuracy, f"gap{suffix}": gap}
     runs = {"x": default, "x5": five, "x2": two}

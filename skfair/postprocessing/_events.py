@@ -533,7 +533,7 @@ def _fit_default(base, training, events, fold):
     if len(kinds) == 1 or not events.subsets:
         return EventModel.fit(base, kinds[0], training, events, train)
     # Of many columns a subsample decides.
-    sampled, test = (pilot_rows(rows, features.shape[1]) for rows in (train, test))
+    sampled, test = (pilot_rows(rows, np.shape(features)[1]) for rows in (train, test))
     rows = safe_indexing(training.samples.X, test)
     models = [EventModel.fit(base, kind, training, events, sampled) for kind in kinds]
     losses = []

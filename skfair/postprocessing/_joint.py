@@ -284,7 +284,7 @@ def _choose_stacks(base, training, odds, outcomes, fold):
     names = default_model_names(features)
     if "dense" not in names:
         return [[name] for name in names], []
-    rows = pilot_rows(train, features.shape[1])
+    rows = pilot_rows(train, np.shape(features)[1])
     pilot = FoldModel.fit(base, names[:-1], training, outcomes // 2, rows)
     dense, screened = pilot.predict(features)
     screened = screened.reshape(len(test), -1, 2).sum(axis=2)

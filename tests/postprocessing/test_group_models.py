@@ -1,6 +1,7 @@
 """Small classifiers of groups: which columns they screen, and what the default takes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
@@ -147,3 +148,18 @@ def test_a_screened_classifier_is_stored_without_classes_of_its_own():
     assert "'ScreenedClassifier'" in state
     assert "ScreenedClassifier(" not in state
     assert group_models.ScreenedClassifier is ScreenedClassifier
+
+
+def test_wide_lists_and_frames_give_the_model_of_arrays():
+    X, group, rng = draw(600)
+    X[:, 0] += 3.0 * group
+    y = X[:, 0] + rng.normal(size=600) > 1.0
+    settings = {"tolerance": 0.05, "cv": 2}
+    predicted = [
+        ConstrainedClassifierCV(LogisticRegression(), **settings)
+        .fit(one, y, sensitive_features=group)
+        .predict(one)
+        for one in (X, X.tolist(), pd.DataFrame(X))
+    ]
+    np.testing.assert_array_equal(predicted[0], predicted[1])
+    np.testing.assert_array_equal(predicted[0], predicted[2])
