@@ -112,6 +112,9 @@ class Certificate(NamedTuple):
     side : str
         Where the gap lies, such as "above the overall value" if a group may be any amount below
         it; empty for gaps between groups.
+    rare_outcomes : str
+        Outcomes that few samples have, such as costly errors, and most of the limit is due to;
+        empty if there are none.
 
     Examples
     --------
@@ -136,6 +139,7 @@ limit 0.04; exact).
     lower_limit: float = 0.0
     uncompared_groups: tuple = ()
     side: str = ""
+    rare_outcomes: str = ""
 
     @classmethod
     def from_predictions(
@@ -252,6 +256,10 @@ limit 0.04; exact).
         text = self._describe()
         if self.assumption:
             text += f" This holds {self.assumption}."
+        if self.rare_outcomes:
+            text += (
+                f" Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
+            )
         if self.uncompared_groups:
             names = join_names(map(repr, self.uncompared_groups))
             text += f" It says nothing about groups that are too small: {names}."
@@ -546,6 +554,7 @@ def _certify_gap(bound, scores, tolerance, level, largest):
         _warn_of_skewed_values(bound, estimates)
     gap = bound.gap(scores)
     certificate = Certificate(bool(certified), gap, limit, tolerance, level, is_exact, None)
+    certificate = certificate._replace(rare_outcomes=_describe_rare_values(bound, estimates))
     if certified:
         return certificate
     # What these data certify, and how large the groups would have to be.
@@ -575,6 +584,7 @@ def _combine_classes(certificates):
         required_sample_size=largest("required_sample_size"),
         certified_tolerance=largest("certified_tolerance"),
         n_more=largest("n_more"),
+        rare_outcomes=join_names(one.rare_outcomes for one in certificates if one.rare_outcomes),
     )
 
 
@@ -726,6 +736,14 @@ def _warn_of_skewed_values(bound, estimates):
             f"{_name_events(bound, estimates, uncertain)}. A certificate may be wrong more often "
             "than confidence_level says. Use more held-out samples, or a bounded loss."
         )
+
+
+def _describe_rare_values(bound, estimates):
+    """How many samples have the values that limits are mostly due to, as text; "" for none."""
+    return join_names(
+        f"{one.n_samples} of value {one.value:g} among {_name_events(bound, estimates, [one.event])}"
+        for one in estimates.rare_values
+    )
 
 
 def _name_events(bound, estimates, events):

@@ -24,7 +24,7 @@ from skfair.constraints._gap import (
 from skfair.groups import Events
 from skfair.inference import UnknownPosterior, gap_posterior, make_estimates
 from skfair.losses import as_pointwise
-from skfair.metrics import counted_values, is_share
+from skfair.metrics import counted_values, is_share, known_values
 
 # Reports of rates from their moments, which add up over partitions.
 
@@ -296,6 +296,16 @@ class BoundConstraint:
         counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
         return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
+    @property
+    def known_values(self):
+        """Values that decisions about the compared classes can have, as `known_values`, or None."""
+        classes = np.unique(self.target[self.events.memberships[0]])
+        if self.metric_input != "decisions" or len(classes) > 2:
+            return None
+        outcomes = np.tile([1.0, -1.0], len(classes)), np.repeat(classes, 2)
+        counts, *sizes = (term(*outcomes).value for term in self.exact)
+        return known_values(counts, *sizes or [np.ones(len(counts))])
+
     # Rows, for solvers.
 
     @property
@@ -387,7 +397,7 @@ class BoundConstraint:
     def estimates(self, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
-        means = make_estimates(counted.events, counted.values)
+        means = make_estimates(counted.events, counted.values, known=counted.known)
         return self.rate_gap.estimates(means), self.rate_gap.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
@@ -395,9 +405,7 @@ class BoundConstraint:
         if np.isnan(self.gap(scores)):
             return UnknownPosterior(self.n_events, self.tolerance)
         counted = _sample_values(self, scores, clusters)
-        return gap_posterior(
-            counted.events, counted.values, self.rate_gap, self.tolerance, counted.clusters
-        )
+        return gap_posterior(*counted, self.rate_gap, self.tolerance)
 
     # The same constraint with another offset, or on other samples.
 
@@ -461,23 +469,28 @@ def quotient_curvature(constraint, sums, v):
 
 
 class _SampleValues(NamedTuple):
-    """What the public metric averages: values of samples over events, and clusters of these."""
+    """What the public metric averages: values of samples over events, and clusters of these.
+
+    `known` are all values that samples can have, or None.
+    """
 
     events: Events
     values: np.ndarray
     clusters: np.ndarray | None
+    known: np.ndarray | None = None
 
 
 def _sample_values(constraint, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
-    A share is a mean over the samples of its denominator. Other quotients are linearised:
+    A mean of known values is one over the samples of its denominator. Other quotients are linearised:
     ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G. Cochran,
     "Sampling techniques", Wiley 1977, section 2.11).
     """
     terms = [term(scores, constraint.target).value for term in constraint.exact]
+    known = constraint.known_values
     if not constraint.is_quotient:
-        return _SampleValues(constraint.events, terms[0], clusters)
+        return _SampleValues(constraint.events, terms[0], clusters, known)
     (counts, sizes), sums = terms, constraint.exact_means(scores)
     unknown = np.flatnonzero(np.isnan(constraint.rates(sums)))
     if len(unknown):
@@ -486,11 +499,12 @@ def _sample_values(constraint, scores, clusters=None):
             f"{constraint.name} is unknown where nothing counts in its denominator, as for group "
             f"{groups}; pass more samples, or leave small groups out (min_group_size)."
         )
-    if is_share(counts, sizes):
+    if known is not None or is_share(counts, sizes):
         rows = np.flatnonzero(sizes)
         events = constraint.events.contribution(rows, sizes[rows]).take(slice(None))
         values = counted_values(counts, sizes)[rows]
-        return _SampleValues(events, values, clusters if clusters is None else clusters[rows])
+        clusters = clusters if clusters is None else clusters[rows]
+        return _SampleValues(events, values, clusters, known)
     samples, event, _ = constraint.events.memberships
     if len(np.unique(samples)) < len(samples):
         raise ValueError(

@@ -6,6 +6,7 @@ from skfair.inference._estimates import (
     Estimates,
     LogRates,
     Means,
+    OutcomeMeans,
     Rates,
     RatesAgainstBound,
     ShareCurves,

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from functools import cached_property
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse, special, stats
@@ -91,6 +92,10 @@ _LARGE_SKEWNESS = 0.5
 """Skewness of a mean (that of its values over the root of their number) that raises a warning."""
 
 
+_TINY = 1e-12
+"""Smallest variance of a share that is distinguished from none."""
+
+
 class Estimates(ABC):
     """Estimates for events, such as the rates of groups, with their confidence limits.
 
@@ -103,6 +108,8 @@ class Estimates(ABC):
     """How the limits are computed, for tables and reports."""
     are_rates = False
     """Whether values are shares, whose ratios `LogRates` compares."""
+    rare_values = ()
+    """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
     def limits(self, level):
@@ -323,6 +330,7 @@ class ComplementEstimates(Estimates):
     """A largest value less each of several estimates."""
 
     def __init__(self, estimates, largest):
+        self.rare_values = estimates.rare_values
         self.estimates, self._largest = estimates, largest
         self.values, self.counts = largest - estimates.values, estimates.counts
         self.sizes, self.correlation = estimates.sizes, estimates.correlation
@@ -438,10 +446,97 @@ def _hall_quantile(t, skewness):
     return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
 
 
-def make_estimates(events, x, units=None):
-    """`Rates` of the events if all values `x` of the samples are 0 or 1, otherwise `Means`."""
+class RareValue(NamedTuple):
+    """A value that few samples of an event have, and most of whose limit is due to it."""
+
+    event: int
+    value: float
+    n_samples: int
+
+
+class OutcomeMeans(_EventMeans):
+    r"""Means of few known values, such as the costs of the four outcomes of a decision.
+
+    A value that no sample has may still occur: its share in the population is up to about 3 / n.
+    With :math:`\hat p_v` the share of the samples of the value v, and u the most frequent value, the
+    upper limit of a mean is
+
+    .. math:: \bar x + \sqrt{\sum_v (v - u)^2 m_v^2},
+
+    where :math:`m_v` is the distance from :math:`\hat p_v` to the upper limit of Clopper and Pearson
+    if v is above u, and to the lower one if it is below (G. Y. Zou and A. Donner, "Construction of
+    confidence limits about effect measures: a general approach", Statistics in Medicine 27, 2008).
+    The size of weighted samples is that of their most uneven value, as of `Rates`.
+    """
+
+    interval = "exact of each outcome, combined"
+
+    def __init__(self, events, x, units=None, known=()):
+        samples, event, shares = events.memberships
+        self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
+        shape = len(self._known), events.n_events
+        code = code[: len(samples)]
+        self._n_samples, self._shares, squares = (
+            np.bincount(code * shape[1] + event, one, np.prod(shape)).reshape(shape)
+            for one in (None, shares, shares**2)
+        )
+        # Variance of each share, by linearisation; 0 of a value that all samples have or none.
+        self._share_variances = squares * (
+            1.0 - 2.0 * self._shares
+        ) + self._shares**2 * squares.sum(axis=0)
+        super().__init__(events, x, units)
+
+    def _effective_sizes(self, kish):
+        binomial, linearised = self._shares * (1.0 - self._shares), self._share_variances
+        has_spread = np.minimum(binomial, linearised) > _TINY
+        sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
+        return np.minimum(kish, sizes.min(axis=0))
+
+    @property
+    def standard_errors(self):
+        """Root of the variance of each mean."""
+        return np.sqrt(self._error_variances)
+
+    def _squared_margins(self, level, sizes):
+        """Squared distances of lower and upper limits, by value, each (n_values, n_events)."""
+        if self.is_weighted:
+            level = special.ndtr(special.stdtrit(np.maximum(sizes - 1.0, 1.0), level))
+        low, high = clopper_pearson_limits(self._shares * sizes, sizes, level)
+        steps = self._known[:, np.newaxis] - self._known[self._shares.argmax(axis=0)]
+        reach = np.abs(steps) * (self._shares - low, high - self._shares)
+        below, above = np.where(steps > 0, reach, reach[::-1])
+        return below**2, above**2
+
+    def margins(self, level, multiple=1.0):
+        """Distances from the means to their limits, for a multiple of the sample sizes."""
+        squares = self._squared_margins(level, multiple * self.sizes)
+        return tuple(np.sqrt(one.sum(axis=0)) for one in squares)
+
+    def limits(self, level):
+        """Limits of each mean, as in `Estimates.limits`."""
+        below, above = self.margins(level)
+        return self.values - below, self.values + above
+
+    @property
+    def rare_values(self):
+        """The values of up to three samples that make up most of a limit at .95, by event."""
+        squares = np.maximum(*self._squared_margins(0.95, self.sizes))
+        is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= _MAX_EXACT_COUNT)
+        return tuple(
+            RareValue(int(event), float(self._known[value]), int(self._n_samples[value, event]))
+            for value, event in np.argwhere(is_rare)
+        )
+
+
+def make_estimates(events, x, units=None, known=None):
+    """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
+
+    `known` are all values that samples can have, where these are few; None if they are not known.
+    """
     x = np.asarray(x, dtype=np.float64)
-    return (Rates if np.isin(x, (0.0, 1.0)).all() else Means)(events, x, units)
+    if np.isin(x if known is None else known, (0.0, 1.0)).all():
+        return Rates(events, x, units)
+    return Means(events, x, units) if known is None else OutcomeMeans(events, x, units, known)
 
 
 # Contrasts: linear forms of the means whose largest value is the gap.

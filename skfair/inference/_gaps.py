@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import betainc
+from scipy.special import betainc, ndtr
 from sklearn.utils import column_or_1d
 
 from skfair.groups import Events, balance, check_metric_input, count_table
 from skfair.inference._estimates import (
     LogRates,
+    OutcomeMeans,
     Rates,
     check_level,
     clopper_pearson_limits,
@@ -260,18 +261,23 @@ _INTEGRAL_HALF_WIDTH = 6.5
 
 _N_DRAWS = 1 << 13
 
+_LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
+"""Normal quantiles of the levels at which limits of means of known values are computed."""
 
-def gap_posterior(events, values, aggregate, tolerance, clusters=None):
+
+def gap_posterior(events, values, clusters, known, aggregate, tolerance):
     """Posterior of a gap between the means of values over events.
 
     `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
-    are correlated.
+    are correlated; None if none are. `known` are all values that samples can have, or None.
     """
-    estimates = make_estimates(events, values)
+    estimates = make_estimates(events, values, known=known)
     sizes, correlation = estimates.sizes, estimates.correlation
     if clusters is not None:
         effects, correlation = cluster_effects_and_correlation(events, values, clusters)
         sizes = sizes / effects
+    if isinstance(estimates, OutcomeMeans):
+        return OutcomePosterior(estimates, sizes, correlation, aggregate, tolerance)
     if not isinstance(estimates, Rates):
         moments = estimates.values, _event_standard_deviations(events, values)
         return MonteCarloPosterior(moments, sizes, correlation, aggregate, tolerance)
@@ -385,6 +391,26 @@ class MonteCarloPosterior:
         angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
         angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
         return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
+
+
+class OutcomePosterior(MonteCarloPosterior):
+    """Means of known values, drawn from the confidence distribution of their limits.
+
+    With z a normal variable, a drawn mean is the limit that holds with the probability of z.
+    """
+
+    def __init__(self, estimates, sizes, correlation, aggregate, tolerance):
+        self._estimates = estimates
+        super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)
+
+    def _draw_errors(self, multiple):
+        """Errors of the means: margins at a few levels, interpolated."""
+        multiple = multiple * self.sizes / self._estimates.sizes
+        margins = [self._estimates.margins(level, multiple) for level in ndtr(_LEVELS)]
+        below, above = np.array(margins).transpose(1, 2, 0)
+        tables = zip(np.hstack((-below[:, ::-1], above)), self.z, strict=True)
+        levels = np.concatenate((-_LEVELS[::-1], _LEVELS))
+        return np.array([np.interp(z, levels, table) for table, z in tables])
 
 
 class UnknownPosterior:

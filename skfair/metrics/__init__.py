@@ -58,6 +58,7 @@ from skfair.metrics._rates import counted_values as counted_values
 from skfair.metrics._rates import find_positive_multiclass as find_positive_multiclass
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._rates import is_share as is_share
+from skfair.metrics._rates import known_values as known_values
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
 from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
 from skfair.metrics._registry import find_criterion as find_criterion

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, unique_values
-from skfair.inference import Estimates, Means, Rates, estimate_means, estimate_quotients
+from skfair.inference import Estimates, estimate_means, estimate_quotients, make_estimates
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
@@ -197,6 +198,11 @@ class Rate:
         return counted_values(*map(to_confusion_matrix, (self.numerator, self.denominator)))
 
     @property
+    def known_values(self) -> np.ndarray | None:
+        """Values that a sample can have, if the rate is a mean of them; None if it is none."""
+        return known_values(*map(np.asarray, (self.numerator, self.denominator)))
+
+    @property
     def is_share(self) -> bool:
         """Whether the rate is a weighted share, of which limits are those of rates."""
         return is_share(self.numerator, self.denominator)
@@ -259,7 +265,7 @@ class Rate:
             return estimate_quotients(numerators, counts, groups, weights, units)
         mask = None if min(self.denominator) > 0 else counts > 0
         weights = weights * (np.where(counts > 0, counts, 1.0) / max(self.denominator))
-        kind = Rates if self.is_share else Means
+        kind = partial(make_estimates, known=self.known_values)
         return estimate_means(values.ravel()[outcomes], mask, groups, weights, units, kind)
 
     @property
@@ -331,6 +337,15 @@ def counted_values(numerator, denominator):
     if numerator[denominator == 0].any():
         return None
     return np.divide(numerator, denominator, out=np.zeros(denominator.shape), where=denominator > 0)
+
+
+def known_values(numerator, denominator):
+    """The distinct values of which a quotient is a mean, from what each outcome counts, or None.
+
+    The rate of a sample can take no other value, whether or not all outcomes occur in the data.
+    """
+    values = counted_values(numerator, denominator)
+    return None if values is None else np.unique(values[np.asarray(denominator) > 0])
 
 
 def is_share(numerator, denominator):
