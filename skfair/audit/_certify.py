@@ -741,8 +741,8 @@ def _warn_of_skewed_values(bound, estimates):
 def _describe_rare_values(bound, estimates):
     """How many samples have the values that limits are mostly due to, as text; "" for none."""
     return join_names(
-        f"{one.n_samples} of value {one.value:g} among {_name_events(bound, estimates, [one.event])}"
-        for one in estimates.rare_values
+        f"{n} of value {value:g} among {_name_events(bound, estimates, [event])}"
+        for event, value, n in estimates.rare_values
     )
 
 

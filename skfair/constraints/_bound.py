@@ -483,9 +483,9 @@ class _SampleValues(NamedTuple):
 def _sample_values(constraint, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
-    A mean of known values is one over the samples of its denominator. Other quotients are linearised:
-    ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G. Cochran,
-    "Sampling techniques", Wiley 1977, section 2.11).
+    A mean of known values is one over the samples of its denominator. Other quotients are
+    linearised: ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G.
+    Cochran, "Sampling techniques", Wiley 1977, section 2.11).
     """
     terms = [term(scores, constraint.target).value for term in constraint.exact]
     known = constraint.known_values

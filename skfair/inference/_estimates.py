@@ -458,14 +458,15 @@ class OutcomeMeans(_EventMeans):
     r"""Means of few known values, such as the costs of the four outcomes of a decision.
 
     A value that no sample has may still occur: its share in the population is up to about 3 / n.
-    With :math:`\hat p_v` the share of the samples of the value v, and u the most frequent value, the
+    With :math:`\hat p_v` the share of the samples of value v, and u the most frequent value, the
     upper limit of a mean is
 
     .. math:: \bar x + \sqrt{\sum_v (v - u)^2 m_v^2},
 
-    where :math:`m_v` is the distance from :math:`\hat p_v` to the upper limit of Clopper and Pearson
-    if v is above u, and to the lower one if it is below (G. Y. Zou and A. Donner, "Construction of
-    confidence limits about effect measures: a general approach", Statistics in Medicine 27, 2008).
+    where :math:`m_v` is the distance from :math:`\hat p_v` to the upper limit of Clopper and
+    Pearson if v is above u, and to the lower one if it is below (G. Y. Zou and A. Donner,
+    "Construction of confidence limits about effect measures: a general approach", Statistics in
+    Medicine 27, 2008).
     The size of weighted samples is that of their most uneven value, as of `Rates`.
     """
 
