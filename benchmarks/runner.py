@@ -15,6 +15,7 @@ from benchmarks.guarantees.hidden_groups import (
     hidden_groups,
     probable_fits,
 )
+from benchmarks.guarantees.kept_models import kept_models
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -164,6 +165,7 @@ BENCHMARKS = {
     "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
+    "kept-models": kept_models,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -204,7 +204,7 @@ KINDS = {
 }
 """Redraws of cases that ``python -m benchmarks redraw-kinds`` reports; networks take longer."""
 
-_APART = ("tuning", "ratio", "cell", *KINDS)
+_APART = ("tuning", "ratio", "cell", "model", *KINDS)
 """Prefixes of the names of cases that ``python -m benchmarks redraws`` does not report."""
 
 _BASES = {
@@ -234,7 +234,7 @@ def requirements(name):
     case = CASES[name]
     tolerance, constraint = case.tolerance, case.constraint
     if case.unit is not None:
-        tolerance *= _measure_plain_fits(case._replace(tolerance=0.0, unit=None))[case.unit]
+        tolerance *= measure_plain_fits(case._replace(tolerance=0.0, unit=None))[case.unit]
         if isinstance(constraint, BoundedGroupLoss):
             constraint = BoundedGroupLoss(tolerance)
         elif getattr(constraint, "ratio", None) is not None:
@@ -243,7 +243,7 @@ def requirements(name):
 
 
 @cache
-def _measure_plain_fits(case):
+def measure_plain_fits(case):
     """Mean gap of plain fits in the population, and the gap that samples of a fair model show.
 
     The noise is the .9 quantile of that gap: for the difference of two rates 1.645 standard errors.
@@ -346,6 +346,7 @@ def _fit(name, samples, rows, level):
         "kept": bool((gaps <= [part.tolerance for part in bound(name)]).all()),
         "limit kept": bool((gaps <= model.guaranteed_tolerances_).all()),
         "accuracy": float(np.average(decisions == (samples.target > 0), weights=samples.weights)),
+        "selected": float(np.average(decisions, weights=samples.weights)),
         "is_constant": bool(decisions.all() or not decisions.any()),
         "seconds": seconds,
     }

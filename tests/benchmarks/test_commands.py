@@ -11,7 +11,14 @@ from benchmarks.timing import SMALLEST
 
 FAST = {
     *("changes", "coverage", "coverage-kinds", "fit-large", "fit-sizes", "group-probabilities"),
-    *("hidden-fits", "hidden-groups", "papers", "partitioned-metrics", "ranking-pairs"),
+    *(
+        "hidden-fits",
+        "hidden-groups",
+        "kept-models",
+        "papers",
+        "partitioned-metrics",
+        "ranking-pairs",
+    ),
     *("redraw-kinds", "redraws", "reports", "selection", "subgroups", "tails"),
 }
 """Commands that need no data and take less than a second."""

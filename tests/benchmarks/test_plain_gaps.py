@@ -109,7 +109,7 @@ def small(monkeypatch):
     X = rng.normal(size=(300, 2)) + groups[:, np.newaxis]
     y = (X.sum(axis=1) + rng.logistic(size=300) > 1).astype(int)
     monkeypatch.setitem(REPORTING, "households", lambda: (X, y, groups))
-    caches = redraws.population, redraws.bound, redraws.requirements, redraws._measure_plain_fits
+    caches = redraws.population, redraws.bound, redraws.requirements, redraws.measure_plain_fits
     for cached in caches:
         cached.cache_clear()
     yield "households"
@@ -126,7 +126,7 @@ def test_tolerances_are_multiples_of_the_plain_gap_and_of_the_noise(small, monke
         monkeypatch.setitem(CASES, name, cell)
     noisy = parity._replace(tolerance=2.0, unit="noise")
     monkeypatch.setitem(CASES, "noise", noisy)
-    plain = redraws._measure_plain_fits(parity)
+    plain = redraws.measure_plain_fits(parity)
     assert 0.2 < plain["plain gap"] < 0.8
     assert redraws.requirements("gap") == ("demographic_parity", 0.5 * plain["plain gap"])
     assert redraws.requirements("noise")[1] == 2.0 * plain["noise"]
@@ -137,7 +137,7 @@ def test_tolerances_are_multiples_of_the_plain_gap_and_of_the_noise(small, monke
     constraint, tolerance = redraws.requirements("loss")
     assert constraint.upper_bound == tolerance
     (one,) = redraws.bound("ratio")
-    assert one.tolerance == pytest.approx(0.5 * redraws._measure_plain_fits(ratio)["plain gap"])
+    assert one.tolerance == pytest.approx(0.5 * redraws.measure_plain_fits(ratio)["plain gap"])
 
 
 def test_households_are_drawn_as_a_whole(small):
