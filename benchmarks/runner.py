@@ -4,6 +4,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from contextlib import nullcontext
 from time import perf_counter
 
+from benchmarks.guarantees.accuracy_loss import accuracy_loss
 from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
@@ -15,7 +16,6 @@ from benchmarks.guarantees.hidden_groups import (
     hidden_groups,
     probable_fits,
 )
-from benchmarks.guarantees.kept_models import kept_models
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -165,7 +165,7 @@ BENCHMARKS = {
     "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
-    "kept-models": kept_models,
+    "accuracy-loss": accuracy_loss,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -14,7 +14,7 @@ FAST = {
     *(
         "hidden-fits",
         "hidden-groups",
-        "kept-models",
+        "accuracy-loss",
         "papers",
         "partitioned-metrics",
         "ranking-pairs",
