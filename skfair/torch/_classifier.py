@@ -281,7 +281,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start[-model.n_last :] *= training.unit.spread
             model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
-        if not isinstance(training.X, require_torch().utils.data.DataLoader):  # read once more
+        is_loader = isinstance(training.X, require_torch().utils.data.DataLoader)
+        if self.solver is not None and not is_loader:  # samples are read once more
             check_finite(model.evaluate(start).scores)
         return model
 
@@ -330,7 +331,18 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         # A module that is not trained keeps the statistics of its own training.
         if self.solver is not None:
             model = model.estimate_batch_norm(parameters)
-        return model.finish(parameters)
+        model, parameters = model.finish(parameters)
+        is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
+            self.module, "module_in_front"
+        )
+        if self.solver is None and model.n_last == 2 and is_new:
+            warn(
+                "solver=None fits the last linear layer again, but the scores are no linear "
+                "function of the outputs of one, so that they are only scaled and shifted: few "
+                "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
+                "parameters require gradients, or pass the layers before its output."
+            )
+        return model, parameters
 
     def _solve(self, solver, problem, start, random_state, epochs):
         if self.optimizer is not None or isinstance(problem.model.samples, LoaderSamples):

@@ -20,14 +20,24 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     check_device,
+    count_inputs,
     count_samples,
     make_samples,
     map_tensors,
     require_torch,
+    take_inputs,
 )
 from skfair.utils._api import MatrixLike, RandomState
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
+
+
+def _outputs():
+    """The code of output layers, imported when it is first needed: it imports PyTorch."""
+    require_torch()
+    from skfair.torch import _outputs
+
+    return _outputs
 
 
 _GENERATOR_LOCK = RLock()
@@ -75,72 +85,6 @@ def make_perceptron(inputs):
     return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
 
 
-def ensure_output_layer(module, inputs):
-    """A module that ends in a linear layer with one output and a bias, and that layer.
-
-    A layer is appended where the module does not end in one. The module is probed on ``inputs``,
-    some samples.
-    """
-    # Find a last linear layer by what the module returns: its name or place says nothing.
-    outputs, layers = _find_output_layers(module, inputs)
-    _check_outputs(module, outputs, count_samples(inputs))
-    _check_independence(module, inputs, outputs)
-    if len(layers) == 1:
-        return module, _add_cast_hook(layers[0])
-    return append_output_layer(module, outputs)
-
-
-def append_output_layer(module, outputs):
-    """The module with a new linear layer behind it, and that layer.
-
-    ``outputs`` are those of the module for some samples. Behind a single number per sample the
-    layer is initialised to the identity.
-    """
-    nn = require_torch().nn
-    # Append a layer of the module's dtype, on its device.
-    like = next((one for one in module.parameters() if one.is_floating_point()), outputs)
-    n_columns = outputs[0].numel()
-    layer = nn.Linear(n_columns, 1, device=like.device, dtype=like.dtype)
-    # The identity: training starts from the scores of the module as it was passed.
-    if n_columns == 1:
-        nn.init.ones_(layer.weight)
-        nn.init.zeros_(layer.bias)
-    shape = nn.Unflatten(0, (-1, 1)) if outputs.ndim == 1 else nn.Identity()
-    return nn.Sequential(module, shape, _add_cast_hook(layer)), layer
-
-
-def _add_cast_hook(layer):
-    """The layer, with inputs in the dtype of its weight: it may be more precise than the others."""
-    if cast_to_weight not in layer._forward_pre_hooks.values():
-        layer.register_forward_pre_hook(cast_to_weight)
-    return layer
-
-
-def cast_to_weight(layer, args):
-    """Hook of an output layer: its input in the dtype of its weight."""
-    return (args[0].to(layer.weight.dtype),)
-
-
-def _find_output_layers(module, inputs):
-    """Outputs of a module for some samples, and the linear layers whose outputs these are."""
-    by_layer = {}
-
-    def record(layer, args, output):
-        # A copy: the module may change its output in place.
-        by_layer.setdefault(layer, []).append(output.clone())
-
-    candidates = [layer for layer in module.modules() if _can_be_output_layer(layer, module)]
-    handles = [layer.register_forward_hook(record) for layer in candidates]
-    try:
-        outputs = evaluate_module(module, inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return outputs, [
-        layer for layer, results in by_layer.items() if _is_module_output(results, outputs)
-    ]
-
-
 def copy_module(module):
     """A deep copy of a module, also where layers keep tensors that they have computed."""
     torch, computed = require_torch(), {}
@@ -149,123 +93,6 @@ def copy_module(module):
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 computed[id(value)] = value.detach().clone()
     return copy.deepcopy(module, computed)
-
-
-def evaluate_module(module, inputs):
-    """Outputs of a module in evaluation mode, which it leaves afterwards, without a graph."""
-    modes = [(submodule, submodule.training) for submodule in module.modules()]
-    # In training mode batch norm would fail on one sample, and learn from the others.
-    module.eval()
-    try:
-        with require_torch().no_grad():
-            return call_module(module, map_tensors(inputs, lambda tensor: tensor.clone()))
-    finally:
-        for submodule, was_training in modes:
-            submodule.training = was_training
-
-
-def _can_be_output_layer(layer, module):
-    """Whether scores are linear in the parameters of a layer if its outputs are the scores.
-
-    It is `torch.nn.Linear` itself with one output and a bias, both of them trained parameters that
-    nothing else shares: subclasses, weight norm and the like compute other functions of them.
-    """
-    if type(layer) is not require_torch().nn.Linear or layer.out_features != 1:
-        return False
-    parameters = [layer._parameters.get(name) for name in ("weight", "bias")]
-    if any(parameter is None or not parameter.requires_grad for parameter in parameters):
-        return False
-    uses = [id(parameter) for _, parameter in module.named_parameters(remove_duplicate=False)]
-    return all(uses.count(id(parameter)) == 1 for parameter in parameters)
-
-
-def _is_module_output(layer_outputs, outputs):
-    """Whether a layer was called once, and its output is that of the module."""
-    torch = require_torch()
-    if len(layer_outputs) > 1 or not isinstance(outputs, torch.Tensor):
-        return False
-    return torch.equal(layer_outputs[0].reshape(-1), outputs.reshape(-1))
-
-
-def _check_independence(module, inputs, outputs):
-    """Raise if the first sample's output is another one in another batch, or the next time."""
-    name, first = type(module).__name__, outputs[0].reshape(-1)
-    again = evaluate_module(module, inputs)[0].reshape(-1)
-    if not _are_outputs_close(module, again, first):
-        raise ValueError(
-            f"In evaluation mode the output for a sample must be the same each time, but {name} "
-            "returns another one the second time; draw random numbers only if self.training."
-        )
-    alone = evaluate_module(module, map_tensors(inputs, lambda tensor: tensor[:1])).reshape(-1)
-    if not _are_outputs_close(module, alone, first):
-        raise ValueError(
-            "In evaluation mode the output for a sample must depend on that sample alone, but that "
-            f"of {name} depends on the other samples of its batch; compute over other axes than "
-            "the first, which counts samples (attention and recurrent layers: batch_first=True)."
-        )
-
-
-def _are_outputs_close(module, values, expected):
-    """Whether outputs are equal up to rounding in the least precise dtype of a module."""
-    torch = require_torch()
-    if values.shape != expected.shape or not expected.isfinite().all():
-        return True  # other checks know more about these
-    dtypes = {one.dtype for one in module.parameters() if one.is_floating_point()}
-    eps = max(torch.finfo(dtype).eps for dtype in dtypes | {torch.float32})
-    scale = 1.0 + expected.double().abs().max()
-    return bool(((values - expected).double().abs() <= eps**0.5 * scale).all())
-
-
-def _check_outputs(module, outputs, n_samples):
-    """Raise for outputs that are no scores or features, one row per sample."""
-    torch = require_torch()
-    name, wanted = type(module).__name__, "(n_samples,), (n_samples, 1) or (n_samples, n_units)"
-    if not isinstance(outputs, torch.Tensor):
-        raise ValueError(
-            f"The module must return a tensor of shape {wanted}, but {name} returns a "
-            f"{type(outputs).__name__}; wrap it in a module that returns the scores."
-        )
-    if outputs.ndim not in (1, 2) or len(outputs) != n_samples or not outputs.numel():
-        raise ValueError(
-            f"The module must return a tensor of shape {wanted}, but for {n_samples} samples "
-            f"{name} returns shape {tuple(outputs.shape)}; end it in Flatten and Linear, say."
-        )
-    last = [*module.modules()][-1]
-    if isinstance(last, torch.nn.Sigmoid | torch.nn.Softmax | torch.nn.LogSoftmax):
-        raise ValueError(
-            f"The module must return scores, positive for one class and negative for the other, "
-            f"but {name} ends in {type(last).__name__}; leave that out: the loss includes it."
-        )
-
-
-def cast_to_accepted_dtype(module, inputs):
-    """Inputs in a dtype that a module takes, and whether it takes integers as they are."""
-    dtype = find_dtype(module, ())
-    inputs, real = cast_floating(inputs, dtype), cast_all(inputs, dtype)
-    try:
-        # Layers of real numbers raise for integers, embeddings for anything else.
-        evaluate_module(module, inputs)
-    except RuntimeError as error:
-        has_integers = []
-        map_tensors(inputs, lambda one: has_integers.append(not one.is_floating_point()))
-        if not any(has_integers):
-            _explain_dtype(error, inputs)
-            raise
-        evaluate_module(module, real)
-        return real, False
-    return inputs, True
-
-
-def _explain_dtype(error, inputs):
-    """Add to an error of a module that computes with tensors of several dtypes what to do."""
-    if "dtype" in str(error) or "scalar type" in str(error):
-        dtypes = []
-        map_tensors(inputs, lambda tensor: dtypes.append(str(tensor.dtype)))
-        error.add_note(
-            f"The samples were passed to the module as {', '.join(dtypes)}. Tensors that the "
-            "module makes or keeps must have the same dtype: register them with register_buffer, "
-            "make them with dtype=x.dtype, or convert the module, for example by module.float()."
-        )
 
 
 # A module of PyTorch with its parameters in one vector.
@@ -292,7 +119,7 @@ class FlatModule:
         trained = [pair for pair in module.named_parameters() if pair[1].requires_grad]
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in output_ids))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
-        self.input_dtype = find_dtype(module, output_ids)
+        self.input_dtype = _outputs().find_dtype(module, output_ids)
         self.version, self._is_training = 0, None
         self._buffers, self._loaded = None, None
 
@@ -357,20 +184,15 @@ class FlatModule:
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
-        handle = self.output_layer.register_forward_pre_hook(lambda _, args: caught.append(*args))
+        handle = self.output_layer.register_forward_pre_hook(
+            lambda _, args, named: caught.extend((*args, *named.values())), with_kwargs=True
+        )
         try:
             with require_torch().no_grad():
                 scores = self.outputs(inputs, is_training=False)
         finally:
             handle.remove()
         return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
-
-
-def find_dtype(module, output_ids):
-    """Dtype of the real numbers in a module outside its output layer; None without any."""
-    tensors = [*module.parameters(), *module.buffers()]
-    real = (one for one in tensors if one.is_floating_point() and id(one) not in output_ids)
-    return next((one.dtype for one in real), None)
 
 
 def to_float64_array(tensor):
@@ -456,6 +278,15 @@ class LoaderPoint(ChunkedPoint):
 # Scores of a module of PyTorch, behind the protocol of models.
 
 
+def _append_output_layer(module, inputs):
+    """The module with a new layer behind it, and that layer."""
+    code = _outputs()
+    return code.append_output_layer(module, code.evaluate_module(module, inputs))
+
+
+_SAMPLES_PER_CHECK = 64
+"""Of so many samples one is evaluated alone, as well, after the training."""
+
 _NUMBERS_PER_CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
 
@@ -523,7 +354,7 @@ class TorchModel:
         random_state: int | None = None,
     ):
         device = check_device(device)
-        self.samples = make_samples(X, device)
+        self.samples = make_samples(X, device, count_inputs(module))
         stream = nullcontext() if random_state is None else RandomStream(random_state, device)
         module = copy_module(module).to(device)
         modes = {submodule: submodule.training for submodule in module.modules()}
@@ -535,9 +366,9 @@ class TorchModel:
         if isinstance(self.samples, LoaderSamples):
             self._n_chunk = min(self._n_chunk, _READ_AHEAD)
         with stream:
-            inputs, self._takes_integers = cast_to_accepted_dtype(module, first)
+            inputs, self._takes_integers = _outputs().cast_to_accepted_dtype(module, first)
             self._first_inputs = inputs
-            module, output = ensure_output_layer(module, inputs)
+            module, output = _outputs().ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
         self.is_training = self.has_new_layer = False
         self._latest: Any = None
@@ -814,13 +645,13 @@ class TorchModel:
         """
         # Folds of a module that is not trained ask for the same again.
         if self._finished is None or not np.array_equal(self._finished[0], parameters):
-            precise = self._replace(network=self.network.with_double_output())
-            end = precise, parameters
-            if not precise._is_linear(parameters):
+            # Layers behind the output layer may have been trained, too.
+            model = self._replace_output_layer(parameters, _outputs().ensure_output_layer)
+            start = model.initial()
+            if not model._is_linear(start):
                 model = self.append_layer(parameters)
-                model = model._replace(network=model.network.with_double_output())
-                end = model, model.initial()
-            self._finished = parameters, end
+                start = model.initial()
+            self._finished = parameters, (model, start)
         return self._finished[1]
 
     def append_layer(self, parameters: np.ndarray) -> TorchModel:
@@ -836,21 +667,27 @@ class TorchModel:
         model : TorchModel
             With a copy of the module, and two parameters more.
         """
-        network, model = self.network.copy(), self._replace(has_new_layer=True)
+        return self._replace_output_layer(parameters, _append_output_layer)
+
+    def _replace_output_layer(self, parameters, find):
+        """The model with a copy of the module, and the output layer that is found, as double."""
+        network, model = self.network.with_double_output(), self._replace()
         network.load(parameters)
-        outputs = evaluate_module(network.module, self._first_inputs)
-        module, output = append_output_layer(network.module, outputs)
-        model._set_network(module, output, dict(network.modes), network.stream)
+        with network.stream:
+            module, output = find(network.module, self._first_inputs)
+        model._set_network(module, output.double(), dict(network.modes), network.stream)
+        model.has_new_layer |= next(module.children(), None) is network.module
         return model
 
     def _is_linear(self, parameters):
         """Whether scores of all samples are linear in the last layer, and its inputs constant."""
         # Its inputs must be the same with random weights, and scores those of a linear model.
-        moved = parameters.copy()
-        moved[-self.n_last :] = np.random.default_rng(0).normal(size=self.n_last)
+        moved, rng = parameters.copy(), np.random.default_rng(0)
+        moved[-self.n_last :] = rng.normal(size=self.n_last)
         is_linear, all_scores, all_hidden = True, [], []
         for _, inputs in self._iter_chunks():
             scores, hidden = self._scores_and_hidden(inputs, parameters)
+            self._check_alone(inputs, scores, parameters, rng)
             is_equal = _are_close(scores, _linear_scores(hidden, parameters))
             if is_linear and is_equal:
                 moved_scores, moved_hidden = self._scores_and_hidden(inputs, moved)
@@ -863,6 +700,14 @@ class TorchModel:
         if is_linear:
             self._hidden = parameters[: -self.n_last].copy(), np.concatenate(all_hidden)
         return is_linear
+
+    def _check_alone(self, inputs, scores, parameters, rng):
+        """Raise if the score of a sample is another one without the others: of one in 64."""
+        rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
+        alone = (take_inputs(inputs, slice(k, k + 1)) for k in rows)
+        values = np.concatenate([self._scores_and_hidden(one, parameters)[0] for one in alone])
+        pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))
+        _outputs().check_batch(self.network.module, *pair)
 
     def _scores_and_hidden(self, inputs, parameters):
         """Scores, and inputs of the output layer, of samples that the module may change."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 # PyTorch, imported when it is first needed.
@@ -74,13 +76,16 @@ def _copy_loader(loader, dataset, **order):
     return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
-def make_samples(X, device):
-    """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device."""
+def make_samples(X, device, n_inputs=1):
+    """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device.
+
+    A dataset returns tuples of the arguments of a module that has several, `n_inputs`.
+    """
     torch = require_torch()
     if isinstance(X, torch.utils.data.DataLoader):
-        return LoaderSamples(X, device, np.arange(len(X.dataset)))
+        return LoaderSamples(X, device, np.arange(len(X.dataset)), n_inputs)
     if is_lazy(X):
-        return DatasetSamples(X, device, np.arange(len(X)))
+        return DatasetSamples(X, device, np.arange(len(X)), n_inputs)
     if not isinstance(X, torch.Tensor):
         X = torch.as_tensor(np.require(X, requirements="W"))  # PyTorch has no read-only tensors
     return TensorSamples(X.to(device))
@@ -122,20 +127,21 @@ class DatasetSamples:
     """Samples of a dataset at some positions, read to the device when they are needed.
 
     The dataset returns a sample by its index, alone or as the first of a tuple: a tensor, or a
-    tuple or dict of several inputs.
+    tuple or dict of several inputs. A tuple of tensors is itself a sample of `n_inputs` inputs.
     """
 
-    def __init__(self, dataset, device, rows):
+    def __init__(self, dataset, device, rows, n_inputs):
         self.dataset = dataset
         self.device = device
         self.rows = rows
+        self.n_inputs = n_inputs
 
     def __len__(self):
         return len(self.rows)
 
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
-        return type(self)(self.dataset, self.device, self.rows[rows])
+        return type(self)(self.dataset, self.device, self.rows[rows], self.n_inputs)
 
     def read(self, rows):
         """Samples of a slice, on the device."""
@@ -148,24 +154,31 @@ class DatasetSamples:
 
     def _collect(self, samples):
         """Inputs of several samples, on the device."""
-        inputs = [one[0] if isinstance(one, tuple | list) else one for one in samples]
+        inputs = [self._leave_labels_out(one) for one in samples]
         inputs = require_torch().utils.data.default_collate(inputs)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device))
+
+    def _leave_labels_out(self, sample):
+        """The inputs of a sample or batch: all of it, its first item, or as many as are needed."""
+        if not isinstance(sample, tuple | list):
+            return sample
+        is_flat = self.n_inputs > 1 and not isinstance(sample[0], tuple | list | dict)
+        return tuple(sample[: self.n_inputs]) if is_flat else sample[0]
 
 
 class LoaderSamples(DatasetSamples):
     """Samples of the dataset of a DataLoader, collated by it and read by its workers.
 
-    A batch is the inputs, or a tuple or list of which they are the first.
+    A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def __init__(self, loader, device, rows):
-        super().__init__(loader.dataset, device, rows)
+    def __init__(self, loader, device, rows, n_inputs):
+        super().__init__(loader.dataset, device, rows, n_inputs)
         self.loader = loader
 
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
-        return LoaderSamples(self.loader, self.device, self.rows[rows])
+        return LoaderSamples(self.loader, self.device, self.rows[rows], self.n_inputs)
 
     def read(self, rows):
         """Samples of a slice, on the device, read by this process."""
@@ -180,7 +193,7 @@ class LoaderSamples(DatasetSamples):
 
     def _to_inputs(self, batch):
         """Arguments of the module, on the device."""
-        inputs = batch[0] if isinstance(batch, tuple | list) else batch
+        inputs = self._leave_labels_out(batch)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
 
 
@@ -195,7 +208,7 @@ class BatchSamples:
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
-        return map_tensors(self.inputs, lambda tensor: tensor[rows].clone())
+        return map_tensors(take_inputs(self.inputs, rows), lambda tensor: tensor.clone())
 
 
 # Inputs of a module: a tensor, or a tuple or dict of several.
@@ -208,6 +221,11 @@ def map_tensors(inputs, function):
     if isinstance(inputs, tuple | list):
         return tuple(map_tensors(one, function) for one in inputs)
     return function(inputs)
+
+
+def take_inputs(inputs, rows):
+    """Inputs of some samples, by a slice or a tensor of positions."""
+    return map_tensors(inputs, lambda tensor: tensor[rows])
 
 
 def call_module(module, inputs):
@@ -223,6 +241,14 @@ def call_module(module, inputs):
                 )
             raise
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
+
+
+def count_inputs(module):
+    """Number of inputs that a module needs by position."""
+    # What is put behind a module takes any inputs.
+    forward = getattr(module, "module_in_front", module).forward
+    needed = inspect.signature(forward).parameters.values()
+    return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 
 def count_samples(inputs):
