@@ -341,8 +341,8 @@ class BoundConstraint:
         """
         rates = self.rates(sums)
         if self.rates_to_rows is None:
-            values = np.array([self.row_gap(rates)])
-            combine = self.row_gap.subgradient(rates)[np.newaxis, :]
+            value, slope = self.row_gap.value_and_subgradient(rates)
+            values, combine = np.array([value]), slope[np.newaxis, :]
         else:
             aux = self.aux_at(sums) if aux is None else aux
             values, combine = (

@@ -1,6 +1,7 @@
 """Gaps: functions of the rates of events, and the rows that keep them below a tolerance."""
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -53,6 +54,10 @@ class Gap(ABC):
     @abstractmethod
     def subgradient(self, means):
         """A subgradient by the means, (n_events,)."""
+
+    def value_and_subgradient(self, means):
+        """The gap and a subgradient, of means of shape (n_events,)."""
+        return self(means), self.subgradient(means)
 
     @abstractmethod
     def rescale_means(self, means, factor):
@@ -142,7 +147,8 @@ class RangeGap(Gap):
 
     `blocks` are tuples of at least two events that are compared with one another: for instance the
     groups' true positive rates in one block, their false positive rates in another. The largest
-    mean is multiplied by the `scale`, which is 1 but in the rows of a ratio.
+    mean is multiplied by the `scale`, which is 1 but in the rows of a ratio. A scaled range is
+    negative where the ratio exceeds its bound.
     """
 
     blocks: tuple
@@ -161,17 +167,37 @@ class RangeGap(Gap):
         ranges = [self.scale * block.max(axis=0) - block.min(axis=0) for block in blocks]
         return np.reshape(ranges, (len(self.blocks), *means.shape[1:]))
 
+    @property
+    def _smallest(self):
+        """The smallest value of the gap."""
+        return 0.0 if self.scale == 1.0 else -np.inf
+
     def __call__(self, means):
-        return self._ranges(means).max(axis=0, initial=0.0)
+        return self._ranges(means).max(axis=0, initial=self._smallest)
 
     def subgradient(self, means):
         # Of the block with the largest range; 0 if none is positive.
         ranges = self._ranges(means)
-        if not ranges.max() > 0.0:
+        if not ranges.max() > self._smallest:
             return np.zeros_like(means)
-        slope = _range_slope([self.blocks[ranges.argmax()]], means)
-        slope[slope > 0] = self.scale
-        return slope
+        return _range_slope([self.blocks[ranges.argmax()]], means, self.scale)
+
+    def value_and_subgradient(self, means):
+        numbers, slope = means.tolist(), np.zeros_like(means)
+        if math.isnan(sum(numbers)):  # a rate is unknown
+            return super().value_and_subgradient(means)
+        # A few numbers of Python are faster than arrays of them.
+        gap, pair = self._smallest, None
+        for block in self.blocks:
+            rates = [numbers[event] for event in block]
+            largest, smallest = max(rates), min(rates)
+            if self.scale * largest - smallest > gap:
+                gap = self.scale * largest - smallest
+                pair = block[rates.index(largest)], block[rates.index(smallest)]
+        if pair is not None:
+            slope[pair[0]] += self.scale
+            slope[pair[1]] -= 1.0
+        return gap, slope
 
     def rescale_means(self, means, factor):
         # Means move toward the middle of their block, or to 0 where a scaled range has its zero.
@@ -233,6 +259,8 @@ class RatioGap(RangeGap):
     scaled `RangeGap`. Limits compare logarithms of the rates.
     """
 
+    value_and_subgradient = Gap.value_and_subgradient
+
     def _ranges(self, means):
         largest = [means[list(block)].max(axis=0) for block in self.blocks]
         largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
@@ -281,6 +309,7 @@ class TotalRangeGap(RangeGap):
     """Largest minus smallest mean of each block of events, added over the blocks."""
 
     is_range = False
+    value_and_subgradient = Gap.value_and_subgradient
 
     def __call__(self, means):
         return self._ranges(means).sum(axis=0)
@@ -327,11 +356,11 @@ class TotalRangeGap(RangeGap):
             yield -tolerance, factors, {}, tolerance
 
 
-def _range_slope(blocks, means):
+def _range_slope(blocks, means, scale=1.0):
     """Derivative of the sum of the ranges of some blocks by the means."""
     slope = np.zeros_like(means)
     for block in map(list, blocks):
-        slope[block[means[block].argmax()]] += 1.0
+        slope[block[means[block].argmax()]] += scale
         slope[block[means[block].argmin()]] -= 1.0
     return slope
 
