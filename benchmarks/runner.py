@@ -4,7 +4,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from contextlib import nullcontext
 from time import perf_counter
 
-from benchmarks.guarantees.accuracy_loss import accuracy_loss
+from benchmarks.guarantees.kept_models import kept_models
 from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
@@ -165,7 +165,7 @@ BENCHMARKS = {
     "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
-    "accuracy-loss": accuracy_loss,
+    "kept-models": kept_models,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -106,7 +106,9 @@ def constraint_values(
     (True, True)
     """
     setting = _ConstraintSettings(constraint, tolerance, surrogate)
-    return _uncompiled_evaluate()(setting, scores.reshape(-1), target, sensitive_features)
+    is_compiling = require_torch().compiler.is_compiling()
+    evaluate = _uncompiled_evaluate() if is_compiling else _evaluate_constraints
+    return evaluate(setting, scores.reshape(-1), target, sensitive_features)
 
 
 def _evaluate_constraints(setting, scores, target, sensitive_features):
@@ -121,7 +123,13 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             "scores, target and sensitive_features must have one entry per sample, but there are "
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
-    return _make_constraint_function().apply(scores, cells, setting)
+    at, classes = to_float64_array(scores), cells.target
+    pairs = [rate(at, classes, cells) for rate in setting.bind(cells)]
+    slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
+    torch = require_torch()
+    like = {"dtype": torch.promote_types(scores.dtype, torch.float32), "device": scores.device}
+    tensors = (torch.as_tensor(one, **like) for one in (slopes, [value for value, _ in pairs]))
+    return _make_constraint_function().apply(scores, *tensors)
 
 
 _UNCOMPILED_FUNCTIONS: dict = {}
@@ -305,22 +313,16 @@ def _make_constraint_function():
         """Values of constraints, and their gradient by the scores."""
 
         @staticmethod
-        def forward(ctx, scores, cells, setting):
-            """Values, (n_constraints,)."""
-            at, target = to_float64_array(scores), cells.target
-            pairs = [rate(at, target, cells) for rate in setting.bind(cells)]
-            like = {"dtype": torch.promote_types(scores.dtype, torch.float32)}
-            like["device"] = scores.device
-            slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
-            ctx.save_for_backward(torch.from_numpy(slopes).to(**like))
-            return torch.tensor([value for value, _ in pairs], **like)
+        def forward(ctx, scores, slopes, values):
+            """Values, (n_constraints,), whose slopes are (n_constraints, n_samples)."""
+            ctx.slopes = slopes
+            return values
 
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, weights):
             """One slope per score, and nothing for the other arguments."""
-            (slopes,) = ctx.saved_tensors
-            return weights @ slopes, None, None
+            return weights @ ctx.slopes, None, None
 
     return ConstraintFunction
 
@@ -376,13 +378,35 @@ class RecentScores:
         batch = scores.reshape(-1), target, sensitive_features
         n_earlier = max(0, self.n_samples - len(batch[0]))
         earlier = self._earlier_samples or tuple(one[:0].detach() for one in batch)
-        earlier = tuple(one[len(one) - min(len(one), n_earlier) :] for one in earlier)
+        earlier = tuple(
+            one[len(one) - min(len(one), n_earlier) :].to(scores.device) for one in earlier
+        )
         self._earlier_samples = tuple(
             torch.cat([old, new.detach()]) for old, new in zip(earlier, batch, strict=True)
         )
         factor = len(self._earlier_samples[0]) / max(1, len(batch[0]))
         scaled = _scale_gradient(batch[0], factor)
         return torch.cat([earlier[0], scaled]), *self._earlier_samples[1:]
+
+    def state_dict(self) -> dict:
+        """The samples of the memory, for ``torch.save``; see `ConstrainedObjective.state_dict`.
+
+        Returns
+        -------
+        state_dict : dict
+            Copies of the tensors.
+        """
+        return {"samples": [one.clone() for one in self._earlier_samples or ()]}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Continue from the samples of a memory.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict` returned.
+        """
+        self._earlier_samples = tuple(one.clone() for one in state_dict["samples"])
 
 
 def _scale_gradient(tensor, factor):
@@ -529,12 +553,67 @@ class ConstrainedObjective:
         """Move the multipliers; call it after the optimiser's step, or less often."""
         self._method.step()
 
+    def state_dict(self) -> dict:
+        """State between two steps, for ``torch.save``, beside those of module and optimiser.
+
+        Returns
+        -------
+        state_dict : dict
+            Copies of the multipliers and of what else the method stores: numbers and tensors on
+            the CPU, or on the device of the parameters.
+        """
+        return {name: _save_value(value) for name, value in self._method_state().items()}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Continue from a state, with the parameters that were passed to this object.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict` of an object with the same solver returned.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of another method.
+        """
+        names, saved_names = sorted(self._method_state()), sorted(state_dict)
+        if names != saved_names:
+            raise ValueError(
+                f"state_dict must have the entries {names} of {type(self._method.solver).__name__}"
+                f", but it has {saved_names}; pass the state of an objective with this solver."
+            )
+        parameters = self._method.parameters
+        vars(self._method).update(
+            {name: _load_value(value, parameters) for name, value in state_dict.items()}
+        )
+
+    def _method_state(self):
+        """What the method changes from step to step, by name."""
+        fixed = ("solver", "parameters")
+        return {name: value for name, value in vars(self._method).items() if name not in fixed}
+
+
+def _save_value(value):
+    """A number, array or list of tensors as `torch.load` takes it, copied."""
+    if isinstance(value, np.ndarray):
+        return require_torch().tensor(value)
+    return [one.clone() for one in value] if isinstance(value, list) else value
+
+
+def _load_value(value, parameters):
+    """What `_save_value` has saved, on the devices of the parameters; copied."""
+    if isinstance(value, list):
+        return [one.to(like, copy=True) for one, like in zip(value, parameters, strict=True)]
+    return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
+
 
 class _PrimalDual:
     """Lagrangian, with multipliers that follow the mean of the values."""
 
     def __init__(self, solver, parameters):
         self.solver = solver
+        self.parameters = parameters
         self.multipliers = None
         self._total, self._n_calls = 0.0, 0  # values since the last step
 
@@ -560,6 +639,7 @@ class _Penalty:
 
     def __init__(self, solver, parameters):
         self.solver = solver
+        self.parameters = parameters
 
     def __call__(self, loss, values):
         """The loss with the penalty."""
@@ -575,7 +655,7 @@ class _SmoothedALM:
     def __init__(self, solver, parameters):
         self.solver = solver
         self.parameters = parameters
-        self.multipliers = None
+        self.multipliers = self._next = self._slack = self._smooth_slack = None
         self._smooth = [tensor.detach().clone() for tensor in parameters]
 
     def __call__(self, loss, values):
@@ -589,7 +669,7 @@ class _SmoothedALM:
         length = np.sqrt(y @ y)
         if length >= solver.y_max:
             y = np.zeros_like(y) if solver.beyond == "reset" else y * (solver.y_max / length)
-        self._next = y, y + solver.rho * (G + self._slack)
+        self._next = np.array([y, y + solver.rho * (G + self._slack)])
         objective = loss + _as_tensor(self._next[1], values) @ values
         if solver.mu:
             pairs = zip(self.parameters, self._smooth, strict=True)
@@ -647,6 +727,7 @@ class _Switching:
 
     def __init__(self, solver, parameters):
         self.solver = solver
+        self.parameters = parameters
         self._n_steps = 0
 
     def __call__(self, loss, values):

@@ -14,7 +14,7 @@ FAST = {
     *(
         "hidden-fits",
         "hidden-groups",
-        "accuracy-loss",
+        "kept-models",
         "papers",
         "partitioned-metrics",
         "ranking-pairs",
