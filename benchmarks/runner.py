@@ -10,6 +10,7 @@ from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
+from benchmarks.guarantees.guarantee_costs import guarantee_costs
 from benchmarks.guarantees.hidden_groups import (
     group_probabilities,
     hidden_fits,
@@ -165,7 +166,7 @@ BENCHMARKS = {
     "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
-    "kept-models": kept_models,
+    "guarantee-costs": guarantee_costs,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -7,7 +7,10 @@ reported comes from such decisions at the tolerance that is returned:
 1. Fit at the requested tolerance.
 2. Score each sample by the model fitted to the others. The posterior of the gap of these scores
    gives the probability that the population keeps the requested tolerance. If it is large enough,
-   the search ends.
+   the search ends. Where that of a plain linear model is not, its decisions are first moved within
+   planes (`Plane`), to the point of fewest errors at the smallest margin that is certain enough:
+   all smoothed over each plane, as single points are fair by chance. Steps 3 and 4 are left to the
+   data on which no such point is certain, and to other models.
 3. Else lower the tolerance by as much as this gap must fall, and fit again. The fall of the gap per
    unit of the training gap is assumed once and then measured between two rounds. Losses that are
    equal at a score of 0 are brought together by smaller scores instead, as a lower tolerance would
@@ -17,9 +20,9 @@ reported comes from such decisions at the tolerance that is returned:
    the decisions about samples left out are certain enough. One number is chosen on a line, by
    smoothed rates, as single points are fair by chance. The training data keeps the requested
    tolerance all the same.
-5. Return the most certain fit of all samples; of several moves that are certain enough the one with
-   the fewest errors about samples left out. All rounds have the same search: a more thorough one
-   would find models that are fairer by chance.
+5. Return the most certain fit of all samples; of several that are certain enough, and of which
+   decisions are compared, the one with the fewest errors about samples left out. All rounds have
+   the same search: a more thorough one would find models that are fairer by chance.
 
 A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit
 (`LeaveOneOut`). Other models, ranks and large clusters need five folds: the fits without each fold
@@ -45,6 +48,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 N_FOLDS = 5
+
+_N_BISECTIONS = 7
+"""Points of a plane that are evaluated, at most, by bisection of their margin."""
+
+_MIN_MARGIN_SHARE = 0.02
+"""Smallest margin of a tolerance, relative to it."""
 
 _MAX_ROUNDS = 3
 """Tolerances at which models are fitted, at most."""
@@ -127,10 +136,16 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, mover=No
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
     refits = _Refits(constraint, make_fit, clusters, mover)
-    rounds = _fit_rounds(refits, confidence, aim)
-    rounds += _move_along_lines(refits, rounds, confidence, aim)
+    rounds = refits.search_planes(confidence, aim)
+    if not any(one.probability >= confidence for one in rounds):
+        rounds = rounds + _fit_rounds(refits, confidence, aim)
+        rounds += _move_along_lines(refits, rounds, confidence, aim)
     # Step 5: the most certain fit of all samples.
-    best = max(reversed(rounds), key=attrgetter("probability"))
+    certain = [one for one in rounds if one.probability >= confidence]
+    if certain and refits.can_move:
+        best = min(certain, key=refits.count_errors)
+    else:
+        best = max(reversed(rounds), key=attrgetter("probability"))
     training = constraint.gaps(best.candidate.scores)
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
@@ -378,7 +393,11 @@ class _Refits:
         self.leave_one_out = mover if mover is not None and mover.can_leave_out else None
         self.ranks = np.array([one.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
-        self.first = self.fit(constraint.tolerances)
+
+    @cached_property
+    def first(self):
+        """The fit at the requested tolerances."""
+        return self.fit(self.constraint.tolerances)
 
     @property
     def can_move(self):
@@ -456,6 +475,64 @@ class _Refits:
                     break
                 limits = np.clip(limits - np.maximum(moves[-1].excess(aim), 0.0), 0.0, None)
         return moves
+
+    def search_planes(self, confidence, aim):
+        """Evidence of points of planes through the plain fit; none where no point is needed.
+
+        None is needed where the plain fit is certain enough, or not even equal rates would be.
+        """
+        if self.leave_one_out is None or not self.can_move:
+            return []
+        plain = self._leave_out_of_plain()
+        if plain.probability >= confidence or not plain.can_reach(confidence):
+            return []
+        tolerances, planes = self.constraint.tolerances, list(self.leave_one_out.find_planes())
+        margins = tolerances - self._limits(plain, plain.excess(aim))
+        margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
+        # All planes at once, and each plane where none of the points so found is certain enough.
+        moves = []
+        for searched in (planes, *([plane] for plane in planes)):
+            moves += self._bisect_margins(plain, searched, margins, confidence)
+            if any(move.probability >= confidence for move in moves):
+                break
+        return moves
+
+    def _bisect_margins(self, plain, planes, margins, confidence):
+        """Evidence of the points of fewest errors at multiples of the margins of the tolerances."""
+        if not planes:
+            return []
+        order = np.argsort(np.concatenate([plane.errors for plane in planes]), kind="stable")
+        slack = self.constraint.tolerances - np.hstack([plane.gaps for plane in planes]).T
+        multiples = (slack / margins).min(axis=1)[order]
+        moves, ends = {}, [0.0, multiples.max()]
+        for _ in range(_N_BISECTIONS):
+            middle = sum(ends) / 2.0
+            k = int(order[(multiples >= middle).argmax()])
+            if k not in moves:
+                n_points = len(planes[0].errors)
+                moves[k] = self._evaluate_point(plain, planes[k // n_points], k % n_points)
+            is_certain = moves[k].candidate.keeps_bound and moves[k].probability >= confidence
+            ends[int(is_certain)] = middle
+        return [move for move in moves.values() if move.candidate.keeps_bound]
+
+    def _leave_out_of_plain(self):
+        """The evidence of the plain fit."""
+        candidate, scores = self.leave_one_out.plain
+        training = self.constraint.gaps(candidate.scores)
+        return _Evidence(
+            self.constraint, self.constraint.tolerances, candidate, scores, training, self.clusters
+        )
+
+    def _evaluate_point(self, evidence, plane, k):
+        """The evidence of a point of a plane."""
+        parameters, scores = plane.point(k)
+        candidate = self.mover.fitter.evaluate(parameters, evidence.candidate.result)
+        training = self.constraint.gaps(candidate.scores)
+        # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
+        hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
+        return _Evidence(
+            self.constraint, training, candidate, scores, training, self.clusters, hidden
+        )
 
     def _limits(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""

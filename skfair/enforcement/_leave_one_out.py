@@ -10,6 +10,7 @@ from scipy.linalg import lstsq, null_space, qr
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._counting import excess_of
+from skfair.enforcement._planes import find_planes
 
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
@@ -126,19 +127,24 @@ class LeaveOneOut(Mover):
         self.clusters = clusters
 
     @cached_property
-    def _plain(self):
-        """Parameters of the plain fit, and its scores of samples left out."""
+    def plain(self):
+        """The plain fit, and its scores of samples left out."""
         plain = self.fitter.fit_unconstrained()
-        return plain.parameters, self.scores(plain, ConstraintSystem(()))
+        return plain, self.scores(plain, ConstraintSystem(()))
 
     def find_lines(self, candidate, scores):
         """As `Mover.find_lines`, and the line that leads away from the plain fit."""
-        parameters, plain_scores = self._plain
-        direction, slopes = candidate.parameters - parameters, scores - plain_scores
+        plain, plain_scores = self.plain
+        direction, slopes = candidate.parameters - plain.parameters, scores - plain_scores
         lines = super().find_lines(candidate, scores)
         if np.abs(slopes).max() <= _MIN_SLOPE * np.abs(scores).max():
             return lines
         return [(_PLAIN_REACH * direction, _PLAIN_REACH * slopes), *lines]
+
+    def find_planes(self):
+        """The planes of models through the plain fit."""
+        candidate, scores = self.plain
+        return find_planes(self.problem, candidate.parameters, scores, self.clusters)
 
     def shrink(self, candidate, factor):
         """The candidate with all scores multiplied by a factor."""

@@ -14,7 +14,7 @@ FAST = {
     *(
         "hidden-fits",
         "hidden-groups",
-        "kept-models",
+        "guarantee-costs",
         "papers",
         "partitioned-metrics",
         "ranking-pairs",

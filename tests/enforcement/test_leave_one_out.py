@@ -177,7 +177,8 @@ def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small
     leave_out = LeaveOneOut(fitter)
     scores = leave_out.scores(candidate, fitter.constraint)
     lines = leave_out.find_lines(candidate, scores)
-    parameters, plain_scores = leave_out._plain
+    plain, plain_scores = leave_out.plain
+    parameters = plain.parameters
     up = fitter.problem.model.intercept_direction()
     expected = [(candidate.parameters - parameters, scores - plain_scores), (up, 1.0), (-up, -1.0)]
     for line, (direction, slopes) in zip(lines, expected, strict=True):

@@ -7,7 +7,7 @@ given and broken, and its time. The accuracy counts where the tolerance is in re
 noise, the .9 quantile of the gap that samples of a fair model show by chance.
 
 The table was fixed before the method that it measures; no setting was chosen on it.
-``python -m benchmarks kept-models`` makes 60 redraws of each cell and stores each, so that a
+``python -m benchmarks guarantee-costs`` makes 60 redraws of each cell and stores each, so that a
 stopped run can be resumed. ``--quick`` makes 20 redraws, and ``--cells "30 columns" "at 1.0"`` only
 the cells whose name contains one of these texts.
 """
@@ -80,7 +80,7 @@ _CELL = name_cell(KINDS[0], "30 columns", "1.0")
 @smallest(populations, SIZE=2000)
 @smallest(cases, **reduce_cases(400, _CELL))
 @smallest(_N_REDRAWS=2, KINDS=KINDS[:1], FACTORS=("1.0",), SIZES={"30 columns": 400})
-def kept_models(budget):
+def guarantee_costs(budget):
     """Accuracy and selected share of guaranteed fits near the plain gap."""
     n_redraws = _N_QUICK if budget.fraction == QUICK.fraction else _N_REDRAWS
     fits = []

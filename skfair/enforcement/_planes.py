@@ -1,0 +1,178 @@
+"""Planes of models through the plain fit: the intercept, and a direction towards equal rates.
+
+A positive decision about a sample changes the compared rates by its effect. The linear function of
+the columns that predicts the effects best is the direction that brings the rates together at the
+least cost. Its coefficients are noise where few samples have many columns, so they are also shrunk
+by multiples of their standard errors. Scores of samples that are left out are linear in the plane.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from skfair.constraints import spread_over_samples
+
+N_FOLDS = 10
+"""Folds without which directions are learned."""
+
+_SHRINKAGES = 0.0, 1.0, 2.0, 3.0
+"""Standard errors by which coefficients of a direction are shrunk."""
+
+_REACH = 1.5
+"""Length of the direction in standard deviations of scores; the intercept moves by one at most."""
+
+_ALONG, _BY = np.linspace(0.0, 1.0, 17), np.linspace(-1.0, 1.0, 25)
+"""Parts of the direction and of the intercept at which decisions are counted."""
+
+_ALONG_GRID, _BY_GRID = np.linspace(0.0, 1.0, 51), np.linspace(-1.0, 1.0, 61)
+"""Parts of both at which a point can be taken."""
+
+_DEGREE = 5
+"""Degree of the polynomials that smooth what is counted: rates rise like normal distributions."""
+
+_RIDGE = 1e-6
+"""Curvature that is added to a Gram matrix, relative to its mean eigenvalue."""
+
+_TINY = 1e-12
+"""Smallest weight or deviation that is distinguished from none."""
+
+
+def _smoother(counted, grid):
+    """The matrix from counts at some parts to a polynomial at others, (n_grid, n_counted)."""
+    basis, at = (chebyshev.chebvander(one, _DEGREE) for one in (counted, grid))
+    return at @ np.linalg.pinv(basis)
+
+
+_SMOOTH_ALONG = _smoother(2.0 * _ALONG - 1.0, 2.0 * _ALONG_GRID - 1.0)
+_SMOOTH_BY = _smoother(_BY, _BY_GRID)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Models with the parameters of a plain fit, moved along a direction and by the intercept.
+
+    `scores` are those of samples left out, and `slopes` their changes by the whole direction. The
+    whole intercept, of the parameters `up`, adds `reach` to all scores.
+    """
+
+    problem: object
+    parameters: np.ndarray
+    scores: np.ndarray
+    direction: np.ndarray
+    slopes: np.ndarray
+    up: np.ndarray
+    reach: float
+
+    def point(self, k):
+        """Parameters and scores of samples left out at a point of the grid."""
+        a, b = _ALONG_GRID[k // len(_BY_GRID)], _BY_GRID[k % len(_BY_GRID)]
+        parameters = self.parameters + a * self.direction + b * self.reach * self.up
+        return parameters, self.scores + a * self.slopes + b * self.reach
+
+    @cached_property
+    def _positions(self):
+        """The first of the counted intercepts that makes a decision positive, by sample.
+
+        One array of shape (n_samples,) for each part of the direction.
+        """
+        moved = (self.scores + a * self.slopes for a in _ALONG)
+        return [np.searchsorted(_BY, -scores / self.reach, side="right") for scores in moved]
+
+    def _tabulate(self, rows, event, gains, n_events):
+        """Smoothed sums of the gains of positive decisions at each point, (n_events, n_points)."""
+        size = len(_BY) + 1
+        counts = np.array(
+            [np.bincount(event * size + at[rows], gains, n_events * size) for at in self._positions]
+        )
+        sums = counts.reshape(len(_ALONG), n_events, size).cumsum(axis=2)[..., :-1]
+        smooth = _SMOOTH_ALONG @ sums.transpose(1, 0, 2) @ _SMOOTH_BY.T
+        return smooth.reshape(n_events, -1)
+
+    @cached_property
+    def errors(self):
+        """Smoothed share of wrong decisions about samples left out, (n_points,)."""
+        weights, target = self.problem.mean_weights, self.problem.target
+        all_rows, one_event = np.arange(len(target)), np.zeros(len(target), dtype=np.intp)
+        return self._tabulate(all_rows, one_event, -weights * np.sign(target), 1)[0]
+
+    @cached_property
+    def gaps(self):
+        """Smoothed gaps of samples left out, (n_constraints, n_points)."""
+        gaps = []
+        for one in self.problem.constraint:
+            rows, event, shares = one.events.memberships
+            sums = []
+            for low, change in _outcomes(one):
+                of_event = self._tabulate(rows, event, shares * change[rows], one.n_events)
+                sums.append(one.events.means(low)[:, np.newaxis] + of_event)
+            gaps.append(one.gap_of(np.concatenate(sums)))
+        return np.nan_to_num(gaps, nan=np.inf)
+
+
+def _outcomes(constraint):
+    """What negative decisions count in each exact term, and what positive ones change."""
+    ones = np.ones(len(constraint.target))
+    for term in constraint.exact:
+        low, high = (term(sign * ones, constraint.target).value for sign in (-1.0, 1.0))
+        yield low, high - low
+
+
+def find_planes(problem, parameters, scores, clusters=None):
+    """The planes through a plain fit with these scores of samples left out."""
+    up, deviation = problem.model.intercept_direction(), scores.std()
+    if up is None or deviation == 0.0:
+        return
+    columns = np.column_stack([problem.model.scores(one) for one in np.eye(len(parameters))])
+    codes = np.arange(len(scores)) if clusters is None else clusters
+    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
+    moments = _fold_moments(columns, problem.mean_weights, effects(problem, scores), fold)
+    for shrinkage in _SHRINKAGES:
+        direction = -_direction(moments.sum(axis=0), len(scores), shrinkage, up)
+        slopes = np.empty(len(scores))
+        for number in range(N_FOLDS):
+            others = moments.sum(axis=0) - moments[number]
+            is_out = fold == number
+            n = len(scores) - is_out.sum()
+            slopes[is_out] = columns[is_out] @ -_direction(others, n, shrinkage, up)
+        if slopes.std() > _TINY:
+            length = _REACH * deviation / slopes.std()
+            yield Plane(
+                problem, parameters, scores, length * direction, length * slopes, up, deviation
+            )
+
+
+def effects(problem, scores):
+    """What a positive decision of each sample adds to the gaps, per weight, (n_samples,)."""
+    total = np.zeros(len(scores))
+    for one in problem.constraint:
+        sums = one.exact_means(scores)
+        rates = one.rates(sums)
+        # By how much each rate is away from where there is no gap.
+        weights = np.nan_to_num(rates - one.rate_gap.rescale_means(rates, 0.0))
+        if one.is_quotient:
+            sizes = np.maximum(sums[one.n_events :], _TINY)
+            weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))
+        changes = [change for _, change in _outcomes(one)]
+        of_one = spread_over_samples(one.events, changes, weights)
+        total += of_one / max(np.abs(of_one).max(), _TINY)
+    return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
+
+
+def _fold_moments(columns, weights, values, fold):
+    """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
+    table = np.column_stack((columns, values)) * np.sqrt(weights)[:, np.newaxis]
+    blocks = (table[fold == number] for number in range(N_FOLDS))
+    return np.array([block.T @ block for block in blocks])
+
+
+def _direction(moments, n_samples, shrinkage, up):
+    """Coefficients of least squares, but the intercept's shrunk by multiples of their errors."""
+    gram, products, square = moments[:-1, :-1], moments[:-1, -1], moments[-1, -1]
+    inverse = np.linalg.inv(gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram)))
+    coefficients = inverse @ products
+    residual = max(0.0, square - coefficients @ products)
+    errors = np.sqrt(np.diag(inverse) * residual / n_samples)
+    shrunk = np.sign(coefficients) * np.maximum(np.abs(coefficients) - shrinkage * errors, 0.0)
+    return np.where(up != 0.0, coefficients, shrunk)
