@@ -96,6 +96,10 @@ _TINY = 1e-12
 """Smallest risk that is distinguished from none."""
 
 
+_ROUNDING = 1e-12
+"""Errors of gaps by rounding."""
+
+
 class Guarantee(NamedTuple):
     """A fit, and the probability that the population keeps the tolerances.
 
@@ -530,8 +534,10 @@ class _Refits:
         training = self.constraint.gaps(candidate.scores)
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
+        # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
+        tolerances = training + _ROUNDING
         return _Evidence(
-            self.constraint, training, candidate, scores, training, self.clusters, hidden
+            self.constraint, tolerances, candidate, scores, training, self.clusters, hidden
         )
 
     def _limits(self, evidence, excess):
