@@ -4,7 +4,6 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from contextlib import nullcontext
 from time import perf_counter
 
-from benchmarks.guarantees.kept_models import kept_models
 from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
