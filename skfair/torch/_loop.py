@@ -8,10 +8,11 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from skfair.constraints import Constraint, bind_all
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise
+from skfair.losses import LogisticLoss, as_pointwise, pointwise_decision_rate, pointwise_score
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -22,7 +23,7 @@ from skfair.solvers import (
     StochasticSwitching,
     ghost_direction,
 )
-from skfair.surrogates import SURROGATES
+from skfair.surrogates import SURROGATES, Sigmoid
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
@@ -123,13 +124,16 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             "scores, target and sensitive_features must have one entry per sample, but there are "
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
-    at, classes = to_float64_array(scores), cells.target
-    pairs = [rate(at, classes, cells) for rate in setting.bind(cells)]
-    slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
+    at = to_float64_array(scores)
+    pairs = [rate(at, cells) for rate in setting.bind(cells)]
     torch = require_torch()
-    like = {"dtype": torch.promote_types(scores.dtype, torch.float32), "device": scores.device}
-    tensors = (torch.as_tensor(one, **like) for one in (slopes, [value for value, _ in pairs]))
-    return _make_constraint_function().apply(scores, *tensors)
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
+    slopes, values = (
+        torch.from_numpy(one).to(scores.device, dtype)
+        for one in (slopes, np.array([value for value, _ in pairs]))
+    )
+    return _make_constraint_function().apply(scores, slopes, values)
 
 
 _UNCOMPILED_FUNCTIONS: dict = {}
@@ -189,14 +193,14 @@ def _integer_group_codes(groups, n_samples):
         return None
     if groups.dtype.kind not in "biu":
         return None
-    codes = groups.astype(np.intp)
+    codes = groups.astype(np.intp, copy=False)
     return codes if codes.view(np.uintp).max() < _MAX_CODE else None  # negative ones are large
 
 
 def _tensor_to_array(values):
     """A tensor as an array; anything else as it is."""
     is_tensor = isinstance(values, require_torch().Tensor)
-    return values.detach().cpu().numpy() if is_tensor else values
+    return values.numpy(force=True) if is_tensor else values
 
 
 def _is_positive(target):
@@ -204,6 +208,8 @@ def _is_positive(target):
     target = np.asarray(target).reshape(-1)
     if target.dtype == bool:
         return target
+    if target.dtype == np.int64 and target.view(np.uint64).max(initial=0) <= 1:
+        return target  # 0 and 1
     is_positive = target == 1
     n_negative = len(target) - np.count_nonzero(is_positive)
     if n_negative not in (np.count_nonzero(target == 0), np.count_nonzero(target == -1)):
@@ -287,21 +293,60 @@ class _CellConstraint:
         self.constraint = constraint
         self.members = np.zeros((constraint.n_events, n_cells))
         self.members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+        self.surrogate, self.counted = None, None
+        if all(getattr(one, "func", None) is pointwise_decision_rate for one in constraint.smooth):
+            # What a negative decision counts in each cell, and what a positive one adds.
+            tables, (self.surrogate, *_) = zip(
+                *(one.args for one in constraint.smooth), strict=True
+            )
+            zeros, classes = np.zeros(n_cells), np.resize(_SIGNS, n_cells)
+            counted = [
+                pointwise_decision_rate(one, lambda z: pointwise_score(z, None), zeros, classes)
+                for one in tables
+            ]
+            self.counted = np.array([(one.value, one.slope) for one in counted]).swapaxes(0, 1)
 
-    def __call__(self, scores, target, cells):
+    def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
         if not len(one.lower):  # nothing is compared
             return -one.tolerance, np.zeros(len(scores))
-        terms = [as_pointwise(term(scores, target), len(scores), one.name) for term in one.smooth]
-        totals = [np.bincount(cells.codes, term.value, len(cells.counts)) for term in terms]
+        if self.counted is None:
+            factors, terms = 1.0, self._evaluate_terms(scores, cells.target)
+            totals = np.array(
+                [np.bincount(cells.codes, term[0], len(cells.counts)) for term in terms]
+            )
+        else:
+            negatives, factors = self.counted
+            terms = [_evaluate_surrogate(self.surrogate, scores, one.name)]
+            totals = negatives * cells.counts
+            totals += factors * np.bincount(cells.codes, terms[0][0], len(cells.counts))
         # Means over events from sums over cells.
-        sizes = self.members @ cells.counts.astype(np.float64)
-        values, slope = one.rows_at((np.array(totals) @ self.members.T / sizes).ravel())
+        sizes = self.members @ cells.counts
+        values, slope = one.rows_at((totals @ self.members.T / sizes).ravel())
         # Chain rule: the row by the means, these by cells, and cells by samples.
-        by_cell = (slope.reshape(len(terms), -1) / sizes) @ self.members
-        slopes = [one[cells.codes] * term.slope for one, term in zip(by_cell, terms, strict=True)]
+        by_cell = (slope.reshape(len(totals), -1) / sizes) @ self.members * factors
+        if len(terms) == 1:
+            by_cell = by_cell.sum(axis=0, keepdims=True)
+        slopes = [one[cells.codes] * term[1] for one, term in zip(by_cell, terms, strict=True)]
         return values[0] - one.upper[0], sum(slopes[1:], slopes[0])
+
+    def _evaluate_terms(self, scores, target):
+        """Value and slope of each term at scores."""
+        name = self.constraint.name
+        return [
+            as_pointwise(term(scores, target), len(scores), name)[:2]
+            for term in self.constraint.smooth
+        ]
+
+
+def _evaluate_surrogate(surrogate, scores, name):
+    """Value and slope of the surrogate at scores."""
+    if type(surrogate) is not Sigmoid:
+        return as_pointwise(surrogate(scores), len(scores), name)[:2]
+    # Without the curvature, which a step does not need.
+    value = expit(scores / surrogate.temperature)
+    return value, value * (1.0 - value) / surrogate.temperature
 
 
 @cache

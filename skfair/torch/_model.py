@@ -197,7 +197,7 @@ class FlatModule:
 
 def to_float64_array(tensor):
     """A tensor of any device and dtype as an array of numpy."""
-    return tensor.detach().cpu().to(require_torch().float64).numpy()
+    return tensor.detach().to("cpu", require_torch().float64).numpy()
 
 
 # A module of PyTorch at fixed parameters.

@@ -395,3 +395,96 @@ def test_the_last_layer_ends_a_loop(problem):
     decisions = last.fit(X, problem.target > 0, sensitive_features=groups).predict(X)
     gap = demographic_parity_difference(problem.target > 0, decisions, sensitive_features=groups)
     assert gap <= 0.025
+
+
+def make_batches(n_steps):
+    """Rows of mini-batches, the same each time."""
+    rng = np.random.default_rng(1)
+    return [rng.choice(200, 40, replace=False) for _ in range(n_steps)]
+
+
+class Loop:
+    """A loop with momentum, a memory of scores, and an objective, which can be saved."""
+
+    def __init__(self, problem, solver):
+        torch.manual_seed(0)
+        self.module = nn.Linear(2, 1).double()
+        self.X, self.problem = problem.model.samples.tensor, problem
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1, momentum=0.5)
+        self.objective = ConstrainedObjective(solver, self.module.parameters())
+        self.recent = RecentScores(100)
+
+    @property
+    def parts(self):
+        return self.module, self.optimizer, self.objective, self.recent
+
+    def run(self, batches):
+        for rows in batches:
+            target = torch.as_tensor(self.problem.target[rows] > 0)
+            scores = self.module(self.X[rows])[:, 0]
+            recent = self.recent(scores, target, torch.as_tensor(rows % 2))
+            values = constraint_values("demographic_parity", *recent, tolerance=0.02)
+            self.optimizer.zero_grad()
+            self.objective(logistic(scores, target.double()), values).backward()
+            self.optimizer.step()
+            self.objective.step()
+        return self.problem.model.parameters(self.module), self.objective.multipliers
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        AdamPrimalDual(dual_step=0.2),
+        SGD(penalty=0.5),
+        SSLALM(tau=0.1),
+        SSLALM(tau=0.1, mu=0.0),
+        StochasticGhost(),
+        StochasticSwitching(epsilon=lambda k: 0.2 / (1 + k)),
+    ],
+    ids=["adam-pd", "penalty", "ssl-alm", "alm", "ghost", "switching"],
+)
+@pytest.mark.parametrize("n_before", [0, 7])
+def test_a_loop_that_is_resumed_takes_the_same_steps(solver, n_before, problem, tmp_path):
+    batches, whole, first, second = make_batches(20), *(Loop(problem[0], solver) for _ in range(3))
+    expected = whole.run(batches)
+    first.run(batches[:n_before])
+    torch.save([part.state_dict() for part in first.parts], tmp_path / "loop.pt")
+    first.run(batches[n_before:])  # the saved state is a copy
+    second.run(batches[:3])  # what is loaded replaces another state
+    for part, state in zip(second.parts, torch.load(tmp_path / "loop.pt"), strict=True):
+        part.load_state_dict(state)
+    for loop in (second, first):
+        actual = loop.run(batches[n_before:]) if loop is second else loop.run([])
+        np.testing.assert_array_equal(actual[0], expected[0])
+        np.testing.assert_array_equal(actual[1], expected[1])
+
+
+def test_the_state_of_another_method_raises():
+    state = ConstrainedObjective("ssl-alm", []).state_dict()
+    with pytest.raises(ValueError, match=r"entries \[.*'multipliers'\] of AdamPrimalDual, but it"):
+        ConstrainedObjective("adam-pd", []).load_state_dict(state)
+
+
+@pytest.mark.parametrize("name", ["ratio", "ratio_of_opportunity"])
+def test_values_of_a_ratio_are_negative_where_it_is_kept(name, samples):
+    _, target, groups = samples
+    scores = torch.zeros(90, dtype=torch.float64, requires_grad=True)
+    values = constraint_values(CRITERIA[name], scores, target, groups)
+    assert values.item() == pytest.approx(0.8 * 0.5 - 0.5)
+    values.sum().backward()
+    # Larger rates move it away from its bound: v = (0.8 - 1) r.
+    assert (scores.grad <= 0.0).all()
+    objective = ConstrainedObjective(AdamPrimalDual(dual_step=1.0), [scores])
+    objective.load_state_dict(objective.state_dict() | {"multipliers": torch.tensor([1.0])})
+    objective(scores.sum(), values.detach())
+    objective.step()
+    assert objective.multipliers == pytest.approx([0.9])
+
+
+def test_gradients_have_no_second_derivatives(samples):
+    scores, target, groups = samples
+    scores = torch.tensor(scores, requires_grad=True)
+    value = constraint_values("demographic_parity", scores, target, groups).sum()
+    (slopes,) = torch.autograd.grad(value, scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        slopes.sum().backward()
