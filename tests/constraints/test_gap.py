@@ -82,6 +82,15 @@ def test_the_gap_lies_above_its_tangents(gap, means, others):
     assert gap(others) >= tangent - 1e-12
 
 
+@pytest.mark.parametrize("gap", [*GAPS.values(), RatioGap(BLOCKS)], ids=[*GAPS, "ratio"])
+@given(means=hnp.arrays(np.float64, 5, elements=st.sampled_from([0.0, 0.2, 0.5, 0.9, np.nan])))
+def test_value_and_subgradient_are_those_of_the_gap(gap, means):
+    with np.errstate(invalid="ignore"):
+        value, slope = gap.value_and_subgradient(means)
+        np.testing.assert_array_equal(value, gap(means))
+        np.testing.assert_array_equal(slope, gap.subgradient(means))
+
+
 @gaps
 @given(means=numbers, tolerance=st.floats(0, 1))
 def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, tolerance):
