@@ -18,6 +18,9 @@ NEED = {
 }
 """Examples that need an optional package, by its name."""
 
+collect_ignore = [] if find_spec("torch") else ["skfair/torch/_outputs.py"]
+"""Modules that cannot be imported without an optional package."""
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():

@@ -445,8 +445,11 @@ class Loop:
 )
 @pytest.mark.parametrize("n_before", [0, 7])
 def test_a_loop_that_is_resumed_takes_the_same_steps(solver, n_before, problem, tmp_path):
-    batches, whole, first, second = make_batches(20), *(Loop(problem[0], solver) for _ in range(3))
-    expected = whole.run(batches)
+    batches, uninterrupted, first, second = (
+        make_batches(20),
+        *(Loop(problem[0], solver) for _ in range(3)),
+    )
+    expected = uninterrupted.run(batches)
     first.run(batches[:n_before])
     torch.save([part.state_dict() for part in first.parts], tmp_path / "loop.pt")
     first.run(batches[n_before:])  # the saved state is a copy
