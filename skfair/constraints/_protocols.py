@@ -225,6 +225,9 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     def exact_means(self, scores):
         """Means of the terms that the metric counts, (n_sums,)."""
 
+    def rates(self, sums):
+        """Rates of the events, (n_events,): the sums, or quotients of two."""
+
     def gap_of(self, sums):
         """The gap of sums, or of each column of (n_sums, n_columns)."""
 
