@@ -5,7 +5,7 @@ Flips are counted in bins first. Only bins whose points may be useful are sorted
 
 import numpy as np
 
-from skfair._kernels import inline_helper, jit
+from skfair._kernels import inline_helper, interpret_at_first
 
 ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
 """Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
@@ -50,7 +50,11 @@ def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
     return bins, tables
 
 
-@jit
+def _count_steps(scores, slopes, lines, *_):
+    return 4 * len(lines) * scores.shape[1]
+
+
+@interpret_at_first(_count_steps)
 def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables):
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
@@ -120,7 +124,7 @@ def find_line_points(
     return *(values[:n_points] for values in points), means[:n_points]
 
 
-@jit
+@interpret_at_first(lambda tables, is_useful, *_: 20 * is_useful.size)
 def _mark_bins(tables, is_useful, is_sorted, n_sorted):
     """Mark useful bins with flips, and the bins with flips before and after each of them.
 
@@ -139,7 +143,7 @@ def _mark_bins(tables, is_useful, is_sorted, n_sorted):
                 n_sorted[line] += int(tables[line, b, COUNT])
 
 
-@jit
+@interpret_at_first(_count_steps)
 def _find_line_points(
     scores,
     slopes,

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
+from skfair import _kernels
+from skfair._kernels import elastic_qp as elastic_qp_kernels
 from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
 
 
@@ -57,3 +60,24 @@ def test_a_transposed_array_is_taken():
     expected = solve_active_set(curvature, rows, lower, upper, 10.0)
     computed = solve_active_set(curvature, np.asfortranarray(rows), lower, upper, 10.0)
     np.testing.assert_array_equal(computed[0], expected[0])
+
+
+def test_interpreted_guesses_of_the_active_set_equal_compiled_ones(monkeypatch):
+    rng = np.random.default_rng(0)
+    problems = []
+    for _ in range(20):
+        curvature, rows = rng.uniform(0.5, 2.0, 5), rng.normal(size=(3, 5))
+        middle = rng.normal(size=3)
+        problems.append((curvature, rows, middle - 0.1, middle + 0.1, 5.0))
+    with _kernels.compile_at_first_call():
+        compiled = [elastic_qp_kernels.solve_active_set(*problem) for problem in problems]
+    kernel = elastic_qp_kernels._solve_active_set
+    interpreted_kernel = _kernels._interpreted_function(kernel)
+    monkeypatch.setattr(elastic_qp_kernels, "_solve_active_set", interpreted_kernel)
+    interpreted = [elastic_qp_kernels.solve_active_set(*problem) for problem in problems]
+    assert sum(one is not None for one in compiled) > 10
+    for one, other in zip(compiled, interpreted, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert_array_equal(one[0], other[0])
+            assert_array_equal(one[1], other[1])
