@@ -51,7 +51,7 @@ def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
 
 
 def _count_steps(scores, slopes, lines, *_):
-    return 4 * len(lines) * scores.shape[1]
+    return 2 * len(lines) * scores.shape[1]
 
 
 @interpret_at_first(_count_steps)
@@ -175,7 +175,7 @@ def _find_line_points(
         if n_flips == 0:
             continue
         # Walk along the flips; before each of them is a point, unless bins were left out there.
-        begin, previous, is_known, is_first, error = 0, 0.0, False, True, 0.0
+        begin, previous, is_known, is_first, error = np.int64(0), 0.0, False, True, 0.0
         for b in range(n_bins):
             if not table[b, COUNT] > 0.0:
                 continue
