@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, inline_helper, jit
+from skfair._kernels import NO_INDEX, deferred_helper, inline_helper, interpret_at_first, jit
 
 # Local search for the normalised cut: single moves.
 #
@@ -250,7 +250,23 @@ def _enqueue(arcs, a, b, i, cost):
 # Flows --------------------------------------------------------------------------------
 
 
-@jit
+def _count_queue_steps(graph, clustering, members):
+    """Steps that fill all queues; where rows are computed, exp may differ if interpreted: inf."""
+    if graph.has_computed_rows:
+        return np.inf
+    n_clusters = clustering.volumes.size
+    return 4 * n_clusters * (members.size + n_clusters * QUEUE_SIZE)
+
+
+def _count_repair_steps(graph, clustering, bounds, members):
+    g = graph.groups[members[0]]
+    counts, lower, upper = clustering.counts[:, g], bounds.lower[:, g], bounds.upper[:, g]
+    n_paths = max(np.maximum(counts - upper, 0).sum(), np.maximum(lower - counts, 0).sum())
+    n_steps = 2 * graph.sizes.mean() + 4 * QUEUE_SIZE * clustering.volumes.size
+    return _count_queue_steps(graph, clustering, members) + n_paths * n_steps
+
+
+@interpret_at_first(_count_repair_steps)
 def repair_counts(graph, clustering, bounds, members):
     """Bring the counts of one group within the bounds, along successive cheapest paths.
 
@@ -374,7 +390,7 @@ def _is_ancestor(parents, b, a):
 # Exchanges ----------------------------------------------------------------------------
 
 
-@jit
+@interpret_at_first(_count_queue_steps)
 def exchange_pass(graph, clustering, members):
     """Exchange members of one group between clusters where that lowers the cut; counts are kept.
 

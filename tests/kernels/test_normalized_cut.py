@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from skfair import _kernels
 from skfair._kernels import normalized_cut as flows
 from skfair._kernels import normalized_cut as kernels
 from tests.kernels.standalone import standalone
@@ -302,3 +303,28 @@ def test_the_cost_of_an_exchange(problem):
         if all(K[swapped == c].sum() > 0 for c in range(n_clusters)):
             cost = standalone(flows._exchange_cost)(graph, clustering, i, j, np.inf)
             assert cost == pytest.approx(ncut_by_definition(K, swapped) - before, abs=1e-9)
+
+
+@pytest.mark.parametrize("storage", [sparse_graph, dense_graph])
+def test_interpreted_flows_and_exchanges_equal_compiled_ones(storage):
+    rng = np.random.default_rng(0)
+    K, groups = random_affinity(rng, 40) * 0.37, np.arange(40) % 2
+    start = np.minimum(rng.integers(8, size=40), 3)  # the last cluster has too many
+    bounds = kernels.Bounds(np.full((4, 2), 4), np.full((4, 2), 6))
+
+    def search(*functions):
+        graph, clustering = storage(K, groups), partition_of(K, start, groups, 4)
+        members = [np.flatnonzero(groups == g) for g in range(2)]
+        repair, exchange = functions
+        n_paths = [repair(graph, clustering, bounds, nodes) for nodes in members]
+        n_exchanges = [exchange(graph, clustering, nodes) for nodes in members]
+        return n_paths, n_exchanges, *clustering
+
+    compiled = kernels.repair_counts, kernels.exchange_pass
+    with _kernels.compile_at_first_call():
+        expected = search(*compiled)
+    interpreted = search(*map(_kernels._interpreted_function, compiled))
+    assert min(expected[0]) > 0
+    assert max(expected[1]) > 0
+    for value, other in zip(interpreted, expected, strict=True):
+        np.testing.assert_array_equal(value, other)
