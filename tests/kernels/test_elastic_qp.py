@@ -1,5 +1,6 @@
 """Small quadratic programs in kernels: guesses of active sets against the interior point."""
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -62,6 +63,7 @@ def test_a_transposed_array_is_taken():
     np.testing.assert_array_equal(computed[0], expected[0])
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_interpreted_guesses_of_the_active_set_equal_compiled_ones(monkeypatch):
     rng = np.random.default_rng(0)
     problems = []

@@ -1,5 +1,6 @@
 """Points on lines between flips of decisions, by kernels and by evaluating every interval."""
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -146,6 +147,7 @@ def test_bins_are_few_where_tables_would_be_large():
     assert choose_n_bins(10**6, 1000, 1 << 18) == 256
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_interpreted_kernels_of_lines_equal_compiled_ones(monkeypatch):
     rng = np.random.default_rng(0)
     scores, slopes = rng.normal(size=(1, 300)), rng.normal(size=(2, 300))

@@ -2,6 +2,7 @@
 
 from itertools import pairwise, permutations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -305,6 +306,7 @@ def test_the_cost_of_an_exchange(problem):
             assert cost == pytest.approx(ncut_by_definition(K, swapped) - before, abs=1e-9)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 @pytest.mark.parametrize("storage", [sparse_graph, dense_graph])
 def test_interpreted_flows_and_exchanges_equal_compiled_ones(storage):
     rng = np.random.default_rng(0)
