@@ -98,6 +98,8 @@ def unique_labels_and_codes(column, attribute):
         column = column.astype(object)  # checked, and refused, as objects
     if holds_string_objects(column):
         codes, distinct = pd.factorize(column)
+        if (distinct[codes] != column).any():  # old versions of pandas end strings at "\0"
+            codes, distinct = np.arange(len(column)), column
         values, positions = _unique_objects_and_codes(distinct.tolist(), attribute)
         codes = positions[codes]
     elif column.dtype.kind == "O":

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skfair.classification import ConstrainedERMClassifier
@@ -41,6 +41,7 @@ def encode_by_dict(column):
         st.lists(st.text("a\0\ud800", max_size=3), min_size=1),
     )
 )
+@example(["", "\0"])
 def test_objects_are_encoded_as_by_a_dict(column):
     array = np.fromiter(column, dtype=object, count=len(column))
     try:
