@@ -252,14 +252,18 @@ def find_feasible_counts(samples, counts, level):
     return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
 
 
+def member_bounds(samples, n_members):
+    """Minimum and maximum number of members of a cluster, for equal weights; at least one."""
+    coefficients = intersection_coefficients(samples.limits)[0]
+    bounds = samples.limits.bounds / (coefficients * samples.largest_weight)
+    is_upper = coefficients > 0
+    smallest = np.ceil(bounds[~is_upper]).max(initial=1)
+    return smallest, min(n_members, np.floor(bounds[is_upper]).min(initial=np.inf))
+
+
 def _nearest_sizes(samples, counts):
     """The integer table nearest to the counts of one group: only sizes are bounded."""
-    bounds = samples.limits.bounds / (
-        intersection_coefficients(samples.limits)[0] * samples.largest_weight
-    )
-    is_upper = intersection_coefficients(samples.limits)[0] > 0
-    smallest = np.ceil(bounds[~is_upper]).max(initial=1)
-    largest = min(counts.sum(), np.floor(bounds[is_upper]).min(initial=np.inf))
+    smallest, largest = member_bounds(samples, counts.sum())
     sizes = np.clip(counts, smallest, largest)
     # What the bounds have cut off or added: clusters with spare capacity take it.
     missing = counts.sum() - sizes.sum()

@@ -44,12 +44,14 @@ from skfair.cluster.kmeans._assignment import (
     lloyd,
     repair_to_limits,
 )
+from skfair.cluster.kmeans._many_clusters import solve_sizes
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
     ClusteringPoint,
     draw_stratified,
     recompute_point,
 )
+from skfair.cluster.kmeans._size_dual import bounds_many_sizes
 from skfair.partitions import n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
@@ -453,6 +455,8 @@ class Homotopy(BaseEstimator):
         samples = problem.warm_start_samples()
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
+        if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
+            return solve_sizes(problem, runs, random_state, watch)
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.

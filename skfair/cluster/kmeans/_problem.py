@@ -23,10 +23,12 @@ from skfair.cluster.kmeans._assignment import (
     ROUND_COUNT_TOLERANCE,
     DualSolution,
     gather_labels_and_gaps,
+    member_bounds,
     occupy_clusters,
     solve_dual,
     zero_solution,
 )
+from skfair.cluster.kmeans._size_dual import SizeDual, assign_precisely, bounds_many_sizes
 from skfair.groups import GroupSummary, count_table
 from skfair.partitions import (
     BLOCK,
@@ -252,6 +254,8 @@ class ClusteringProblem(BaseClusteringProblem):
         sit on a tie, but by at most `slack` samples, or a `share` of all. The value bounds from
         below the cost of every assignment to these centres that keeps the limits.
         """
+        if bounds_many_sizes(self, len(centers), limits):
+            return self._solve_sizes(centers, limits, start)
         # Distances are computed once, and each step of the ascent is a pass over them.
         measured = self.partitions.map(_dual_inputs, centers)
         start = start or zero_solution(len(centers), limits)
@@ -260,6 +264,24 @@ class ClusteringProblem(BaseClusteringProblem):
         )
         labels, gaps = gather_labels_and_gaps(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
+
+    def _solve_sizes(self, centers, limits, start):
+        """The same for many clusters, of which only sizes are bounded."""
+        multipliers = np.zeros(len(centers))
+        if start is not None:
+            multipliers = start.offsets[:, 0] * self.n_attributes
+        problem = replace(self, limits=limits)
+        bounds = member_bounds(problem, self.n_samples)
+        _, dual, now = assign_precisely(self, centers, bounds, SizeDual(multipliers))
+        solution = problem.solution_from_multipliers(dual.multipliers)
+        value = now.value * float(self.largest_weight)
+        return solution._replace(value=value, labels=now.labels, gaps=now.gaps)
+
+    def solution_from_multipliers(self, multipliers):
+        """A dual solution with the offsets of multipliers of sizes, to start another one from."""
+        offsets = np.repeat(multipliers[:, np.newaxis], self.n_groups, axis=1)
+        start = zero_solution(len(multipliers), self.limits)
+        return start._replace(offsets=offsets / self.n_attributes)
 
     def labels_of(self, point):
         """Labels of a point."""

@@ -1,0 +1,177 @@
+"""k-means with bounds on the sizes of many clusters, in memory that grows with the candidates.
+
+Rounds alternate an assignment of the required sizes and the means, as those of `Homotopy`, first on
+a subsample and last on all samples. Shortest paths between clusters repair what the dual leaves.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
+from skfair._kernels.kmeans import squared_distances
+from skfair.cluster.kmeans._assignment import RunSettings, extrapolate, member_bounds
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._size_dual import (
+    SHORT_SHARE,
+    SizeDual,
+    ascend,
+    assign_precisely,
+    assign_sizes,
+)
+
+MAX_AGE = 5  # rounds for which candidates are used
+SAMPLES_PER_CLUSTER, MIN_SAMPLES = 20, 2000  # of the first subsample
+GROWTH = 5  # of the size of subsamples
+TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
+ROUGH_TOL = 1e-3  # the same on subsamples
+MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
+ROUND_SLACK, ROUGH_SLACK = 0.05, 0.1  # share of a mean size by which a round may miss it
+MAX_PASSES = 5  # of the local search
+MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
+
+
+def solve_sizes(
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> tuple[ClusteringPoint, int, str]:
+    """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
+    # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
+    order = random_state.permutation(problem.n_samples)
+    size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
+    ends: list[tuple[ClusteringPoint, Rounds]] = []
+    lowest, n_iter = np.inf, 0
+    for generator in runs.generators(random_state):
+        first = _take(problem, order[:size])
+        rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
+        start = runs.start(first, generator)
+        rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
+        if rounds.value >= lowest * (1 - MIN_LEAD):
+            continue
+        lowest = rounds.value
+        # Larger and larger subsamples, then all samples.
+        larger = size * GROWTH
+        while 2 * larger <= problem.n_samples:
+            sample = _take(problem, order[:larger])
+            rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
+            larger *= GROWTH
+        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
+        rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
+        ends.append((_round_sizes(problem, rounds), rounds))
+        n_iter += rounds.n_iter
+        if rounds.is_stopped:
+            break
+    point, rounds = min(ends, key=lambda end: end[0].cost)
+    return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def _take(problem, rows):
+    """The samples in some rows, in the order of all."""
+    return replace(problem.take(np.sort(rows)), n_jobs=problem.n_jobs)
+
+
+class RoundSettings(NamedTuple):
+    """When rounds end, and how precise their sizes are."""
+
+    max_iter: int
+    tol: float  # relative gain of the value at which two rounds in a row end them
+    slack: float  # share of a mean size
+    watch: Callable | None = None  # called with the point of every round
+
+
+class Rounds(NamedTuple):
+    """What rounds of assignments and means end with."""
+
+    centers: np.ndarray
+    value: float  # of the dual, the lowest
+    dual: SizeDual
+    n_iter: int
+    is_converged: bool
+    is_stopped: bool  # by ``watch``
+
+
+def iterate_sizes(samples, centers, dual, problem, settings):
+    """Rounds of assignments and means with Nesterov's momentum, as in `iterate_at_level`.
+
+    ``samples`` are some or all of the problem, whose bounds are scaled to their number.
+    """
+    X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
+    bounds = tuple(np.array(member_bounds(problem, problem.n_samples)) * len(X) / problem.n_samples)
+    slack = max(0.75, settings.slack * len(X) / n_clusters)
+    lowest, n_pushed, means, start = np.inf, 0, centers, centers
+    candidates, age, life = None, 0, 0
+    n_iter, n_poor, is_stopped = 0, 0, False
+    while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
+        # Candidates are used for some rounds, with distances to the centres of each.
+        is_old = age >= life
+        if not is_old:
+            measure_candidates(X, start.astype(np.float32), *candidates[:2])
+            age += 1
+            dual, now = ascend(candidates, bounds, dual, slack)
+            is_old = now.n_short > SHORT_SHARE * len(X)
+        if is_old:
+            candidates, dual, now = assign_sizes(X, start, bounds, dual, slack)
+            age, life = 1, min(life + 1, MAX_AGE)
+        n_iter += 1
+        if now.value > lowest and n_pushed > 0:
+            start, n_pushed = means, 0  # the momentum has overshot
+            continue
+        clustering = samples.clustering_from_labels(now.labels, n_clusters)
+        is_empty = clustering.sizes == 0
+        clustering.centers[is_empty] = start[is_empty]
+        n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
+        lowest, previous, means = min(lowest, now.value), means, clustering.centers
+        start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+        is_stopped = settings.watch is not None and settings.watch(ClusteringPoint(clustering))
+    return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
+
+
+# Exact sizes, and a local search that keeps them.
+
+
+def _round_sizes(problem, rounds):
+    """The point of a precise assignment after integer repair and local search."""
+    centers, n_clusters = rounds.centers, len(rounds.centers)
+    bounds = member_bounds(problem, problem.n_samples)
+    candidates, dual, now = assign_precisely(problem, centers, bounds, rounds.dual)
+    sizes = now.counts.copy()
+    repair_sizes(candidates, dual.multipliers, now.labels, sizes, bounds)
+    _move_to_any_cluster(problem.X, centers, now.labels, sizes, bounds)
+    start = problem.solution_from_multipliers(dual.multipliers)
+    point = recompute_point(problem, now.labels, n_clusters, start)
+    for _ in range(MAX_PASSES):
+        clustering = point.clustering._replace(
+            labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
+        )
+        sizes = np.bincount(clustering.labels, minlength=n_clusters)
+        search_candidates(problem.X, candidates.clusters, clustering, sizes, bounds)
+        searched = recompute_point(problem, clustering.labels, n_clusters, start)
+        gain = point.cost - searched.cost
+        point = searched if gain > 0 else point
+        if gain <= MIN_PASS_GAIN * point.cost:
+            break
+    return point
+
+
+def _move_to_any_cluster(X, centers, labels, sizes, bounds):
+    """Cheapest single moves until sizes are within bounds, where candidates leave no path."""
+    smallest, largest = bounds
+    while sizes.max() > largest or sizes.min() < smallest:
+        is_over = sizes.max() > largest
+        goals = np.flatnonzero(sizes < largest) if is_over else np.array([sizes.argmin()])
+        rows = np.flatnonzero(sizes[labels] > (largest if is_over else smallest))
+        costs = squared_distances(X[rows], centers[goals])
+        costs -= squared_distances_to_own(X[rows], centers, labels[rows])[:, np.newaxis]
+        row, goal = np.unravel_index(costs.argmin(), costs.shape)
+        sizes[labels[rows[row]]] -= 1
+        labels[rows[row]] = goals[goal]
+        sizes[goals[goal]] += 1
+
+
+def squared_distances_to_own(X, centers, labels):
+    """Squared distance of each sample to the centre of its cluster."""
+    return ((X - centers[labels]) ** 2).sum(axis=1)
