@@ -17,9 +17,7 @@ class Candidates(NamedTuple):
 
     clusters: np.ndarray  # (n_samples, n_candidates) int32
     distances: np.ndarray  # (n_samples, n_candidates) squared, to the centres
-    limits: (
-        np.ndarray
-    )  # (n_samples,) least reduced cost of others; inf: none
+    limits: np.ndarray  # (n_samples,) least reduced cost of others; inf: none
     multipliers: np.ndarray  # (n_clusters,) at which they are the least
 
 
