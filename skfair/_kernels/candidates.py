@@ -23,27 +23,23 @@ class Candidates(NamedTuple):
 
 @jit
 def select_smallest(values, clusters, selected):
-    """The smallest values of each row and their positions, the largest of them first."""
+    """The smallest values of each row in rising order, and their positions."""
     n_candidates = clusters.shape[1]
     for i in range(len(values)):
-        row, places, heap = values[i], clusters[i], selected[i]
-        heap[:] = np.inf
+        row, places, lowest = values[i], clusters[i], selected[i]
+        lowest[:] = np.inf
         places[:] = 0
+        last = lowest[n_candidates - 1]
         for k in range(len(row)):
             value = row[k]
-            if not value < heap[0]:
+            if not value < last:
                 continue
-            # Replace the largest value of the heap, and let the new one sink to its place.
-            j = 0
-            while 2 * j + 1 < n_candidates:
-                child = 2 * j + 1
-                if child + 1 < n_candidates and heap[child + 1] > heap[child]:
-                    child += 1
-                if heap[child] <= value:
-                    break
-                heap[j], places[j] = heap[child], places[child]
-                j = child
-            heap[j], places[j] = value, k
+            j = n_candidates - 1
+            while j > 0 and lowest[j - 1] > value:
+                lowest[j], places[j] = lowest[j - 1], places[j - 1]
+                j -= 1
+            lowest[j], places[j] = value, k
+            last = lowest[n_candidates - 1]
 
 
 @fastmath_helper

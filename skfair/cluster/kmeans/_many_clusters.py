@@ -23,7 +23,7 @@ from skfair.cluster.kmeans._size_dual import (
 )
 
 MAX_AGE = 5  # rounds for which candidates are used
-SAMPLES_PER_CLUSTER, MIN_SAMPLES = 20, 2000  # of the first subsample
+SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
 ROUGH_TOL = 1e-3  # the same on subsamples

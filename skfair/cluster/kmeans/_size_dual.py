@@ -104,7 +104,7 @@ def select_candidates(X, centers, multipliers, n_candidates):
         norms = np.einsum("ij,ij->i", block, block)
         distances[rows] += norms[:, np.newaxis]
         if shape[1] < n_clusters:
-            limits[rows] = distances[rows, 0] - FLOAT32_ROUNDING * (norms + squares.max())
+            limits[rows] = distances[rows, -1] - FLOAT32_ROUNDING * (norms + squares.max())
         distances[rows] -= shifts[clusters[rows]]
     np.maximum(distances, 0, out=distances)
     return Candidates(clusters, distances, limits, multipliers.copy())
