@@ -153,10 +153,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
     name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
     batches and their order. `AdamPrimalDual` reads each sample once per epoch, and twice or, with
-    batch norm, three times afterwards: loss and constraint share a batch, and the multipliers follow
-    the gaps of the scores that the batches of the epoch gave. Other solvers evaluate all samples
-    after each epoch. The first two samples are read once more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without
-    weight is not read. A dataset must give the same sample each time for its decision to be kept.
+    batch norm, three times afterwards: loss and constraint share a batch, which has its share of
+    every group, and the multipliers follow the gaps of the scores that the batches of the epoch
+    gave. Other solvers evaluate all samples after each epoch. The first two samples are read once
+    more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without weight is
+    not read. A dataset must give the same sample each time for its decision to be kept.
 
     Integers, such as those of tokens, are passed to the module as they are, unless it computes with
     real numbers alone.
@@ -170,7 +171,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     In training, dropout drops and batch norm normalises by mini-batches. Decisions are those in
     evaluation mode, and the last layer is fitted to that: the means and variances of batch norm are
-    measured on all samples first, since in mini-batches groups have equal shares.
+    measured on all samples first.
 
     Examples
     --------
@@ -445,7 +446,11 @@ def train_epochs(estimator, solver, problem, start, random_state, callback):
 
 
 class _EpochTrainer:
-    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
+    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores.
+
+    Of each term of a constraint, the Lagrangian has the same weights on all samples between two
+    moves of the multipliers.
+    """
 
     def __init__(self, estimator, solver, problem, network):
         self.solver = solver
@@ -454,7 +459,8 @@ class _EpochTrainer:
         self.multipliers = np.zeros(len(problem.lower))
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
-        self._event_weights = [None] * len(problem.constraint)
+        self._strata = _find_strata(problem)
+        self._sample_weights: list = [None] * len(problem.constraint)
         self.epoch_scheduler, self._n_left = None, None
         if estimator.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
@@ -468,7 +474,7 @@ class _EpochTrainer:
 
     def run_epoch(self, random_state):
         """Train on all samples once, and return the scores that their batches gave."""
-        order = random_state.permutation(len(self.scores))
+        order = _spread_strata(self._strata, random_state)
         batches = np.split(order, range(self.solver.batch_size, len(order), self.solver.batch_size))
         due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
         for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
@@ -501,21 +507,16 @@ class _EpochTrainer:
     def _constraint_slopes(self, rows, scores):
         """Slope of the constraints by each score of a batch, at the present multipliers."""
         slopes = np.zeros(len(rows))
-        for one, weights in zip(self.problem.constraint, self._event_weights, strict=True):
-            if weights is None or not weights.any():
+        for one, weights in zip(self.problem.constraint, self._sample_weights, strict=True):
+            if weights is None:
                 continue
-            try:
-                events = one.events.take(rows)
-            except ValueError:
-                continue  # an event has no sample in the batch
-            by_term = weights.reshape(len(one.smooth), -1)
-            for term, by_event in zip(one.smooth, by_term, strict=True):
-                derivative = term(scores, self.problem.target[rows]).slope
-                slopes += events.means_adjoint(by_event) * derivative
-        return slopes
+            for term, by_sample in zip(one.smooth, weights, strict=True):
+                slopes += by_sample[rows] * term(scores, self.problem.target[rows]).slope
+        # Weights are those among all samples: unbiased, whatever groups the batch has.
+        return slopes * (len(self.scores) / len(rows))
 
     def _update_multipliers(self):
-        """Move the multipliers by the gaps of the latest scores, and the weights of events."""
+        """Move the multipliers by the gaps of the latest scores, and the weights of samples."""
         known = np.flatnonzero(np.isfinite(self.scores))
         for i, one in enumerate(self.problem.constraint):
             if not len(one.lower):
@@ -531,7 +532,32 @@ class _EpochTrainer:
             excess = float(rows.values[0] - one.upper[0])
             multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
             self.multipliers[i] = multiplier
-            self._event_weights[i] = np.ravel(rows.jacobian.means_to_rows) * multiplier
+            by_event = np.ravel(rows.jacobian.means_to_rows) * multiplier
+            self._sample_weights[i] = [
+                self.problem.constraint[i].events.means_adjoint(by_mean)
+                for by_mean in by_event.reshape(len(one.smooth), -1)
+            ]
+
+
+def _find_strata(problem):
+    """Code of the events that each sample is in, over all constraints, (n_samples,)."""
+    codes = [one.events.membership_codes for one in problem.constraint]
+    columns = np.column_stack([np.zeros(len(problem.target), dtype=np.intp), *codes])
+    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _spread_strata(strata, random_state):
+    """A random order of samples in which those of every stratum are spread evenly, (n_samples,)."""
+    order = random_state.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    sizes = np.bincount(strata)
+    starts = np.cumsum(sizes) - sizes
+    ranks = np.arange(len(order)) - np.repeat(starts, sizes)
+    # Each stratum begins at a random place of its first gap.
+    places = (ranks + np.repeat(random_state.uniform(size=len(sizes)), sizes)) / np.repeat(
+        sizes, sizes
+    )
+    return order[np.argsort(places)]
 
 
 def _make_adam(tensors, learning_rate):
