@@ -172,7 +172,9 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the criterion.
     requirements = data.requirements._replace(**{criterion: 1.0})
-    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
+    limits = requirements.limits(
+        problem.group_weights, problem.limits.intersections, data.largest_weight
+    )
     problem = replace(problem, limits=limits)
     routes = algorithm.front(problem, runs, n_levels, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]

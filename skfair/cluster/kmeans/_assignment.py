@@ -297,9 +297,10 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
         add_rows(on_groups @ by_group, on_largest, -margin * spare)
     add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
     for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
-        # Rows that rounding may not exceed are about numbers of members, which are integers.
+        # Rows that rounding may not exceed are about numbers of members, which are integers. The
+        # others have no margin: clusters of few members could not keep it.
         bound = bound / samples.largest_weight
-        bound = bound - margin if rounding else np.floor(bound)
+        bound = bound if rounding else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
         add_rows(
             sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),

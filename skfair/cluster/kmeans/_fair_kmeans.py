@@ -212,7 +212,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+    limits = requirements.limits(by_group, intersections, weights.max())
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
     rows = X if others is None else X[present]
@@ -305,7 +305,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     summary = summary.reorder_cells(order)
     by_group = sum_by_group(codes, summary.weights, intersections)
     requirements = requirements.bind_to_groups(groups, columns, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
     problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
 
