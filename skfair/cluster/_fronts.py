@@ -166,7 +166,7 @@ def fair_kmeans_front(
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = make_run_settings(estimator, data.mean, N_STARTS), data.problem
+    runs, problem = make_run_settings(estimator, data, N_STARTS), data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)

@@ -404,6 +404,7 @@ class RunSettings(NamedTuple):
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
+    labels: np.ndarray | None = None  # (n_samples,) of a given clustering: no end may be dearer
 
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""
@@ -442,16 +443,20 @@ def draw_centers(X, masses, n_clusters, random_state):
     return X[rows].astype(np.float64)
 
 
-def make_run_settings(parameters, mean, n_auto):
-    """The runs of an estimator's parameters, on data from which a mean is subtracted.
+def make_run_settings(parameters, data, n_auto):
+    """The runs of an estimator's parameters, on the input of a fit.
 
     ``n_auto`` is the number of starts that "auto" stands for.
     """
-    init, n_init = parameters.init, parameters.n_init
+    init, n_init, labels = parameters.init, parameters.n_init, None
     if isinstance(init, str) or callable(init):
         n_init = n_auto if n_init == "auto" else n_init
     else:
-        init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
+        if np.ndim(init) == 1:
+            labels = data.check_labels(init, parameters.n_clusters)
+            init = data.problem.clustering_from_labels(labels, parameters.n_clusters).centers
+        else:
+            init = check_centers(init, (parameters.n_clusters, len(data.mean))) - data.mean
         if n_init not in ("auto", 1):
             warn(
                 "Explicit initial center position passed: performing only one init in "
@@ -460,7 +465,8 @@ def make_run_settings(parameters, mean, n_auto):
                 RuntimeWarning,
             )
         n_init = 1
-    return RunSettings(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
+    ends = parameters.max_iter, parameters.tol
+    return RunSettings(parameters.n_clusters, init, n_init, *ends, labels)
 
 
 def check_centers(centers, shape):

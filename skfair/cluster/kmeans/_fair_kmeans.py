@@ -102,6 +102,23 @@ class KMeansInput(NamedTuple):
         intersections = self.problem.limits.intersections
         return (intersections[:, :, np.newaxis] == np.arange(self.problem.n_groups)).any(axis=1)
 
+    def check_labels(self, labels, n_clusters):
+        """Labels of the samples, from those of all rows that were passed as ``init``."""
+        if self.positive_weight_samples is None:
+            raise ValueError(
+                "init must hold centres where data are partitioned, not labels; pass an array of "
+                f"shape {(n_clusters, len(self.mean))}."
+            )
+        labels, rows = np.asarray(labels), self.positive_weight_samples
+        is_label = np.isin(labels, np.arange(n_clusters)).all()
+        if len(labels) <= rows.max() or not is_label or len(np.unique(labels[rows])) < n_clusters:
+            raise ValueError(
+                f"init must give every row a label from 0 to {n_clusters - 1}, and each label to a "
+                f"row of positive weight, but it has {len(labels)} labels, which are "
+                f"{np.unique(labels)[:10]}; change init or n_clusters."
+            )
+        return labels[rows].astype(np.int32)
+
     def point_attributes(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
@@ -381,7 +398,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         float a share of all. With sample weights the last sample may not fit.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
-        themselves, in the shape (n_clusters, n_features).
+        themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
+        shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" is dearer than they
+        are. Partitioned data take centres only.
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
@@ -736,7 +755,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data.mean, N_STARTS)
+        runs = make_run_settings(self, data, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
         return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}

@@ -485,6 +485,10 @@ class Homotopy(BaseEstimator):
             n_iter += end.n_iter
             if end.is_stopped:
                 break
+        if runs.labels is not None:
+            given = search_from_labels(problem, level, runs)
+            if sort_key(problem, given) < sort_key(problem, ends[-1]):
+                ends.append(given)
         return ends[-1].point, n_iter, ends[-1].status
 
     def _finish(self, problem, samples, size, start, runs, watch):
@@ -648,6 +652,15 @@ class RunResult(NamedTuple):
     n_iter: int
     status: str
     is_stopped: bool  # by a callback
+
+
+def search_from_labels(problem, level, runs):
+    """The end of integer repair and local search from given labels: no dearer if they fit."""
+    clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
+    dual = problem.assign(ClusteringPoint(clustering), level).dual
+    point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
+    point, status = repair_and_search(problem, point, level, runs)
+    return RunResult(point, 0, status, False)
 
 
 def sort_key(problem, end):
