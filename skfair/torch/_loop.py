@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from skfair.constraints import Constraint, bind_all
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, pointwise_decision_rate, pointwise_score
+from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -23,7 +23,7 @@ from skfair.solvers import (
     StochasticSwitching,
     ghost_direction,
 )
-from skfair.surrogates import SURROGATES, Sigmoid
+from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
@@ -125,15 +125,39 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
     at = to_float64_array(scores)
-    pairs = [rate(at, cells) for rate in setting.bind(cells)]
+    values, slopes = zip(*[rate(at, cells) for rate in setting.bind(cells)], strict=True)
+    return _linear_function(scores, np.array(slopes), np.array(values))
+
+
+def _linear_function(scores, slopes, values):
+    """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
-    dtype = torch.promote_types(scores.dtype, torch.float32)
-    slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
-    slopes, values = (
-        torch.from_numpy(one).to(scores.device, dtype)
-        for one in (slopes, np.array([value for value, _ in pairs]))
-    )
-    return _make_constraint_function().apply(scores, slopes, values)
+    device, dtype = scores.device, torch.promote_types(scores.dtype, torch.float32)
+    with _without_autocast(device.type):
+        linear = torch.mv(torch.from_numpy(slopes).to(device, dtype), scores.to(dtype))
+    # Another constant has the same slopes.
+    linear.detach().copy_(torch.from_numpy(values))
+    if linear.requires_grad:
+        linear.register_hook(_check_first_order)
+    return linear
+
+
+def _without_autocast(device_type):
+    """Context in which PyTorch computes in the dtypes of its tensors."""
+    torch = require_torch()
+    if not torch.is_autocast_enabled(device_type):
+        return nullcontext()
+    return torch.autocast(device_type, enabled=False)
+
+
+def _check_first_order(gradient):
+    """Hook of values: raise where a second derivative, which they do not have, could follow."""
+    if require_torch().is_grad_enabled():
+        raise RuntimeError(
+            "constraint_values have first derivatives alone, but their gradient was requested with "
+            "create_graph=True; differentiate them without it, and other losses in a call of their "
+            "own."
+        )
 
 
 _UNCOMPILED_FUNCTIONS: dict = {}
@@ -178,11 +202,11 @@ def _encode_cells(target, sensitive_features):
     )
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
-        labels = int(codes.max()) + 1
+        n_groups = labels = int(codes.max()) + 1
     else:
         checked = check_groups(groups, len(is_positive))
         codes, labels = checked.codes, tuple(map(tuple, checked.labels.tolist()))
-    n_groups = labels if isinstance(labels, int) else len(labels)
+        n_groups = len(labels)
     codes = 2 * codes + is_positive
     return _Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
 
@@ -211,8 +235,11 @@ def _is_positive(target):
     if target.dtype == np.int64 and target.view(np.uint64).max(initial=0) <= 1:
         return target  # 0 and 1
     is_positive = target == 1
-    n_negative = len(target) - np.count_nonzero(is_positive)
-    if n_negative not in (np.count_nonzero(target == 0), np.count_nonzero(target == -1)):
+    n_positive = np.count_nonzero(is_positive)
+    # Every other entry must be 0, or every other one -1.
+    if n_positive != np.count_nonzero(target) and n_positive + np.count_nonzero(
+        target == -1
+    ) != len(target):
         raise ValueError(
             "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
             f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
@@ -293,83 +320,54 @@ class _CellConstraint:
         self.constraint = constraint
         self.members = np.zeros((constraint.n_events, n_cells))
         self.members[:, present] = constraint.events.averaging_matrix.toarray() > 0
-        self.surrogate, self.counted = None, None
-        if all(getattr(one, "func", None) is pointwise_decision_rate for one in constraint.smooth):
-            # What a negative decision counts in each cell, and what a positive one adds.
-            tables, (self.surrogate, *_) = zip(
-                *(one.args for one in constraint.smooth), strict=True
+        self.counts_decisions = all(hasattr(one, "count_decisions") for one in constraint.smooth)
+        if self.counts_decisions:
+            # Sums over events: what negative decisions count, and what positive ones add.
+            classes = np.resize(_SIGNS, n_cells)
+            counted = [one.count_decisions(classes) for one in constraint.smooth]
+            self.negatives, self.steps = (
+                np.vstack([one * self.members for one in each])
+                for each in zip(*counted, strict=True)
             )
-            zeros, classes = np.zeros(n_cells), np.resize(_SIGNS, n_cells)
-            counted = [
-                pointwise_decision_rate(one, lambda z: pointwise_score(z, None), zeros, classes)
-                for one in tables
-            ]
-            self.counted = np.array([(one.value, one.slope) for one in counted]).swapaxes(0, 1)
+            self.repeated_members = np.tile(self.members, (len(counted), 1))
 
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
         if not len(one.lower):  # nothing is compared
             return -one.tolerance, np.zeros(len(scores))
-        if self.counted is None:
-            factors, terms = 1.0, self._evaluate_terms(scores, cells.target)
-            totals = np.array(
-                [np.bincount(cells.codes, term[0], len(cells.counts)) for term in terms]
-            )
-        else:
-            negatives, factors = self.counted
-            terms = [_evaluate_surrogate(self.surrogate, scores, one.name)]
-            totals = negatives * cells.counts
-            totals += factors * np.bincount(cells.codes, terms[0][0], len(cells.counts))
-        # Means over events from sums over cells.
-        sizes = self.members @ cells.counts
-        values, slope = one.rows_at((totals @ self.members.T / sizes).ravel())
-        # Chain rule: the row by the means, these by cells, and cells by samples.
-        by_cell = (slope.reshape(len(totals), -1) / sizes) @ self.members * factors
-        if len(terms) == 1:
-            by_cell = by_cell.sum(axis=0, keepdims=True)
-        slopes = [one[cells.codes] * term[1] for one, term in zip(by_cell, terms, strict=True)]
-        return values[0] - one.upper[0], sum(slopes[1:], slopes[0])
+        evaluate = self._evaluate_decisions if self.counts_decisions else self._evaluate_terms
+        value, slopes = evaluate(scores, cells)
+        return value[0] - one.upper[0], slopes
 
-    def _evaluate_terms(self, scores, target):
-        """Value and slope of each term at scores."""
-        name = self.constraint.name
-        return [
-            as_pointwise(term(scores, target), len(scores), name)[:2]
-            for term in self.constraint.smooth
+    # Means over events from sums over cells, and the chain rule: rows by means, these by cells, and
+    # cells by samples.
+
+    def _evaluate_decisions(self, scores, cells):
+        """Rows, and slopes of samples, where all terms count decisions."""
+        term = self.constraint.smooth[0]
+        value, slope = evaluate_value_and_slope(term.surrogate, scores, self.constraint.name)
+        counts = cells.counts.astype(np.float64)
+        totals = self.steps @ np.bincount(cells.codes, value, len(counts))
+        sizes = self.repeated_members @ counts
+        values, combine = self.constraint.rows_at((totals + self.negatives @ counts) / sizes)
+        by_cell = (combine[0] / sizes) @ self.steps
+        return values, by_cell[cells.codes] * slope
+
+    def _evaluate_terms(self, scores, cells):
+        """Rows, and slopes of samples, of any terms."""
+        one, sizes = self.constraint, self.members @ cells.counts
+        terms = [
+            as_pointwise(term(scores, cells.target), len(scores), one.name) for term in one.smooth
         ]
-
-
-def _evaluate_surrogate(surrogate, scores, name):
-    """Value and slope of the surrogate at scores."""
-    if type(surrogate) is not Sigmoid:
-        return as_pointwise(surrogate(scores), len(scores), name)[:2]
-    # Without the curvature, which a step does not need.
-    value = expit(scores / surrogate.temperature)
-    return value, value * (1.0 - value) / surrogate.temperature
-
-
-@cache
-def _make_constraint_function():
-    """The class `ConstraintFunction`, made here because it needs PyTorch."""
-    torch = require_torch()
-
-    class ConstraintFunction(torch.autograd.Function):
-        """Values of constraints, and their gradient by the scores."""
-
-        @staticmethod
-        def forward(ctx, scores, slopes, values):
-            """Values, (n_constraints,), whose slopes are (n_constraints, n_samples)."""
-            ctx.slopes = slopes
-            return values
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, weights):
-            """One slope per score, and nothing for the other arguments."""
-            return weights @ ctx.slopes, None, None
-
-    return ConstraintFunction
+        totals = [
+            self.members @ np.bincount(cells.codes, term.value, len(cells.counts)) for term in terms
+        ]
+        values, combine = one.rows_at(np.concatenate([total / sizes for total in totals]))
+        by_cell = (combine.reshape(len(terms), -1) / sizes) @ self.members
+        return values, sum(
+            row[cells.codes] * term.slope for row, term in zip(by_cell, terms, strict=True)
+        )
 
 
 # More samples than those of a mini-batch: earlier ones, and those of other processes.
