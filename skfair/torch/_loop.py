@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
-from skfair.utils._checks import resolve_name
+from skfair.utils._checks import resolve_name, warn
 
 # Constraints as differentiable functions of scores.
 
@@ -125,7 +126,10 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
     at = to_float64_array(scores)
-    values, slopes = zip(*[rate(at, cells) for rate in setting.bind(cells)], strict=True)
+    bound = setting.bind(cells)
+    if any(rate.smallest_size(cells) < _MIN_SAMPLES for rate in bound):
+        _warn_of_few_samples()
+    values, slopes = zip(*[rate(at, cells) for rate in bound], strict=True)
     return _linear_function(scores, np.array(slopes), np.array(values))
 
 
@@ -301,6 +305,8 @@ def _bind_constraints(setting, labels, occupied):
     samples = Samples(
         _SIGNS[present & 1], groups, np.ones(len(present)), multiplicity=counts[present]
     )
+    if len(np.unique(present // 2)) < max(2, len(names)):
+        _warn_of_few_samples()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
     resolved = resolve_constraints(constraint)
     for one in resolved:
@@ -309,8 +315,28 @@ def _bind_constraints(setting, labels, occupied):
                 f"{one.name} compares ranks, which few samples do not show; train without it, and "
                 "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
             )
-    (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    for text in {str(one.message) for one in caught}:
+        # Each pattern of empty cells has a text of its own.
+        _warn_of_few_samples() if "empty group" in text else warn(text)
     return [_CellConstraint(replace(one, one_row=True), present, len(counts)) for one in bound]
+
+
+_MIN_SAMPLES = 5
+"""Samples of an event in a batch below which its rate is noise."""
+
+
+@cache
+def _warn_of_few_samples():
+    """Warn of a batch with few samples, once in a process."""
+    warn(
+        f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
+        "group) that the constraint compares. Gaps between such small samples are mostly noise, "
+        "and the training may end in a constant classifier; use larger or stratified batches, or "
+        "skfair.torch.RecentScores."
+    )
 
 
 class _CellConstraint:
@@ -330,6 +356,10 @@ class _CellConstraint:
                 for each in zip(*counted, strict=True)
             )
             self.repeated_members = np.tile(self.members, (len(counted), 1))
+
+    def smallest_size(self, cells):
+        """Samples of the smallest event."""
+        return (self.members @ cells.counts).min(initial=np.inf)
 
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""

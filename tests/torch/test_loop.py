@@ -1,6 +1,7 @@
 """Constraints on tensors: values, gradients, multipliers, samples of other batches."""
 
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,7 @@ from skfair.torch import (
     constraint_values,
     gather_samples,
 )
+from skfair.torch._loop import _warn_of_few_samples
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -42,6 +44,12 @@ CRITERIA = {
     "ratio_of_opportunity": EqualOpportunity(ratio=0.8),
     "bounded_group_loss": BoundedGroupLoss(0.5),
 }
+
+
+@pytest.fixture(autouse=True)
+def forget_warnings():
+    """Make each test the first one that warns of few samples."""
+    _warn_of_few_samples.cache_clear()
 
 
 @pytest.fixture
@@ -505,3 +513,29 @@ def test_a_subclass_of_a_surrogate_may_be_another_function(samples):
         for one, surrogate in ((scores, Shifted()), (scores + 1.0, "sigmoid"))
     )
     assert shifted.item() == pytest.approx(expected.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
+def test_few_samples_of_a_group_warn_once(name):
+    rng = np.random.default_rng(0)
+    groups, target = rng.choice(4, size=800, p=[0.5, 0.4, 0.06, 0.04]), rng.integers(2, size=800)
+    scores = torch.tensor(rng.normal(size=800))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for rows in np.split(rng.permutation(800), 50):
+            constraint_values(name, scores[rows], target[rows], groups[rows])
+    assert ["fewer than 5 samples" in str(one.message) for one in caught] == [True]
+
+
+@pytest.mark.parametrize("groups", [["alone"] * 20, np.tile([0, 7], 10)])
+def test_batches_without_a_group_warn(groups):
+    with pytest.warns(UserWarning, match="or none, of a group"):
+        constraint_values("demographic_parity", torch.ones(20), [0, 1] * 10, groups)
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
+def test_five_samples_of_each_group_and_class_do_not_warn(name):
+    groups, target = np.repeat([0, 1], 10), np.arange(20) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        constraint_values(name, torch.ones(20), target, groups)
