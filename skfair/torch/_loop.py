@@ -127,8 +127,8 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
         )
     at = to_float64_array(scores)
     bound = setting.bind(cells)
-    if any(rate.smallest_size(cells) < _MIN_SAMPLES for rate in bound):
-        _warn_of_few_samples()
+    if any(rate.count_smallest_event(cells) < _MIN_SAMPLES for rate in bound):
+        _warn_of_small_groups()
     values, slopes = zip(*[rate(at, cells) for rate in bound], strict=True)
     return _linear_function(scores, np.array(slopes), np.array(values))
 
@@ -137,7 +137,7 @@ def _linear_function(scores, slopes, values):
     """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
     device, dtype = scores.device, torch.promote_types(scores.dtype, torch.float32)
-    with _without_autocast(device.type):
+    with _disable_autocast(device.type):
         linear = torch.mv(torch.from_numpy(slopes).to(device, dtype), scores.to(dtype))
     # Another constant has the same slopes.
     linear.detach().copy_(torch.from_numpy(values))
@@ -146,7 +146,7 @@ def _linear_function(scores, slopes, values):
     return linear
 
 
-def _without_autocast(device_type):
+def _disable_autocast(device_type):
     """Context in which PyTorch computes in the dtypes of its tensors."""
     torch = require_torch()
     if not torch.is_autocast_enabled(device_type):
@@ -306,10 +306,16 @@ def _bind_constraints(setting, labels, occupied):
         _SIGNS[present & 1], groups, np.ones(len(present)), multiplicity=counts[present]
     )
     if len(np.unique(present // 2)) < max(2, len(names)):
-        _warn_of_few_samples()
+        _warn_of_small_groups()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
     resolved = resolve_constraints(constraint)
     for one in resolved:
+        if hasattr(one, "strata"):
+            raise ValueError(
+                f"{one} takes its strata from columns of X, which constraint_values does not get; "
+                'pass the samples of each stratum, with constraint="demographic_parity", in a call '
+                "of its own."
+            )
         if one.rate(surrogate, LogisticLoss()) is None:
             raise ValueError(
                 f"{one.name} compares ranks, which few samples do not show; train without it, and "
@@ -320,7 +326,7 @@ def _bind_constraints(setting, labels, occupied):
         (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
     for text in {str(one.message) for one in caught}:
         # Each pattern of empty cells has a text of its own.
-        _warn_of_few_samples() if "empty group" in text else warn(text)
+        _warn_of_small_groups() if "empty group" in text else warn(text)
     return [_CellConstraint(replace(one, one_row=True), present, len(counts)) for one in bound]
 
 
@@ -329,7 +335,7 @@ _MIN_SAMPLES = 5
 
 
 @cache
-def _warn_of_few_samples():
+def _warn_of_small_groups():
     """Warn of a batch with few samples, once in a process."""
     warn(
         f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
@@ -357,7 +363,7 @@ class _CellConstraint:
             )
             self.repeated_members = np.tile(self.members, (len(counted), 1))
 
-    def smallest_size(self, cells):
+    def count_smallest_event(self, cells):
         """Samples of the smallest event."""
         return (self.members @ cells.counts).min(initial=np.inf)
 

@@ -10,6 +10,7 @@ import pytest
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
+    ConditionalDemographicParity,
     DemographicParity,
     EqualOpportunity,
 )
@@ -33,7 +34,7 @@ from skfair.torch import (
     constraint_values,
     gather_samples,
 )
-from skfair.torch._loop import _warn_of_few_samples
+from skfair.torch._loop import _warn_of_small_groups
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -49,7 +50,7 @@ CRITERIA = {
 @pytest.fixture(autouse=True)
 def forget_warnings():
     """Make each test the first one that warns of few samples."""
-    _warn_of_few_samples.cache_clear()
+    _warn_of_small_groups.cache_clear()
 
 
 @pytest.fixture
@@ -147,6 +148,10 @@ def test_one_group_has_nothing_to_compare():
         (("demographic_parity", [1.0, 2.0, 3.0], [0, 1], [0, 1]), "there are 3 scores and 2"),
         (("demographic_parity", [1.0, 2.0], [1, 2], [0, 1]), r"target must have the classes 0 and"),
         (("demographic_parity", [1.0, 2.0], [0, 1], [0, 1, 1]), "sensitive_features"),
+        (
+            (ConditionalDemographicParity("age"), [1.0, 2.0], [0, 1], [0, 1]),
+            "in a call of its own",
+        ),
         (("demographic_parity", [], [], []), "at least one sample, but there is none"),
         (
             ("partial_group_auc", np.arange(90.0), np.arange(90) % 2, np.arange(90) % 3),

@@ -310,7 +310,6 @@ def test_a_message_names_the_remedy(name, constraint, data):
 
 
 _MEASURE_MEMORY = """
-import resource
 from pathlib import Path
 
 import numpy as np
@@ -328,11 +327,16 @@ module = torch.nn.Sequential(
 )
 model = ConstrainedTorchClassifier(module, tolerance=0.03, solver=None)
 model.fit(X[:3000], y[:3000], sensitive_features=groups[:3000])  # loads all code
-pages = int(Path("/proc/self/statm").read_text().split()[1])
-before = pages * resource.getpagesize()
+
+
+def read_bytes(name):
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if name in line]
+    return 1024 * int(line.split()[1])
+
+
+before = read_bytes("VmRSS")
 model.fit(X, y, sensitive_features=groups)
-peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print((peak - before) / (8 * n_samples * n_units))
+print((read_bytes("VmHWM") - before) / (8 * n_samples * n_units))
 """
 
 
