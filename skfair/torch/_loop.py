@@ -687,12 +687,24 @@ def _load_value(value, parameters):
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
 
 
-class _PrimalDual:
-    """Lagrangian, with multipliers that follow the mean of the values."""
+class _Method:
+    """Objective of a solver, and what it changes from step to step."""
+
+    multipliers: np.ndarray | None = None
 
     def __init__(self, solver, parameters):
         self.solver = solver
         self.parameters = parameters
+
+    def step(self):
+        """Nothing moves."""
+
+
+class _PrimalDual(_Method):
+    """Lagrangian, with multipliers that follow the mean of the values."""
+
+    def __init__(self, solver, parameters):
+        super().__init__(solver, parameters)
         self.multipliers = None
         self._total, self._n_calls = 0.0, 0  # values since the last step
 
@@ -711,29 +723,19 @@ class _PrimalDual:
             self._total, self._n_calls = 0.0, 0
 
 
-class _Penalty:
+class _Penalty(_Method):
     """Loss and a multiple of the excess."""
-
-    multipliers = None
-
-    def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
 
     def __call__(self, loss, values):
         """The loss with the penalty."""
         return loss + self.solver.penalty * values.relu().sum()
 
-    def step(self):
-        """Nothing moves."""
 
-
-class _SmoothedALM:
+class _SmoothedALM(_Method):
     """Augmented Lagrangian with slack, and the distance from smoothed parameters."""
 
     def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
+        super().__init__(solver, parameters)
         self.multipliers = self._next = self._slack = self._smooth_slack = None
         self._smooth = [tensor.detach().clone() for tensor in parameters]
 
@@ -768,14 +770,8 @@ class _SmoothedALM:
         self._smooth_slack = smooth + solver.beta * (slack - smooth)
 
 
-class _Ghost:
+class _Ghost(_Method):
     """Linear function whose gradient is the negative direction of the ghost method."""
-
-    multipliers = None
-
-    def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
 
     def __call__(self, loss, values):
         """The linear function."""
@@ -795,18 +791,12 @@ class _Ghost:
         )
         return np.concatenate([to_float64_array(one).ravel() for one in gradients])
 
-    def step(self):
-        """Nothing moves."""
 
-
-class _Switching:
+class _Switching(_Method):
     """The loss where the constraints hold, else the largest value."""
 
-    multipliers = None
-
     def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
+        super().__init__(solver, parameters)
         self._n_steps = 0
 
     def __call__(self, loss, values):
