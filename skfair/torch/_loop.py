@@ -126,10 +126,7 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
     at = to_float64_array(scores)
-    bound = setting.bind(cells)
-    if any(rate.count_smallest_event(cells) < _MIN_SAMPLES for rate in bound):
-        _warn_of_small_groups()
-    values, slopes = zip(*[rate(at, cells) for rate in bound], strict=True)
+    values, slopes = zip(*[rate(at, cells) for rate in setting.bind(cells)], strict=True)
     return _linear_function(scores, np.array(slopes), np.array(values))
 
 
@@ -206,7 +203,7 @@ def _encode_cells(target, sensitive_features):
     )
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
-        n_groups = labels = int(codes.max()) + 1
+        n_groups = labels = int(np.maximum.reduce(codes)) + 1
     else:
         checked = check_groups(groups, len(is_positive))
         codes, labels = checked.codes, tuple(map(tuple, checked.labels.tolist()))
@@ -222,7 +219,9 @@ def _integer_group_codes(groups, n_samples):
     if groups.dtype.kind not in "biu":
         return None
     codes = groups.astype(np.intp, copy=False)
-    return codes if codes.view(np.uintp).max() < _MAX_CODE else None  # negative ones are large
+    return (
+        codes if np.maximum.reduce(codes.view(np.uintp)) < _MAX_CODE else None
+    )  # negative ones are large
 
 
 def _tensor_to_array(values):
@@ -350,60 +349,52 @@ class _CellConstraint:
 
     def __init__(self, constraint, present, n_cells):
         self.constraint = constraint
-        self.members = np.zeros((constraint.n_events, n_cells))
-        self.members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+        n_events, n_terms = constraint.n_events, len(constraint.smooth)
+        members = np.zeros((n_events, n_cells))
+        members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+        self.members = np.tile(members, (n_terms, 1))
         self.counts_decisions = all(hasattr(one, "count_decisions") for one in constraint.smooth)
+        # Sums over events: those of negative decisions, and what each term of a sample adds.
+        self.negatives, self.steps = 0.0 * self.members, [self.members]
         if self.counts_decisions:
-            # Sums over events: what negative decisions count, and what positive ones add.
             classes = np.resize(_SIGNS, n_cells)
-            counted = [one.count_decisions(classes) for one in constraint.smooth]
-            self.negatives, self.steps = (
-                np.vstack([one * self.members for one in each])
-                for each in zip(*counted, strict=True)
+            counted = [np.array(one.count_decisions(classes)) for one in constraint.smooth]
+            # The only term is the surrogate.
+            self.negatives, steps = self.members * np.hstack(
+                [np.repeat(one[:, np.newaxis], n_events, axis=1) for one in counted]
             )
-            self.repeated_members = np.tile(self.members, (len(counted), 1))
-
-    def count_smallest_event(self, cells):
-        """Samples of the smallest event."""
-        return (self.members @ cells.counts).min(initial=np.inf)
+            self.steps = [steps]
+        elif n_terms > 1:
+            of_term = np.repeat(np.eye(n_terms), n_events, axis=1)
+            self.steps = [one[:, np.newaxis] * self.members for one in of_term]
 
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
         if not len(one.lower):  # nothing is compared
             return -one.tolerance, np.zeros(len(scores))
-        evaluate = self._evaluate_decisions if self.counts_decisions else self._evaluate_terms
-        value, slopes = evaluate(scores, cells)
-        return value[0] - one.upper[0], slopes
-
-    # Means over events from sums over cells, and the chain rule: rows by means, these by cells, and
-    # cells by samples.
-
-    def _evaluate_decisions(self, scores, cells):
-        """Rows, and slopes of samples, where all terms count decisions."""
-        term = self.constraint.smooth[0]
-        value, slope = evaluate_value_and_slope(term.surrogate, scores, self.constraint.name)
         counts = cells.counts.astype(np.float64)
-        totals = self.steps @ np.bincount(cells.codes, value, len(counts))
-        sizes = self.repeated_members @ counts
-        values, combine = self.constraint.rows_at((totals + self.negatives @ counts) / sizes)
-        by_cell = (combine[0] / sizes) @ self.steps
-        return values, by_cell[cells.codes] * slope
+        sizes = self.members @ counts
+        if np.minimum.reduce(sizes) < _MIN_SAMPLES:
+            _warn_of_small_groups()
+        # Means over events from sums over cells.
+        totals, slopes = self.negatives @ counts, 0.0
+        terms = self._evaluate_terms(scores, cells)
+        for steps, (value, _) in zip(self.steps, terms, strict=True):
+            totals += steps @ np.bincount(cells.codes, value, len(counts))
+        values, slope_by_mean = one.rows_at(totals / sizes)
+        # Chain rule: the row by the means, these by cells, and cells by samples.
+        by_event = slope_by_mean[0] / sizes
+        for steps, (_, slope) in zip(self.steps, terms, strict=True):
+            slopes = slopes + (by_event @ steps)[cells.codes] * slope
+        return values[0] - one.upper[0], slopes
 
     def _evaluate_terms(self, scores, cells):
-        """Rows, and slopes of samples, of any terms."""
-        one, sizes = self.constraint, self.members @ cells.counts
-        terms = [
-            as_pointwise(term(scores, cells.target), len(scores), one.name) for term in one.smooth
-        ]
-        totals = [
-            self.members @ np.bincount(cells.codes, term.value, len(cells.counts)) for term in terms
-        ]
-        values, combine = one.rows_at(np.concatenate([total / sizes for total in totals]))
-        by_cell = (combine.reshape(len(terms), -1) / sizes) @ self.members
-        return values, sum(
-            row[cells.codes] * term.slope for row, term in zip(by_cell, terms, strict=True)
-        )
+        """Value and slope of each term at scores."""
+        terms, name = self.constraint.smooth, self.constraint.name
+        if self.counts_decisions:
+            return [evaluate_value_and_slope(terms[0].surrogate, scores, name)]
+        return [as_pointwise(one(scores, cells.target), len(scores), name)[:2] for one in terms]
 
 
 # More samples than those of a mini-batch: earlier ones, and those of other processes.
