@@ -127,9 +127,9 @@ def test_images_of_the_embedding_become_feasible_and_the_embedding_does_not():
         image = operator(H) + (1.0 + solver.omega) * H  # M of a graph is shifted
         return np.linalg.norm(C.T @ image), np.linalg.norm(C.T @ H)
 
-    (image, own), (last_image, last_own) = residuals(5), residuals(50)
+    (image, excess), (last_image, last_excess) = residuals(5), residuals(50)
     assert last_image < 1e-6 < image
-    assert last_own > own > 5e-4
+    assert last_excess > excess > 5e-4
     assert residuals(5, project_last=True)[1] < 1e-12
 
 
