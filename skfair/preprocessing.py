@@ -360,7 +360,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self.column = column
         self.scale = scale
 
-    def fit(self, X: MatrixLike, y: ArrayLike) -> ScoreColumn:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ScoreColumn:
         """Store the labels, and check the scores.
 
         Parameters
@@ -369,6 +371,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Scores, and other columns.
         y : array-like of shape (n_samples,)
             Labels of two classes.
+        sample_weight : Ignored
+            Present by convention: nothing is learned.
 
         Returns
         -------
