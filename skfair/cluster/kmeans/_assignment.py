@@ -404,7 +404,7 @@ class RunSettings(NamedTuple):
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
-    labels: np.ndarray | None = None  # (n_samples,) of a given clustering: no end may be dearer
+    labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
 
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""

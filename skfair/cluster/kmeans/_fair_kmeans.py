@@ -75,6 +75,7 @@ class KMeansInput(NamedTuple):
     dtype: type | np.dtype = np.float64  # of the centres in the units of X
     # (n_samples,) rows of positive weight, of data in memory
     positive_weight_samples: np.ndarray | None = None
+    n_rows: int = 0  # of data in memory
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
     @property
@@ -111,11 +112,13 @@ class KMeansInput(NamedTuple):
             )
         labels, rows = np.asarray(labels), self.positive_weight_samples
         is_label = np.isin(labels, np.arange(n_clusters)).all()
-        if len(labels) <= rows.max() or not is_label or len(np.unique(labels[rows])) < n_clusters:
+        is_complete = len(labels) == self.n_rows
+        if not (is_complete and is_label and len(np.unique(labels[rows])) == n_clusters):
             raise ValueError(
-                f"init must give every row a label from 0 to {n_clusters - 1}, and each label to a "
-                f"row of positive weight, but it has {len(labels)} labels, which are "
-                f"{np.unique(labels)[:10]}; change init or n_clusters."
+                f"init must give each of {self.n_rows} rows a label from 0 to {n_clusters - 1}, "
+                "and each label to a row of positive weight, but it has "
+                f"{len(labels)} labels, which are {np.unique(labels)[:10]}; change init or "
+                "n_clusters."
             )
         return labels[rows].astype(np.int32)
 
@@ -243,6 +246,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         partial(_complete_labels, None if others is None else center_rows(others, mean), present),
         X.dtype,
         present,
+        n_rows,
         lacks_groups=is_single or (missing is not None and sensitive_features is None),
     )
 
@@ -399,8 +403,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
-        shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" is dearer than they
-        are. Partitioned data take centres only.
+        shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" has a higher cost
+        than they have. Partitioned data take centres only.
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,

@@ -486,9 +486,9 @@ class Homotopy(BaseEstimator):
             if end.is_stopped:
                 break
         if runs.labels is not None:
-            given = search_from_labels(problem, level, runs)
-            if sort_key(problem, given) < sort_key(problem, ends[-1]):
-                ends.append(given)
+            nearby = search_from_labels(problem, level, runs)
+            if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
+                ends.append(nearby)
         return ends[-1].point, n_iter, ends[-1].status
 
     def _finish(self, problem, samples, size, start, runs, watch):
@@ -655,7 +655,7 @@ class RunResult(NamedTuple):
 
 
 def search_from_labels(problem, level, runs):
-    """The end of integer repair and local search from given labels: no dearer if they fit."""
+    """The end of integer repair and local search from labels, at no higher cost if they fit."""
     clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
     dual = problem.assign(ClusteringPoint(clustering), level).dual
     point = recompute_point(problem, runs.labels, runs.n_clusters, dual)

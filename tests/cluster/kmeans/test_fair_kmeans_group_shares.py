@@ -334,7 +334,7 @@ def test_the_documented_sample_is_used_in_clusters_of_few(bound):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_fit_from_labels_that_keep_the_bounds_is_never_dearer(seed):
+def test_a_fit_from_labels_that_keep_the_bounds_has_no_higher_cost(seed):
     X, groups = draw(200, 2, seed)
     shares = shares_of(groups)
     tight, loose = (
@@ -363,8 +363,10 @@ def test_labels_of_rows_without_weight_do_not_count():
     assert again.inertia_ <= first.inertia_ * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [0, 0, 0, 0], [0, 1, 2, 3], [0, 1, np.nan, 1]])
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [0, 1, 2, 0, 1], [0, 0, 0, 0], [0, 1, 2, 3], [0, 1, np.nan, 1]]
+)
 def test_labels_that_are_no_clustering_are_refused(labels):
     model = FairKMeans(3, init=labels)
-    with pytest.raises(ValueError, match="init must give every row a label from 0 to 2"):
+    with pytest.raises(ValueError, match="init must give each of 4 rows a label from 0 to 2"):
         model.fit([[0.0], [1.0], [2.0], [3.0]], sensitive_features=[0, 1, 0, 1])
