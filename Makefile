@@ -161,8 +161,11 @@ $(BENCH)/.installed: pyproject.toml
 
 $(TORCH_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(TORCH_VENV)
-	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[torch,test]"
+	@pip="$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	$$pip "$(TORCH)" && $$pip --editable ".[torch,test]" || { \
+		echo "PyTorch and what its tests need could not be installed, so skfair.torch was not tested." \
+			"Connect to a package index, or pass the file of a wheel: make test-torch TORCH=torch.whl" >&2; \
+		exit 1; }
 	@touch $@
 
 $(BIN)/python:

@@ -58,6 +58,7 @@ from benchmarks.peers.embedding import embedding
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
+from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
 from benchmarks.peers.network_peers import network_peers
@@ -126,6 +127,7 @@ BENCHMARKS = {
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "libraries": libraries,
+    "group-rules": group_rules,
     "table-1": table_1,
     "embedding": embedding,
     "spectral-quality": spectral_quality,

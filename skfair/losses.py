@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -150,6 +151,15 @@ def as_pointwise(result, n_samples, of):
             f"{np.shape(result[0])}; do not average them."
         )
     return Pointwise(*result)
+
+
+def evaluate_value_and_slope(function, scores, of):
+    """Value and slope of a surrogate, named ``of``, at scores, without the curvature."""
+    # As `_code`, of this class alone: a subclass may be another function.
+    evaluate = vars(type(function)).get("_value_and_slope")
+    if evaluate is None:
+        return as_pointwise(function(scores), len(scores), of)[:2]
+    return evaluate(function, scores)
 
 
 class LogisticLoss(ScoreFunction):
@@ -590,17 +600,26 @@ ERROR_RATE_TABLE = (0.0, 1.0, 1.0, 0.0)
 """Table of the error rate."""
 
 
-def pointwise_decision_rate(table, surrogate, scores, target):
+@dataclass(frozen=True)
+class DecisionRate:
     """What a table of four numbers counts, with a surrogate in place of the decision."""
-    if table == SELECTION_RATE_TABLE:
-        return surrogate(scores)
-    true_positive, false_positive, false_negative, true_negative = table
-    is_positive = target > 0
-    # What a sample counts if its decision is negative, and what a positive decision adds.
-    negative = np.where(is_positive, false_negative, true_negative)
-    step = np.where(is_positive, true_positive, false_positive) - negative
-    value, slope, curvature = surrogate(scores)
-    return Pointwise(negative + step * value, step * slope, step * curvature)
+
+    table: tuple
+    surrogate: Any
+
+    def __call__(self, scores, target):
+        if self.table == SELECTION_RATE_TABLE:
+            return self.surrogate(scores)
+        negative, step = self.count_decisions(target)
+        value, slope, curvature = self.surrogate(scores)
+        return Pointwise(negative + step * value, step * slope, step * curvature)
+
+    def count_decisions(self, target):
+        """What samples count if their decision is negative, and what a positive decision adds."""
+        true_positive, false_positive, false_negative, true_negative = self.table
+        is_positive = target > 0
+        negative = np.where(is_positive, false_negative, true_negative)
+        return negative, np.where(is_positive, true_positive, false_positive) - negative
 
 
 def step_function(scores: ArrayLike) -> Pointwise:
@@ -626,10 +645,10 @@ def kernel_rate_kind(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:
         return SCORE, 1.0, False
-    if getattr(rate, "func", None) is not pointwise_decision_rate:
-        code, table = kernel_kind_and_width(rate), None
-    else:  # of a table and a surrogate, by `functools.partial`
-        table, surrogate = rate.args
+    table, surrogate = getattr(rate, "table", None), getattr(rate, "surrogate", None)
+    if table is None:
+        code = kernel_kind_and_width(rate)
+    else:
         code = (
             kernel_kind_and_width(surrogate)
             if table in (SELECTION_RATE_TABLE, ERROR_RATE_TABLE)

@@ -31,6 +31,7 @@ from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import (
     Interval,
     StrOptions,
+    check_sample_weight,
     safe_indexing,
     validate_params,
 )
@@ -360,7 +361,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self.column = column
         self.scale = scale
 
-    def fit(self, X: MatrixLike, y: ArrayLike) -> ScoreColumn:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ScoreColumn:
         """Store the labels, and check the scores.
 
         Parameters
@@ -369,6 +372,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Scores, and other columns.
         y : array-like of shape (n_samples,)
             Labels of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, which are checked alone: nothing is learned.
 
         Returns
         -------
@@ -378,7 +383,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If X has no such column, its scores are not finite, not probabilities although
-            ``scale="probability"``, or y has not two classes.
+            ``scale="probability"``, y has not two classes, or weights are negative or all 0.
         """
         validate_params(self)
         scores = self._read(X, reset=True)
@@ -386,6 +391,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         check_consistent_length(scores, y)
+        if sample_weight is not None:
+            check_sample_weight(sample_weight, scores, ensure_non_negative=True)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             raise ValueError(

@@ -241,7 +241,7 @@ def linear_post_weights(gains, blocks, tolerance):
 
 def _number(groups):
     """Return the numbers of the groups, by which error-parity looks them up."""
-    return (groups == "Male").astype(int)
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def _fit_on_three_quarters(classifier, train):

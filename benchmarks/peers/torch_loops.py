@@ -77,8 +77,8 @@ def _step_ms(device):
     return 1e3 * (perf_counter() - start) / N_STEPS
 
 
-def _loop(X, y, groups, constraint=None, penalty=None):
-    """Steps of a loop, with a constraint or a penalty of one's own."""
+def _loop(X, y, groups, constraint=None, penalty=None, is_penalty=False):
+    """Steps of a loop, with a constraint, whose excess may be added, or a penalty of one's own."""
     import torch
 
     from skfair.torch import ConstrainedObjective, constraint_values
@@ -94,13 +94,13 @@ def _loop(X, y, groups, constraint=None, penalty=None):
         loss = nn.functional.binary_cross_entropy_with_logits(scores, y[rows])
         if constraint is not None:
             values = constraint_values(constraint, scores, y[rows], groups[rows], tolerance=0.02)
-            loss = objective(loss, values)
+            loss = loss + values.relu().sum() if is_penalty else objective(loss, values)
         elif penalty is not None:
             loss = loss + penalty(scores, groups[rows])
         adam.zero_grad()
         loss.backward()
         adam.step()
-        if constraint is not None:
+        if constraint is not None and not is_penalty:
             objective.step()
 
 
@@ -122,18 +122,24 @@ def torch_loop(budget):
     contenders = {
         "plain": lambda _: _loop(*samples),
         "gap written by hand": lambda _: _loop(*samples, penalty=gap),
-        "demographic_parity": lambda _: _loop(*samples, "demographic_parity"),
-        "equalized_odds": lambda _: _loop(*samples, "equalized_odds"),
+        "values": lambda _: _loop(*samples, "demographic_parity", is_penalty=True),
+        "values, objective": lambda _: _loop(*samples, "demographic_parity"),
+        "values of equalized odds, objective": lambda _: _loop(*samples, "equalized_odds"),
     }
     runs = run_alternately(contenders, 3 * budget.n_runs)
     seconds = {name: min(run.seconds for run in calls) for name, calls in runs.items()}
     records = [
-        {"what": name, "ms / step": 1e3 * value / N_STEPS, "ratio": value / seconds["plain"]}
+        {
+            "what": name,
+            "ms / step": 1e3 * value / N_STEPS,
+            "/ plain": value / seconds["plain"],
+            "/ by hand": value / seconds["gap written by hand"],
+        }
         for name, value in seconds.items()
     ]
     checks = [
-        Check(f"{record['what']} / plain loop", [record["ratio"]], "<=", 1.1)
-        for record in records[2:]
+        Check(f"{record['what']} / by hand", [record["/ by hand"]], "<=", 1.1)
+        for record in records[2:4]
     ]
     return Report("Steps of a loop, batches of 256, one thread", records, checks)
 

@@ -42,7 +42,7 @@ class Limits(NamedTuple):
     slack: float  # weight by which rounding may change a count, in favour of the cluster
     rows: np.ndarray  # (n_rows, n_groups) coefficients of group counts; masses have to be weights
     bounds: np.ndarray  # (n_rows,) maximum of each row
-    rounding: np.ndarray  # (n_rows,) times the slack by which rounding may exceed the bound
+    rounding: np.ndarray  # (n_rows,) weight by which rounding may exceed the bound
 
 
 def balance_limits(n_groups, level=0.0):
@@ -79,7 +79,7 @@ def has_rows(limits):
 
 def row_excess(counts, limits):
     """What each row exceeds its bound by, up to rounding, (n_clusters, n_rows)."""
-    return counts @ limits.rows.T - (limits.bounds + limits.slack * limits.rounding)
+    return counts @ limits.rows.T - (limits.bounds + limits.rounding)
 
 
 def satisfies_rows(counts, limits):
@@ -245,7 +245,7 @@ def rows_allow(counts, leaving, joining, w, limits):
             change += w * intersection_coefficient(limits, r, joining)
         if leaving >= 0:
             change -= w * intersection_coefficient(limits, r, leaving)
-        bound = limits.bounds[r] + limits.slack * limits.rounding[r]
+        bound = limits.bounds[r] + limits.rounding[r]
         if change > 0.0 and row_value(limits.rows[r], counts) + change > bound:
             return False
     return True

@@ -551,7 +551,7 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         criterion: str = "statistical_parity",
         **changes: Any,
     ) -> Self:
-        r"""Problem (15) of [1]_ and its algorithm, as in the experiments there.
+        r"""Problem (15) of [1]_ and its algorithm, as the results there have it.
 
         One linear model per group without penalty, the ramp of width 1 (smoothed over a twentieth
         of that at its breakpoints), ten percentiles, a tolerance in units of whole groups, initial
@@ -563,11 +563,12 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         interval : pair of floats
             The interval I.
         tolerance : float
-            Largest difference of shares above a threshold, :math:`\kappa` as the published
-            results have it.
+            Largest difference of shares above a threshold, :math:`\kappa` in units of whole groups.
+            The print has :math:`\kappa` times the width of the interval, with which the published
+            results do not agree; see :ref:`partial_parity`.
         criterion : str, default="statistical_parity"
-            Name of the criterion. "demographic_parity" is not problem (21) as it is printed: of its
-            minima the rows hold the case that is nearest to the plain fit.
+            Name of the criterion. "demographic_parity" is problem (21) with the same
+            :math:`\kappa`, and of its minima the case that is nearest to the plain fit.
             ``benchmarks/papers/partial_fairness/problem_21.py`` has (21) with all its cases.
         **changes
             Other parameters that should differ.

@@ -88,11 +88,11 @@ class ClusterRequirements(NamedTuple):
                 )
         return self._replace(group_share_bounds=tuple(bounds))
 
-    def limits(self, group_weights, intersections=None):
+    def limits(self, group_weights, intersections=None, largest_weight=1.0):
         """The same as `Limits`, with the level that has to be reached.
 
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
-        group is one.
+        group is one. Rounding may exceed a bound on shares by the ``largest_weight`` of a sample.
         """
         if len(group_weights) == len(self.attribute_slices):
             # Each attribute has one group, which is balanced in any case.
@@ -130,7 +130,9 @@ class ClusterRequirements(NamedTuple):
                 rows - shares[:, np.newaxis] / len(self.attribute_slices)
             )
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
-            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), 1.0)
+            limits = add_rows(
+                limits, rows[is_bound], ROUNDING * group_weights.sum(), largest_weight
+            )
         return limits
 
 

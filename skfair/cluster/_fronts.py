@@ -166,13 +166,15 @@ def fair_kmeans_front(
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = make_run_settings(estimator, data.mean, N_STARTS), data.problem
+    runs, problem = make_run_settings(estimator, data, N_STARTS), data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the criterion.
     requirements = data.requirements._replace(**{criterion: 1.0})
-    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
+    limits = requirements.limits(
+        problem.group_weights, problem.limits.intersections, data.largest_weight
+    )
     problem = replace(problem, limits=limits)
     routes = algorithm.front(problem, runs, n_levels, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
-from skfair.losses import pointwise_decision_rate, step_function
+from skfair.losses import DecisionRate, step_function
 from skfair.metrics import asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
@@ -494,7 +493,7 @@ class Constraint(BaseEstimator):
         if self.table is None:
             return None
         tables = self.table if isinstance(self.table[0], tuple) else (self.table,)
-        terms = tuple(partial(pointwise_decision_rate, table, surrogate) for table in tables)
+        terms = tuple(DecisionRate(table, surrogate) for table in tables)
         return terms if len(terms) > 1 else terms[0]
 
     def bind(

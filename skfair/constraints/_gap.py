@@ -183,7 +183,7 @@ class RangeGap(Gap):
         return _range_slope([self.blocks[ranges.argmax()]], means, self.scale)
 
     def value_and_subgradient(self, means):
-        numbers, slope = means.tolist(), np.zeros_like(means)
+        numbers, slope = means.tolist(), np.zeros(len(means))
         if math.isnan(sum(numbers)):  # a rate is unknown
             return super().value_and_subgradient(means)
         # A few numbers of Python are faster than arrays of them.

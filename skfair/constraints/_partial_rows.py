@@ -244,7 +244,7 @@ class ShareMajorant(Majorant):
 
 
 def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
-    """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events ([1]_, (15)).
+    """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events (as [1]_, (15)).
 
     `ranked` are the `IntervalEvents`, with a tolerance each in units of its interval; `positions`,
     (n_thresholds,), are those of the percentiles p in the intervals.

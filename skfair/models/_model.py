@@ -298,7 +298,9 @@ class ChunkedPoint:
         self.parameters = parameters
         self._rows = [slice(i, i + n_chunk) for i in range(0, n_samples, n_chunk)]
         # Only scores are kept; activations of a chunk are recomputed when they are needed.
-        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
+        self.scores = np.empty(n_samples)
+        for rows, chunk in self._iter_chunks():
+            self.scores[rows] = chunk.scores
 
     def _iter_chunks(self):
         """Yield slices of rows and the model at them."""

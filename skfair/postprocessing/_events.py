@@ -26,6 +26,7 @@ from skfair.postprocessing._group_models import (
     fit_classifier,
     pilot_rows,
 )
+from skfair.postprocessing._group_thresholds import search_thresholds
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
@@ -488,10 +489,11 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)
 
-    @staticmethod
-    def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
+    def fit_rule(self, problems, *settings):
         """The solved problem and the guarantee of `fit_final_model`."""
-        return fit_final_model(problems, objective, constraints, tolerance, confidence, callback)
+        sees_groups = self.models[0].group_estimator == "sensitive_features"
+        codes = group_codes(problems[0].samples.groups) if sees_groups else None
+        return fit_final_model(problems, *settings, codes)
 
 
 def _subset_probabilities(sources, success):
@@ -582,17 +584,22 @@ def fit_plain_model(problems, objective, constraints, tolerance, confidence=None
     return _linearize_solution(fitter, guarantee) if is_plain else None
 
 
-def fit_final_model(problems, objective, constraints, tolerance, confidence=None, callback=None):
+def fit_final_model(
+    problems, objective, constraints, tolerance, confidence=None, callback=None, codes=None
+):
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
     Problems are those of a real target, or the one-vs-rest problems, with their features: one score
     that decides by its sign, or several, the largest of which decides, and each of which keeps the
     constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
-    iteration.
+    iteration. ``codes`` are the groups of samples where the features show them.
     """
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
+    decides_by_group = codes is not None and len(problems) == 1 and confidence is None
+    if decides_by_group and problems[0].classes is not None:
+        candidate = search_thresholds(fitter, candidate, problems[0].X, codes)
     clusters = problems[0].samples.clusters
     return _linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 

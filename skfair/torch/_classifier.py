@@ -123,7 +123,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         parametrised (weight norm), or not the output for all samples.
     {classes_, pos_label_}
     loss_curve_ : list of float
-        Objective after each epoch, on the samples trained on.
+        Objective of each epoch on the samples trained on: with `AdamPrimalDual` that of the scores
+        that its batches gave, before their steps and with dropout; else after the epoch.
     validation_loss_curve_ : list of float
         The same on the samples held out, with ``early_stopping=True``.
     {multipliers_, objective_, constraint_violation_}
@@ -151,11 +152,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
     tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
     name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
-    batches and their order. `AdamPrimalDual` then reads each sample once per epoch, and twice or,
-    with batch norm, three times afterwards: it follows the gaps of the scores that the batches of
-    the epoch gave, while arrays and datasets are evaluated again. The first two samples are read
-    once more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without
-    weight is not read. A dataset must give the same sample each time for its decision to be kept.
+    batches and their order. `AdamPrimalDual` reads each sample once per epoch, and twice or, with
+    batch norm, three times afterwards: loss and constraint share a batch, which has its share of
+    every group, and the multipliers follow the gaps of the scores that the batches of the epoch
+    gave. Other solvers evaluate all samples after each epoch. The first two samples are read once
+    more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without weight is
+    not read. A dataset must give the same sample each time for its decision to be kept.
 
     Integers, such as those of tokens, are passed to the module as they are, unless it computes with
     real numbers alone.
@@ -163,12 +165,13 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     The scores of the returned module are compared with those that were enforced, on all training
     samples: the fit raises a ValueError if they differ.
 
-    Ctrl-C ends the training, as for :class:`~skfair.classification.ConstrainedMLPClassifier`: the
-    best epoch so far is kept, and its last layer enforced.
+    `AdamPrimalDual` trains to the last epoch, other solvers keep the best one. Ctrl-C ends the
+    training after the last complete epoch, whose last layer is enforced; with other solvers after
+    the best one.
 
     In training, dropout drops and batch norm normalises by mini-batches. Decisions are those in
     evaluation mode, and the last layer is fitted to that: the means and variances of batch norm are
-    measured on all samples first, since in mini-batches groups have equal shares.
+    measured on all samples first.
 
     Examples
     --------
@@ -345,7 +348,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return model, parameters
 
     def _solve(self, solver, problem, start, random_state, epochs):
-        if self.optimizer is not None or isinstance(problem.model.samples, LoaderSamples):
+        if (
+            type(solver) is AdamPrimalDual
+            or self.optimizer is not None
+            or isinstance(problem.model.samples, LoaderSamples)
+        ):
             return train_epochs(self, solver, problem, start, random_state, epochs)
         return super()._solve(solver, problem, start, random_state, epochs)
 
@@ -404,7 +411,7 @@ _NO_UNKNOWNS = np.empty(0)
 def train_epochs(estimator, solver, problem, start, random_state, callback):
     """The result of training the module of an estimator on batches in random order.
 
-    It is `AdamPrimalDual` with an optimiser of PyTorch: loss and constraint share a batch, and gaps
+    It is `AdamPrimalDual` with an optimiser of PyTorch. Loss and constraint share a batch, and gaps
     are those of the scores that the epoch's batches gave, since another pass would read all samples
     again. The last epoch is returned; Ctrl-C returns the last one that is complete.
     """
@@ -439,7 +446,11 @@ def train_epochs(estimator, solver, problem, start, random_state, callback):
 
 
 class _EpochTrainer:
-    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores."""
+    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores.
+
+    Of each term of a constraint, the Lagrangian has the same weights on all samples between two
+    moves of the multipliers.
+    """
 
     def __init__(self, estimator, solver, problem, network):
         self.solver = solver
@@ -448,27 +459,22 @@ class _EpochTrainer:
         self.multipliers = np.zeros(len(problem.lower))
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
-        self._event_weights = [None] * len(problem.constraint)
-        self.step_scheduler, self.epoch_scheduler = None, None
+        self._strata = _find_strata(problem)
+        self._sample_weights: list = [None] * len(problem.constraint)
+        self.epoch_scheduler, self._n_left = None, None
         if estimator.optimizer is None:
-            self._make_adam()
+            self.optimizer = _make_adam(self.tensors, solver.learning_rate)
+            # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
+            self._n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
+            self._n_left = self._n_steps
         else:
             self.optimizer = estimator.optimizer(self.tensors)
         if estimator.scheduler is not None:
             self.epoch_scheduler = estimator.scheduler(self.optimizer)
 
-    def _make_adam(self):
-        """Adam, whose step decreases linearly to 0 at the last one, as that of AdamPrimalDual."""
-        optim, solver = require_torch().optim, self.solver
-        self.optimizer = optim.Adam(self.tensors, lr=solver.learning_rate)
-        n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
-        self.step_scheduler = optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda k: max(0.0, 1.0 - k / n_steps)
-        )
-
     def run_epoch(self, random_state):
         """Train on all samples once, and return the scores that their batches gave."""
-        order = random_state.permutation(len(self.scores))
+        order = _spread_strata(self._strata, random_state)
         batches = np.split(order, range(self.solver.batch_size, len(order), self.solver.batch_size))
         due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
         for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
@@ -493,26 +499,24 @@ class _EpochTrainer:
             if tensor.ndim > 1 and tensor.grad is not None:
                 tensor.grad.add_(tensor.detach(), alpha=problem.alpha)
         self.optimizer.step()
-        if self.step_scheduler is not None:
-            self.step_scheduler.step()
+        if self._n_left is not None:
+            self._n_left -= 1
+            (group,) = self.optimizer.param_groups
+            group["lr"] = self.solver.learning_rate * self._n_left / self._n_steps
 
     def _constraint_slopes(self, rows, scores):
         """Slope of the constraints by each score of a batch, at the present multipliers."""
         slopes = np.zeros(len(rows))
-        for one, weights in zip(self.problem.constraint, self._event_weights, strict=True):
-            if weights is None or not weights.any():
+        for one, weights in zip(self.problem.constraint, self._sample_weights, strict=True):
+            if weights is None:
                 continue
-            try:
-                events = one.events.take(rows)
-            except ValueError:
-                continue  # an event has no sample in the batch
-            for term, by_event in zip(one.smooth, np.split(weights, len(one.smooth)), strict=True):
-                derivative = term(scores, self.problem.target[rows]).slope
-                slopes += events.means_adjoint(by_event) * derivative
-        return slopes
+            for term, by_sample in zip(one.smooth, weights, strict=True):
+                slopes += by_sample[rows] * term(scores, self.problem.target[rows]).slope
+        # Weights are those among all samples: unbiased, whatever groups the batch has.
+        return slopes * (len(self.scores) / len(rows))
 
     def _update_multipliers(self):
-        """Move the multipliers by the gaps of the latest scores, and the weights of events."""
+        """Move the multipliers by the gaps of the latest scores, and the weights of samples."""
         known = np.flatnonzero(np.isfinite(self.scores))
         for i, one in enumerate(self.problem.constraint):
             if not len(one.lower):
@@ -528,7 +532,42 @@ class _EpochTrainer:
             excess = float(rows.values[0] - one.upper[0])
             multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
             self.multipliers[i] = multiplier
-            self._event_weights[i] = np.ravel(rows.jacobian.means_to_rows) * multiplier
+            by_event = np.ravel(rows.jacobian.means_to_rows) * multiplier
+            self._sample_weights[i] = [
+                self.problem.constraint[i].events.means_adjoint(by_mean)
+                for by_mean in by_event.reshape(len(one.smooth), -1)
+            ]
+
+
+def _find_strata(problem):
+    """Code of the events that each sample is in, over all constraints, (n_samples,)."""
+    codes = [one.events.membership_codes for one in problem.constraint]
+    columns = np.column_stack([np.zeros(len(problem.target), dtype=np.intp), *codes])
+    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _spread_strata(strata, random_state):
+    """A random order of samples in which those of every stratum are spread evenly, (n_samples,)."""
+    order = random_state.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    sizes = np.bincount(strata)
+    starts = np.cumsum(sizes) - sizes
+    ranks = np.arange(len(order)) - np.repeat(starts, sizes)
+    # Each stratum begins at a random place of its first gap.
+    places = (ranks + np.repeat(random_state.uniform(size=len(sizes)), sizes)) / np.repeat(
+        sizes, sizes
+    )
+    return order[np.argsort(places)]
+
+
+def _make_adam(tensors, learning_rate):
+    """Adam, in one operation for all tensors where PyTorch has it."""
+    torch = require_torch()
+    is_fused = all(
+        one.device.type in ("cpu", "cuda") and one.dtype in (torch.float32, torch.float64)
+        for one in tensors
+    )
+    return torch.optim.Adam(tensors, lr=learning_rate, fused=is_fused)
 
 
 def _result(evaluation, multipliers, n_iter):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from skfair.constraints import Constraint, bind_all
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, pointwise_decision_rate, pointwise_score
+from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -23,11 +24,11 @@ from skfair.solvers import (
     StochasticSwitching,
     ghost_direction,
 )
-from skfair.surrogates import SURROGATES, Sigmoid
+from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.training import resolve_constraints
-from skfair.utils._checks import resolve_name
+from skfair.utils._checks import resolve_name, warn
 
 # Constraints as differentiable functions of scores.
 
@@ -125,15 +126,39 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
             f"{len(scores)} scores and {len(cells.codes)} targets."
         )
     at = to_float64_array(scores)
-    pairs = [rate(at, cells) for rate in setting.bind(cells)]
+    values, slopes = zip(*[rate(at, cells) for rate in setting.bind(cells)], strict=True)
+    return _linear_function(scores, np.array(slopes), np.array(values))
+
+
+def _linear_function(scores, slopes, values):
+    """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
-    dtype = torch.promote_types(scores.dtype, torch.float32)
-    slopes = np.array([slope for _, slope in pairs]).reshape(len(pairs), -1)
-    slopes, values = (
-        torch.from_numpy(one).to(scores.device, dtype)
-        for one in (slopes, np.array([value for value, _ in pairs]))
-    )
-    return _make_constraint_function().apply(scores, slopes, values)
+    device, dtype = scores.device, torch.promote_types(scores.dtype, torch.float32)
+    with _disable_autocast(device.type):
+        linear = torch.mv(torch.from_numpy(slopes).to(device, dtype), scores.to(dtype))
+    # Another constant has the same slopes.
+    linear.detach().copy_(torch.from_numpy(values))
+    if linear.requires_grad:
+        linear.register_hook(_check_first_order)
+    return linear
+
+
+def _disable_autocast(device_type):
+    """Context in which PyTorch computes in the dtypes of its tensors."""
+    torch = require_torch()
+    if not torch.is_autocast_enabled(device_type):
+        return nullcontext()
+    return torch.autocast(device_type, enabled=False)
+
+
+def _check_first_order(gradient):
+    """Hook of values: raise where a second derivative, which they do not have, could follow."""
+    if require_torch().is_grad_enabled():
+        raise RuntimeError(
+            "constraint_values have first derivatives alone, but their gradient was requested with "
+            "create_graph=True; differentiate them without it, and other losses in a call of their "
+            "own."
+        )
 
 
 _UNCOMPILED_FUNCTIONS: dict = {}
@@ -178,11 +203,11 @@ def _encode_cells(target, sensitive_features):
     )
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
-        labels = int(codes.max()) + 1
+        n_groups = labels = int(np.maximum.reduce(codes)) + 1
     else:
         checked = check_groups(groups, len(is_positive))
         codes, labels = checked.codes, tuple(map(tuple, checked.labels.tolist()))
-    n_groups = labels if isinstance(labels, int) else len(labels)
+        n_groups = len(labels)
     codes = 2 * codes + is_positive
     return _Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
 
@@ -194,7 +219,9 @@ def _integer_group_codes(groups, n_samples):
     if groups.dtype.kind not in "biu":
         return None
     codes = groups.astype(np.intp, copy=False)
-    return codes if codes.view(np.uintp).max() < _MAX_CODE else None  # negative ones are large
+    return (
+        codes if np.maximum.reduce(codes.view(np.uintp)) < _MAX_CODE else None
+    )  # negative ones are large
 
 
 def _tensor_to_array(values):
@@ -211,8 +238,11 @@ def _is_positive(target):
     if target.dtype == np.int64 and target.view(np.uint64).max(initial=0) <= 1:
         return target  # 0 and 1
     is_positive = target == 1
-    n_negative = len(target) - np.count_nonzero(is_positive)
-    if n_negative not in (np.count_nonzero(target == 0), np.count_nonzero(target == -1)):
+    n_positive = np.count_nonzero(is_positive)
+    # Every other entry must be 0, or every other one -1.
+    if n_positive != np.count_nonzero(target) and n_positive + np.count_nonzero(
+        target == -1
+    ) != len(target):
         raise ValueError(
             "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
             f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
@@ -274,16 +304,44 @@ def _bind_constraints(setting, labels, occupied):
     samples = Samples(
         _SIGNS[present & 1], groups, np.ones(len(present)), multiplicity=counts[present]
     )
+    if len(np.unique(present // 2)) < max(2, len(names)):
+        _warn_of_small_groups()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
     resolved = resolve_constraints(constraint)
     for one in resolved:
+        if hasattr(one, "strata"):
+            raise ValueError(
+                f"{one} takes its strata from columns of X, which constraint_values does not get; "
+                'pass the samples of each stratum, with constraint="demographic_parity", in a call '
+                "of its own."
+            )
         if one.rate(surrogate, LogisticLoss()) is None:
             raise ValueError(
                 f"{one.name} compares ranks, which few samples do not show; train without it, and "
                 "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."
             )
-    (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+    for text in {str(one.message) for one in caught}:
+        # Each pattern of empty cells has a text of its own.
+        _warn_of_small_groups() if "empty group" in text else warn(text)
     return [_CellConstraint(replace(one, one_row=True), present, len(counts)) for one in bound]
+
+
+_MIN_SAMPLES = 5
+"""Samples of an event in a batch below which its rate is noise."""
+
+
+@cache
+def _warn_of_small_groups():
+    """Warn of a batch with few samples, once in a process."""
+    warn(
+        f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
+        "group) that the constraint compares. Gaps between such small samples are mostly noise, "
+        "and the training may end in a constant classifier; use larger or stratified batches, or "
+        "skfair.torch.RecentScores."
+    )
 
 
 class _CellConstraint:
@@ -291,85 +349,52 @@ class _CellConstraint:
 
     def __init__(self, constraint, present, n_cells):
         self.constraint = constraint
-        self.members = np.zeros((constraint.n_events, n_cells))
-        self.members[:, present] = constraint.events.averaging_matrix.toarray() > 0
-        self.surrogate, self.counted = None, None
-        if all(getattr(one, "func", None) is pointwise_decision_rate for one in constraint.smooth):
-            # What a negative decision counts in each cell, and what a positive one adds.
-            tables, (self.surrogate, *_) = zip(
-                *(one.args for one in constraint.smooth), strict=True
+        n_events, n_terms = constraint.n_events, len(constraint.smooth)
+        members = np.zeros((n_events, n_cells))
+        members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+        self.members = np.tile(members, (n_terms, 1))
+        self.counts_decisions = all(hasattr(one, "count_decisions") for one in constraint.smooth)
+        # Sums over events: those of negative decisions, and what each term of a sample adds.
+        self.negatives, self.steps = 0.0 * self.members, [self.members]
+        if self.counts_decisions:
+            classes = np.resize(_SIGNS, n_cells)
+            counted = [np.array(one.count_decisions(classes)) for one in constraint.smooth]
+            # The only term is the surrogate.
+            self.negatives, steps = self.members * np.hstack(
+                [np.repeat(one[:, np.newaxis], n_events, axis=1) for one in counted]
             )
-            zeros, classes = np.zeros(n_cells), np.resize(_SIGNS, n_cells)
-            counted = [
-                pointwise_decision_rate(one, lambda z: pointwise_score(z, None), zeros, classes)
-                for one in tables
-            ]
-            self.counted = np.array([(one.value, one.slope) for one in counted]).swapaxes(0, 1)
+            self.steps = [steps]
+        elif n_terms > 1:
+            of_term = np.repeat(np.eye(n_terms), n_events, axis=1)
+            self.steps = [one[:, np.newaxis] * self.members for one in of_term]
 
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
         if not len(one.lower):  # nothing is compared
             return -one.tolerance, np.zeros(len(scores))
-        if self.counted is None:
-            factors, terms = 1.0, self._evaluate_terms(scores, cells.target)
-            totals = np.array(
-                [np.bincount(cells.codes, term[0], len(cells.counts)) for term in terms]
-            )
-        else:
-            negatives, factors = self.counted
-            terms = [_evaluate_surrogate(self.surrogate, scores, one.name)]
-            totals = negatives * cells.counts
-            totals += factors * np.bincount(cells.codes, terms[0][0], len(cells.counts))
+        counts = cells.counts.astype(np.float64)
+        sizes = self.members @ counts
+        if np.minimum.reduce(sizes) < _MIN_SAMPLES:
+            _warn_of_small_groups()
         # Means over events from sums over cells.
-        sizes = self.members @ cells.counts
-        values, slope = one.rows_at((totals @ self.members.T / sizes).ravel())
+        totals, slopes = self.negatives @ counts, 0.0
+        terms = self._evaluate_terms(scores, cells)
+        for steps, (value, _) in zip(self.steps, terms, strict=True):
+            totals += steps @ np.bincount(cells.codes, value, len(counts))
+        values, slope_by_mean = one.rows_at(totals / sizes)
         # Chain rule: the row by the means, these by cells, and cells by samples.
-        by_cell = (slope.reshape(len(totals), -1) / sizes) @ self.members * factors
-        if len(terms) == 1:
-            by_cell = by_cell.sum(axis=0, keepdims=True)
-        slopes = [one[cells.codes] * term[1] for one, term in zip(by_cell, terms, strict=True)]
-        return values[0] - one.upper[0], sum(slopes[1:], slopes[0])
+        by_event = slope_by_mean[0] / sizes
+        for steps, (_, slope) in zip(self.steps, terms, strict=True):
+            slopes = slopes + (by_event @ steps)[cells.codes] * slope
+        return values[0] - one.upper[0], slopes
 
-    def _evaluate_terms(self, scores, target):
+    def _evaluate_terms(self, scores, cells):
         """Value and slope of each term at scores."""
-        name = self.constraint.name
-        return [
-            as_pointwise(term(scores, target), len(scores), name)[:2]
-            for term in self.constraint.smooth
-        ]
-
-
-def _evaluate_surrogate(surrogate, scores, name):
-    """Value and slope of the surrogate at scores."""
-    if type(surrogate) is not Sigmoid:
-        return as_pointwise(surrogate(scores), len(scores), name)[:2]
-    # Without the curvature, which a step does not need.
-    value = expit(scores / surrogate.temperature)
-    return value, value * (1.0 - value) / surrogate.temperature
-
-
-@cache
-def _make_constraint_function():
-    """The class `ConstraintFunction`, made here because it needs PyTorch."""
-    torch = require_torch()
-
-    class ConstraintFunction(torch.autograd.Function):
-        """Values of constraints, and their gradient by the scores."""
-
-        @staticmethod
-        def forward(ctx, scores, slopes, values):
-            """Values, (n_constraints,), whose slopes are (n_constraints, n_samples)."""
-            ctx.slopes = slopes
-            return values
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, weights):
-            """One slope per score, and nothing for the other arguments."""
-            return weights @ ctx.slopes, None, None
-
-    return ConstraintFunction
+        terms, name = self.constraint.smooth, self.constraint.name
+        if self.counts_decisions:
+            return [evaluate_value_and_slope(terms[0].surrogate, scores, name)]
+        return [as_pointwise(one(scores, cells.target), len(scores), name)[:2] for one in terms]
 
 
 # More samples than those of a mini-batch: earlier ones, and those of other processes.
@@ -653,12 +678,24 @@ def _load_value(value, parameters):
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
 
 
-class _PrimalDual:
-    """Lagrangian, with multipliers that follow the mean of the values."""
+class _Method:
+    """Objective of a solver, and what it changes from step to step."""
+
+    multipliers: np.ndarray | None = None
 
     def __init__(self, solver, parameters):
         self.solver = solver
         self.parameters = parameters
+
+    def step(self):
+        """Nothing moves."""
+
+
+class _PrimalDual(_Method):
+    """Lagrangian, with multipliers that follow the mean of the values."""
+
+    def __init__(self, solver, parameters):
+        super().__init__(solver, parameters)
         self.multipliers = None
         self._total, self._n_calls = 0.0, 0  # values since the last step
 
@@ -677,29 +714,19 @@ class _PrimalDual:
             self._total, self._n_calls = 0.0, 0
 
 
-class _Penalty:
+class _Penalty(_Method):
     """Loss and a multiple of the excess."""
-
-    multipliers = None
-
-    def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
 
     def __call__(self, loss, values):
         """The loss with the penalty."""
         return loss + self.solver.penalty * values.relu().sum()
 
-    def step(self):
-        """Nothing moves."""
 
-
-class _SmoothedALM:
+class _SmoothedALM(_Method):
     """Augmented Lagrangian with slack, and the distance from smoothed parameters."""
 
     def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
+        super().__init__(solver, parameters)
         self.multipliers = self._next = self._slack = self._smooth_slack = None
         self._smooth = [tensor.detach().clone() for tensor in parameters]
 
@@ -734,14 +761,8 @@ class _SmoothedALM:
         self._smooth_slack = smooth + solver.beta * (slack - smooth)
 
 
-class _Ghost:
+class _Ghost(_Method):
     """Linear function whose gradient is the negative direction of the ghost method."""
-
-    multipliers = None
-
-    def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
 
     def __call__(self, loss, values):
         """The linear function."""
@@ -761,18 +782,12 @@ class _Ghost:
         )
         return np.concatenate([to_float64_array(one).ravel() for one in gradients])
 
-    def step(self):
-        """Nothing moves."""
 
-
-class _Switching:
+class _Switching(_Method):
     """The loss where the constraints hold, else the largest value."""
 
-    multipliers = None
-
     def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
+        super().__init__(solver, parameters)
         self._n_steps = 0
 
     def __call__(self, loss, values):

@@ -287,8 +287,9 @@ def _append_output_layer(module, inputs):
 _SAMPLES_PER_CHECK = 64
 """Of so many samples one is evaluated alone, as well, after the training."""
 
-_NUMBERS_PER_CHUNK = 1 << 20
-"""Numbers in the samples that are evaluated at a time."""
+_NUMBERS_PER_CHUNK, _SAMPLES_PER_CHUNK = 1 << 20, 1 << 13
+"""Numbers in the samples that are evaluated at a time, and so many samples at most: layers may be
+wider than samples."""
 
 _READ_AHEAD = 1024
 """Samples of a batch that a worker of a DataLoader reads while others are evaluated, at most."""
@@ -362,7 +363,8 @@ class TorchModel:
         first = self.samples.read(slice(0, 2))
         sizes = []
         map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
-        self._n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
+        n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
+        self._n_chunk = min(n_chunk, _SAMPLES_PER_CHUNK)
         if isinstance(self.samples, LoaderSamples):
             self._n_chunk = min(self._n_chunk, _READ_AHEAD)
         with stream:
@@ -684,8 +686,10 @@ class TorchModel:
         # Its inputs must be the same with random weights, and scores those of a linear model.
         moved, rng = parameters.copy(), np.random.default_rng(0)
         moved[-self.n_last :] = rng.normal(size=self.n_last)
-        is_linear, all_scores, all_hidden = True, [], []
-        for _, inputs in self._iter_chunks():
+        is_linear = True
+        all_scores = np.empty(len(self.samples))
+        all_hidden = np.empty((len(self.samples), self.n_last - 1))
+        for rows, inputs in self._iter_chunks():
             scores, hidden = self._scores_and_hidden(inputs, parameters)
             self._check_alone(inputs, scores, parameters, rng)
             is_equal = _are_close(scores, _linear_scores(hidden, parameters))
@@ -694,11 +698,12 @@ class TorchModel:
                 is_equal = _are_close(moved_hidden, hidden)
                 is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
             is_linear = is_linear and bool(is_equal)
-            all_scores.append(scores)
-            all_hidden.append(hidden)
-        check_finite(np.concatenate(all_scores))
+            all_scores[rows] = scores
+            if is_linear:
+                all_hidden[rows] = hidden
+        check_finite(all_scores)
         if is_linear:
-            self._hidden = parameters[: -self.n_last].copy(), np.concatenate(all_hidden)
+            self._hidden = parameters[: -self.n_last].copy(), all_hidden
         return is_linear
 
     def _check_alone(self, inputs, scores, parameters, rng):

@@ -91,7 +91,16 @@ def make_samples(X, device, n_inputs=1):
     return TensorSamples(X.to(device))
 
 
-class TensorSamples:
+class BatchReader:
+    """Base of samples whose batches are read by this process."""
+
+    def read_batches(self, batches):
+        """Yield the samples of each of several batches, slices or arrays of positions."""
+        for rows in batches:
+            yield self.take(rows).read(slice(None))
+
+
+class TensorSamples(BatchReader):
     """Samples of one tensor on the device, (n_samples, ...), all of them or those at positions."""
 
     def __init__(self, tensor, rows=None):
@@ -117,13 +126,8 @@ class TensorSamples:
             return self.tensor[rows].clone()
         return self.tensor.index_select(0, self.rows[rows])
 
-    def read_batches(self, batches):
-        """Yield the samples of each of several batches, slices or arrays of positions."""
-        for rows in batches:
-            yield self.take(rows).read(slice(None))
 
-
-class DatasetSamples:
+class DatasetSamples(BatchReader):
     """Samples of a dataset at some positions, read to the device when they are needed.
 
     The dataset returns a sample by its index, alone or as the first of a tuple: a tensor, or a
@@ -145,15 +149,7 @@ class DatasetSamples:
 
     def read(self, rows):
         """Samples of a slice, on the device."""
-        return self._collect([self.dataset[int(row)] for row in self.rows[rows]])
-
-    def read_batches(self, batches):
-        """Yield the samples of each of several batches, slices or arrays of positions."""
-        for rows in batches:
-            yield self.take(rows).read(slice(None))
-
-    def _collect(self, samples):
-        """Inputs of several samples, on the device."""
+        samples = [self.dataset[int(row)] for row in self.rows[rows]]
         inputs = [self._leave_labels_out(one) for one in samples]
         inputs = require_torch().utils.data.default_collate(inputs)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device))

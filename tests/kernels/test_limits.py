@@ -45,7 +45,7 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
         after, groups = counts[k].copy(), limits.intersections[code]
         after[groups] += change
         values, before = limits.rows @ after, limits.rows @ counts[k]
-        bounds = limits.bounds + limits.slack * limits.rounding
+        bounds = limits.bounds + limits.rounding
         holds = ((values <= bounds) | (values <= before)).all()
         after_members = members[k].copy()
         after_members[groups] += 1 if change > 0 else -1
@@ -69,7 +69,7 @@ def test_an_exchange_is_allowed_if_the_limits_hold_after_it(table):
             after[limits.intersections[code]] += 0.5 * sign
             after_members[limits.intersections[code]] += sign
         change = limits.rows @ (after - counts[k])
-        bounds = limits.bounds + limits.slack * limits.rounding
+        bounds = limits.bounds + limits.rounding
         holds = ((limits.rows @ after <= bounds) | (change <= 1e-12)).all()
         ratio = standalone(limits_kernels.composition_ratio)(after, after_members, limits)
         allowed = standalone(limits_kernels.allows_exchange)(

@@ -1,6 +1,7 @@
 """Constraints on tensors: values, gradients, multipliers, samples of other batches."""
 
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
+    ConditionalDemographicParity,
     DemographicParity,
     EqualOpportunity,
 )
@@ -32,6 +34,7 @@ from skfair.torch import (
     constraint_values,
     gather_samples,
 )
+from skfair.torch._loop import _warn_of_small_groups
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -42,6 +45,12 @@ CRITERIA = {
     "ratio_of_opportunity": EqualOpportunity(ratio=0.8),
     "bounded_group_loss": BoundedGroupLoss(0.5),
 }
+
+
+@pytest.fixture(autouse=True)
+def forget_warnings():
+    """Make each test the first one that warns of few samples."""
+    _warn_of_small_groups.cache_clear()
 
 
 @pytest.fixture
@@ -139,6 +148,10 @@ def test_one_group_has_nothing_to_compare():
         (("demographic_parity", [1.0, 2.0, 3.0], [0, 1], [0, 1]), "there are 3 scores and 2"),
         (("demographic_parity", [1.0, 2.0], [1, 2], [0, 1]), r"target must have the classes 0 and"),
         (("demographic_parity", [1.0, 2.0], [0, 1], [0, 1, 1]), "sensitive_features"),
+        (
+            (ConditionalDemographicParity("age"), [1.0, 2.0], [0, 1], [0, 1]),
+            "in a call of its own",
+        ),
         (("demographic_parity", [], [], []), "at least one sample, but there is none"),
         (
             ("partial_group_auc", np.arange(90.0), np.arange(90) % 2, np.arange(90) % 3),
@@ -488,6 +501,46 @@ def test_gradients_have_no_second_derivatives(samples):
     scores, target, groups = samples
     scores = torch.tensor(scores, requires_grad=True)
     value = constraint_values("demographic_parity", scores, target, groups).sum()
-    (slopes,) = torch.autograd.grad(value, scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        slopes.sum().backward()
+    with pytest.raises(RuntimeError, match="first derivatives alone"):
+        torch.autograd.grad(value, scores, create_graph=True)
+    (slopes,) = torch.autograd.grad(value, scores)
+    assert slopes.any()
+
+
+def test_a_subclass_of_a_surrogate_may_be_another_function(samples):
+    class Shifted(Sigmoid):
+        def _evaluate(self, scores):
+            return super()._evaluate(scores + 1.0)
+
+    scores, target, groups = samples
+    shifted, expected = (
+        constraint_values("equalized_odds", torch.tensor(one), target, groups, surrogate=surrogate)
+        for one, surrogate in ((scores, Shifted()), (scores + 1.0, "sigmoid"))
+    )
+    assert shifted.item() == pytest.approx(expected.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
+def test_few_samples_of_a_group_warn_once(name):
+    rng = np.random.default_rng(0)
+    groups, target = rng.choice(4, size=800, p=[0.5, 0.4, 0.06, 0.04]), rng.integers(2, size=800)
+    scores = torch.tensor(rng.normal(size=800))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for rows in np.split(rng.permutation(800), 50):
+            constraint_values(name, scores[rows], target[rows], groups[rows])
+    assert ["fewer than 5 samples" in str(one.message) for one in caught] == [True]
+
+
+@pytest.mark.parametrize("groups", [["alone"] * 20, np.tile([0, 7], 10)])
+def test_batches_without_a_group_warn(groups):
+    with pytest.warns(UserWarning, match="or none, of a group"):
+        constraint_values("demographic_parity", torch.ones(20), [0, 1] * 10, groups)
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
+def test_five_samples_of_each_group_and_class_do_not_warn(name):
+    groups, target = np.repeat([0, 1], 10), np.arange(20) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        constraint_values(name, torch.ones(20), target, groups)

@@ -1,6 +1,8 @@
 """Fits of modules of many shapes: the module keeps the tolerance, or a message says why not."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -305,3 +307,43 @@ def test_the_module_keeps_the_tolerance(name, constraint, data):
 def test_a_message_names_the_remedy(name, constraint, data):
     with pytest.raises(ValueError, match=REMEDIES[name]):
         fit(SHAPES[name], constraint, data)
+
+
+_MEASURE_MEMORY = """
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from skfair.torch import ConstrainedTorchClassifier
+
+n_samples, n_units = 200_000, 32
+rng = np.random.default_rng(0)
+X = rng.normal(size=(n_samples, 20)).astype(np.float32)
+groups = rng.integers(2, size=n_samples)
+y = X[:, 0] + 0.5 * groups + rng.normal(size=n_samples) > 0
+module = torch.nn.Sequential(
+    torch.nn.Linear(20, n_units), torch.nn.ReLU(), torch.nn.Linear(n_units, 1)
+)
+model = ConstrainedTorchClassifier(module, tolerance=0.03, solver=None)
+model.fit(X[:3000], y[:3000], sensitive_features=groups[:3000])  # loads all code
+
+
+def read_bytes(name):
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if name in line]
+    return 1024 * int(line.split()[1])
+
+
+before = read_bytes("VmRSS")
+model.fit(X, y, sensitive_features=groups)
+print((read_bytes("VmHWM") - before) / (8 * n_samples * n_units))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_is_at_most_three_times_the_inputs_of_the_last_layer():
+    command = [sys.executable, "-c", _MEASURE_MEMORY]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    # The inputs themselves, and twice as much for all else.
+    assert 1.0 <= float(run.stdout) <= 3.0

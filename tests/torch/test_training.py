@@ -1,13 +1,21 @@
 """Training and enforcement on the batches of a DataLoader: reads, inputs, results, errors."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from skfair.constraints import ConstraintSystem, bind_all
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
+from skfair.problems import ConstrainedProblem
 from skfair.solvers import SGD, AdamPrimalDual
-from skfair.torch import ConstrainedTorchClassifier
+from skfair.surrogates import Sigmoid
+from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from skfair.torch import _classifier as code
+from skfair.training import resolve_constraints
 
 torch = pytest.importorskip("torch")
 nn, DataLoader = torch.nn, torch.utils.data.DataLoader
@@ -68,7 +76,7 @@ def make(module=TwoInputs, constraint="demographic_parity", **settings):
 def test_decisions_on_a_loader_keep_the_tolerance(constraint, samples, data):
     X, y, groups = data
     loader = DataLoader(samples(X), batch_size=50, shuffle=True)
-    model = make(constraint=constraint).fit(loader, y, sensitive_features=groups)
+    model = make(constraint=constraint, random_state=1).fit(loader, y, sensitive_features=groups)
     decisions = model.predict(loader)
     gap = {
         "demographic_parity": demographic_parity_difference,
@@ -289,3 +297,43 @@ def test_a_message_names_what_a_dict_may_have(data):
     with pytest.raises(TypeError) as raised:
         make(solver=AdamPrimalDual(max_iter=1)).fit(Labelled(X), y, sensitive_features=groups)
     assert "such as labels" in raised.value.__notes__[0]
+
+
+def test_every_batch_has_its_share_of_every_stratum():
+    strata = np.repeat([2, 0, 1], [900, 90, 10])
+    order = code._spread_strata(strata, np.random.RandomState(0))
+    np.testing.assert_array_equal(np.sort(order), np.arange(1000))
+    for batch in np.split(strata[order], 10):
+        assert (np.abs(np.bincount(batch) - [9, 1, 90]) <= 1).all()
+    again = code._spread_strata(strata, np.random.RandomState(1))
+    assert (order != again).any()
+
+
+@pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
+def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
+    X, y, groups = data
+    samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, 900), np.linspace(1.0, 2.0, 900))
+    (bound,) = bind_all(resolve_constraints(constraint), [samples], Sigmoid(), LogisticLoss(), 0.01)
+    model = TorchModel(nn.Linear(4, 1).double(), X)
+    system = ConstraintSystem(tuple(bound))
+    problem = ConstrainedProblem(
+        model, LogisticLoss(), samples.target, samples.weights, 0.1, system
+    ).single()
+    settings = SimpleNamespace(optimizer=lambda all_: torch.optim.SGD(all_, lr=0.0), scheduler=None)
+    trainer = code._EpochTrainer(
+        settings, AdamPrimalDual(count_decisions=False), problem, model.network
+    )
+    trainer.run_epoch(np.random.RandomState(0))  # nothing moves but the multipliers
+    evaluation = problem.evaluate(model.initial())
+    gradients = []
+    trainer.multipliers[:] = 0.0
+    trainer._update_multipliers()
+    for rows in np.split(np.random.RandomState(1).permutation(900), 9):
+        trainer._step(
+            rows,
+            model.network.outputs(model._cast(model.samples.take(rows).read(slice(None))), True),
+        )
+        gradients.append(np.concatenate([one.grad.numpy().ravel() for one in trainer.tensors]))
+    assert (trainer.multipliers > 0).all()
+    expected = evaluation.lagrangian_gradient(trainer.multipliers)
+    np.testing.assert_allclose(np.mean(gradients, axis=0), expected, atol=1e-12)

@@ -58,7 +58,7 @@ def make_axes(n_rows):
 
 
 def _classifier(problem, kappa, interval):
-    """Problem (15) as printed, by the default solver."""
+    """Problem (15), width 1 and no penalty, by the default solver."""
     return fit_as_printed(problem, kappa, interval=interval)
 
 

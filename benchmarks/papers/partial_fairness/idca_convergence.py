@@ -89,7 +89,7 @@ def idca_convergence(budget):
         Check("Figure 10, law school, SSG worse than IDCA in either", excess, ">=", 0.0),
     ]
     title = (
-        f"Figures 10 and 11: problems (15) and (21) as printed, from coefficients 0, {n_calls:,} "
+        f"Figures 10 and 11: (15) and (21), ramp of width 1, from coefficients 0, {n_calls:,} "
         "oracle calls:\nobjective, infeasibility. IDCA has epsilon 0.005 and 200 steps per convex "
         "problem. The tolerance of the\ndirect method is the best of "
         f"{len(CANDIDATES)} after a fifth of the calls. Columns are standardised. In Figure 10\n"
@@ -120,7 +120,7 @@ def _load_or_solve(method, number, name, n_calls):
 
 
 def _problem(name, criterion, kappa):
-    """Problem (15) or (21) as printed, with a ramp of width 1 without rounding, and a start."""
+    """Problem (15) or (21), with a ramp of width 1 without rounding, and a start."""
     problem = case(name, 0)
     rows = problem.train
     target, weights = np.where(rows.y, 1.0, -1.0), np.ones(len(rows.y))

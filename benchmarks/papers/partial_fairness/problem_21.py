@@ -1,4 +1,4 @@
-r"""Problem (21) of the paper on partial fairness as printed, for the algorithms of the paper.
+r"""Problem (21) of the paper on partial fairness with all its cases, for the paper's algorithms.
 
 With :math:`A_k` the share of group k above the threshold 0 by the ramp of width 1, and the
 interval :math:`[\alpha, \beta]`, the rows are
@@ -15,7 +15,8 @@ that :math:`\min(A_k, a) = P_k + a - \max(Q_k + a, P_k)` (Example D.5), and a ro
     \max(Q_k + \alpha, P_k) + \max(Q_{k'} + \beta, P_{k'})
     - \max(Q_k + \beta, P_k) - \max(Q_{k'} + \alpha, P_{k'}) \le \kappa .
 
-The rows of the package have the case of the minima that is nearest to the plain fit.
+The print has :math:`\kappa (\beta - \alpha)` on the right, with which its results do not agree. The
+rows of the package have the case of the minima that is nearest to the plain fit.
 """
 
 from dataclasses import dataclass

@@ -301,9 +301,10 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
         add_rows(on_groups @ by_group, on_largest, -margin * spare)
     add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
     for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
-        # Rows that rounding may not exceed are about numbers of members, which are integers.
+        # Rows that rounding may not exceed are about numbers of members, which are integers. The
+        # others have no margin: clusters of few members could not keep it.
         bound = bound / samples.largest_weight
-        bound = bound - margin if rounding else np.floor(bound)
+        bound = bound if rounding else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
         add_rows(
             sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
@@ -407,6 +408,7 @@ class RunSettings(NamedTuple):
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
+    labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
 
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""
@@ -445,16 +447,20 @@ def draw_centers(X, masses, n_clusters, random_state):
     return X[rows].astype(np.float64)
 
 
-def make_run_settings(parameters, mean, n_auto):
-    """The runs of an estimator's parameters, on data from which a mean is subtracted.
+def make_run_settings(parameters, data, n_auto):
+    """The runs of an estimator's parameters, on the input of a fit.
 
     ``n_auto`` is the number of starts that "auto" stands for.
     """
-    init, n_init = parameters.init, parameters.n_init
+    init, n_init, labels = parameters.init, parameters.n_init, None
     if isinstance(init, str) or callable(init):
         n_init = n_auto if n_init == "auto" else n_init
     else:
-        init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
+        if np.ndim(init) == 1:
+            labels = data.check_labels(init, parameters.n_clusters)
+            init = data.problem.clustering_from_labels(labels, parameters.n_clusters).centers
+        else:
+            init = check_centers(init, (parameters.n_clusters, len(data.mean))) - data.mean
         if n_init not in ("auto", 1):
             warn(
                 "Explicit initial center position passed: performing only one init in "
@@ -463,7 +469,8 @@ def make_run_settings(parameters, mean, n_auto):
                 RuntimeWarning,
             )
         n_init = 1
-    return RunSettings(parameters.n_clusters, init, n_init, parameters.max_iter, parameters.tol)
+    ends = parameters.max_iter, parameters.tol
+    return RunSettings(parameters.n_clusters, init, n_init, *ends, labels)
 
 
 def check_centers(centers, shape):

@@ -75,6 +75,7 @@ class KMeansInput(NamedTuple):
     dtype: type | np.dtype = np.float64  # of the centres in the units of X
     # (n_samples,) rows of positive weight, of data in memory
     positive_weight_samples: np.ndarray | None = None
+    n_rows: int = 0  # of data in memory
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
     @property
@@ -101,6 +102,25 @@ class KMeansInput(NamedTuple):
         """Whether the samples of an intersection are in a group, (n_intersections, n_groups)."""
         intersections = self.problem.limits.intersections
         return (intersections[:, :, np.newaxis] == np.arange(self.problem.n_groups)).any(axis=1)
+
+    def check_labels(self, labels, n_clusters):
+        """Labels of the samples, from those of all rows that were passed as ``init``."""
+        if self.positive_weight_samples is None:
+            raise ValueError(
+                "init must hold centres where data are partitioned, not labels; pass an array of "
+                f"shape {(n_clusters, len(self.mean))}."
+            )
+        labels, rows = np.asarray(labels), self.positive_weight_samples
+        is_label = np.isin(labels, np.arange(n_clusters)).all()
+        is_complete = len(labels) == self.n_rows
+        if not (is_complete and is_label and len(np.unique(labels[rows])) == n_clusters):
+            raise ValueError(
+                f"init must give each of {self.n_rows} rows a label from 0 to {n_clusters - 1}, "
+                "and each label to a row of positive weight, but it has "
+                f"{len(labels)} labels, which are {np.unique(labels)[:10]}; change init or "
+                "n_clusters."
+            )
+        return labels[rows].astype(np.int32)
 
     def point_attributes(self, point):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
@@ -212,7 +232,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+    limits = requirements.limits(by_group, intersections, weights.max())
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = np.delete(X, present, axis=0) if n_samples < n_rows else None
     rows = X if others is None else X[present]
@@ -226,6 +246,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         partial(_complete_labels, None if others is None else center_rows(others, mean), present),
         X.dtype,
         present,
+        n_rows,
         lacks_groups=is_single or (missing is not None and sensitive_features is None),
     )
 
@@ -305,7 +326,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     summary = summary.reorder_cells(order)
     by_group = sum_by_group(codes, summary.weights, intersections)
     requirements = requirements.bind_to_groups(groups, columns, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
     problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
 
@@ -381,7 +402,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         float a share of all. With sample weights the last sample may not fit.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
-        themselves, in the shape (n_clusters, n_features).
+        themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
+        shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" has a higher cost
+        than they have. Partitioned data take centres only.
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
@@ -736,7 +759,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             )
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data.mean, N_STARTS)
+        runs = make_run_settings(self, data, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
         return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}

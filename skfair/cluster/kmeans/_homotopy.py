@@ -24,6 +24,7 @@ from skfair._kernels.kmeans import (
     find_improvable_samples,
     hartigan_pass,
     min_exchange_bounds,
+    nearest_centers,
     partner_bounds,
     squared_distances,
 )
@@ -41,7 +42,7 @@ from skfair.cluster.kmeans._assignment import (
     extrapolate,
     improve_by_swaps,
     iterate_lloyd,
-    lloyd,
+    occupy_clusters,
     repair_to_limits,
 )
 from skfair.cluster.kmeans._many_clusters import solve_sizes
@@ -124,7 +125,7 @@ def _pair_samples(samples, point, ratio):
     """
     counts, slack = point.clustering.counts, float(samples.largest_weight)
     limits = samples.limits._replace(level=float(min(ratio, point.balance)))
-    columns = [pair_rows(limits), (limits.rows, limits.bounds + slack * limits.rounding)]
+    columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
     if samples.keeps_limits(counts, ratio):  # the ratio may be missed by one sample, but no more
         columns.append(pair_rows(limits._replace(level=float(ratio), slack=slack)))
     rows, bounds = map(np.concatenate, zip(*columns, strict=True))
@@ -155,10 +156,11 @@ def repair(samples, point, ratio):
 
 def _repair_rows(samples, point, ratio):
     """Labels that bring the rows within their bounds."""
-    # Equal weights: an integer table keeps all rows at once. Others: move by move, as well as sizes
-    # of few samples: `repair_and_search` makes a table where moves get stuck.
-    is_small = samples.n_samples <= MAX_ITERATED_SAMPLES and not samples.limits.rounding.any()
-    if samples.has_equal_weights and not is_small:
+    # Equal weights: an integer table keeps all rows at once, but does not know distances. Shares,
+    # sizes of few samples and other weights: move by move; `repair_and_search` makes a table where
+    # moves get stuck.
+    is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
+    if samples.has_equal_weights and not is_small and not samples.limits.rounding.any():
         return repair_to_limits(samples, point, ratio, near_ties(point))[0]
     return move_into_bounds(samples, point)
 
@@ -184,7 +186,8 @@ def move_into_bounds(samples, point):
         here = labels == k
         helps = np.where(here, changes[:, row], -changes[:, row])
         stays = (excesses[labels] <= changes) | (changes >= 0)
-        able = np.flatnonzero((helps > 0) & (helps <= 2 * excesses[k, row]) & stays.all(axis=1))
+        most = 2 * (excesses[k, row] + limits.rounding[row])
+        able = np.flatnonzero((helps > 0) & (helps <= most) & stays.all(axis=1))
         # So do the clusters that it may join.
         fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
         is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
@@ -486,6 +489,10 @@ class Homotopy(BaseEstimator):
             n_iter += end.n_iter
             if end.is_stopped:
                 break
+        if runs.labels is not None:
+            nearby = search_from_labels(problem, level, runs)
+            if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
+                ends.append(nearby)
         return ends[-1].point, n_iter, ends[-1].status
 
     def _finish(self, problem, samples, size, start, runs, watch):
@@ -608,7 +615,11 @@ class Homotopy(BaseEstimator):
         lead = partial(lead, max_iter=3, tol=0.0)
         centers = [rough[i][0] for i in chosen]
         centers[0] = improve_by_swaps(subsample, *rough[0], self.n_relocations, generators[0], lead)
-        return [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
+        starts = [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
+        if sized and centers[0] is not rough[0][0]:
+            # Relocations compare costs before repair: the start without them is followed as well.
+            starts.append(RunStart(rough[0][0], generators[0]))
+        return starts
 
     def _converge(self, samples, runs, start):
         """The point of plain k-means from a start, with sizes within their limits."""
@@ -645,6 +656,15 @@ class RunResult(NamedTuple):
     n_iter: int
     status: str
     is_stopped: bool  # by a callback
+
+
+def search_from_labels(problem, level, runs):
+    """The end of integer repair and local search from labels, at no higher cost if they fit."""
+    clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
+    dual = problem.assign(ClusteringPoint(clustering), level).dual
+    point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
+    point, status = repair_and_search(problem, point, level, runs)
+    return RunResult(point, 0, status, False)
 
 
 def sort_key(problem, end):
@@ -690,9 +710,10 @@ def converge_sized(samples, centers, max_iter, tol):
 
 
 def iterate_sized(samples, centers, max_iter, tol):
-    """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
-    start = ClusteringPoint(lloyd(samples, centers, 1, 0.0))
-    return iterate_at_level(samples, start, 0.0, max_iter, tol)[0]
+    """The point that assignments within the limits lead to from given centres."""
+    labels, _ = nearest_centers(samples.X, centers)
+    clustering = occupy_clusters(samples, labels, centers)._replace(centers=centers)
+    return iterate_at_level(samples, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]
 
 
 def rising_levels(low, high, n_levels):

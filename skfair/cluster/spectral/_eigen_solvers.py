@@ -364,8 +364,10 @@ class DCADMM(BaseEstimator):
         Y &= (I - CC')(MH + P / \alpha), \qquad
         P \leftarrow P + \alpha (MH - Y).
 
-    The constraint holds for Y, so that H is feasible only in the limit. The penalty stays below
-    0.9, as Proposition 3.2 requires :math:`\alpha < 1`.
+    The constraint holds for Y. So :math:`C'MH` tends to 0 where the iterations converge, with M
+    shifted as below. The embedding H itself does not become feasible, however many iterations
+    follow. With ``project_last`` the last H is projected onto the constraint, which is not in the
+    paper. The penalty stays below 0.9, as Proposition 3.2 requires :math:`\alpha < 1`.
 
     Parameters
     ----------
@@ -382,6 +384,8 @@ class DCADMM(BaseEstimator):
     omega : float, default=1e-3
         M must be positive semi-definite. That of a graph is shifted by :math:`1 + \omega`, which
         changes no eigenvector.
+    project_last : bool, default=False
+        Whether to return an orthonormal basis of :math:`(I - CC')H` in place of the last H.
 
     References
     ----------
@@ -403,6 +407,7 @@ class DCADMM(BaseEstimator):
         "gtol": [Interval(Real, 0, None, closed="left")],
         "ftol": [Interval(Real, 0, None, closed="left")],
         "omega": [Interval(Real, 0, None, closed="neither")],
+        "project_last": ["boolean"],
     }
 
     def __init__(
@@ -414,6 +419,7 @@ class DCADMM(BaseEstimator):
         gtol: float = 1e-3,
         ftol: float = 1e-4,
         omega: float = 1e-3,
+        project_last: bool = False,
     ):
         self.alpha = alpha
         self.n_iter = n_iter
@@ -422,6 +428,7 @@ class DCADMM(BaseEstimator):
         self.gtol = gtol
         self.ftol = ftol
         self.omega = omega
+        self.project_last = project_last
 
     @classmethod
     def from_paper(cls) -> Self:
@@ -462,7 +469,7 @@ class DCADMM(BaseEstimator):
             P = P + alpha * (image - Y)
             primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
             alpha = self._adapt_penalty(alpha, primal, dual)
-        return H, False
+        return orthonormalize(basis, H) if self.project_last else H, False
 
     def _adapt_penalty(self, alpha, primal, dual):
         """The penalty that balances the primal and the dual residual."""

@@ -301,3 +301,72 @@ def test_bounds_that_are_missed_are_named():
         model.fit(X, sensitive_features=np.where(X[:, 0] > np.median(X[:, 0]), 1, 0))
     assert model.status_ == "infeasible"
     assert model.constraint_violation_ > 0
+
+
+# Rounding and starts ----------------------------------------------------------------------
+
+
+def draw_far_points():
+    """Twenty points of heavy tails in two groups, and a generator for labels."""
+    rng = np.random.default_rng(0)
+    return 10 * rng.standard_t(2, size=(20, 2)), np.arange(20) % 2, rng
+
+
+@pytest.mark.parametrize("bound", [0.2, 0.05, 0.02])
+def test_the_documented_sample_is_used_in_clusters_of_few(bound):
+    X, groups, rng = draw_far_points()
+    settings = {"min_group_share": 0.5 * (1 - bound), "max_group_share": 0.5 / (1 - bound)}
+    model = FairKMeans(2, min_balance=None, random_state=0, **settings)
+    model.fit(X, sensitive_features=groups)
+    bounds = 0.5 * (1 - bound), 0.5 / (1 - bound)
+    assert excess(model, *bounds) <= 1 + 1e-9
+    # No cluster around two points that keeps the bounds up to a sample is cheaper.
+    costs = []
+    for i, j in product(range(20), repeat=2):
+        is_near = ((X - X[i]) ** 2).sum(axis=1) < ((X - X[j]) ** 2).sum(axis=1)
+        counts = np.array([[np.sum(is_near == k) for k in (False, True)]])
+        table = np.array([np.bincount(groups[is_near == k], minlength=2) for k in (0, 1)])
+        sizes = table.sum(axis=1, keepdims=True)
+        slack = max((bounds[0] * sizes - table).max(), (table - bounds[1] * sizes).max())
+        if counts.min() > 0 and slack <= 1:
+            costs.append(sum(len(C) * C.var(axis=0).sum() for C in (X[is_near], X[~is_near])))
+    assert model.inertia_ <= min(costs) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fit_from_labels_that_keep_the_bounds_has_no_higher_cost(seed):
+    X, groups = draw(200, 2, seed)
+    shares = shares_of(groups)
+    tight, loose = (
+        {"min_group_share": (1 - b) * shares, "max_group_share": shares / (1 - b)}
+        for b in (0.02, 0.2)
+    )
+    model = FairKMeans(6, min_balance=None, random_state=0)
+    first = clone(model).set_params(**tight).fit(X, sensitive_features=groups)
+    # From its own labels, and from those of a tighter bound.
+    for bounds in (tight, loose):
+        again = clone(model).set_params(**bounds, init=first.labels_)
+        again.fit(X, sensitive_features=groups)
+        assert again.inertia_ <= first.inertia_ * (1 + 1e-9)
+        assert excess(again, bounds["min_group_share"], bounds["max_group_share"]) <= 1 + 1e-9
+        assert again.constraint_violation_ == 0
+
+
+def test_labels_of_rows_without_weight_do_not_count():
+    X, groups = draw(200, 2)
+    weights = np.ones(200)
+    weights[::7] = 0
+    first = FairKMeans(3, random_state=0)
+    first.fit(X, sensitive_features=groups, sample_weight=weights)
+    again = FairKMeans(3, random_state=0, init=first.labels_)
+    again.fit(X, sensitive_features=groups, sample_weight=weights)
+    assert again.inertia_ <= first.inertia_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [0, 1, 2, 0, 1], [0, 0, 0, 0], [0, 1, 2, 3], [0, 1, np.nan, 1]]
+)
+def test_labels_that_are_no_clustering_are_refused(labels):
+    model = FairKMeans(3, init=labels)
+    with pytest.raises(ValueError, match="init must give each of 4 rows a label from 0 to 2"):
+        model.fit([[0.0], [1.0], [2.0], [3.0]], sensitive_features=[0, 1, 0, 1])

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -115,8 +116,8 @@ def test_random_starts_are_drawn_by_weight():
 
 def test_an_array_is_the_only_start():
     init = [[1, 2], [3, 4]]
-    parameters = FairKMeans(2, init=init)
-    (start,) = starts_of(make_run_settings(parameters, np.zeros(2), 5), blobs())
+    parameters, data = FairKMeans(2, init=init), SimpleNamespace(mean=np.zeros(2))
+    (start,) = starts_of(make_run_settings(parameters, data, 5), blobs())
     assert start.dtype == np.float64
     np.testing.assert_array_equal(start, init)
 

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, norm_of_laplacian
 from skfair.datasets import make_fair_sbm
+from skfair.utils._arrays import group_constraint_basis
 
 GRAPH, _, GROUPS = make_fair_sbm(120, n_clusters=3, n_groups=2, random_state=0)
 ROWS = np.random.default_rng(0).normal(size=(30, 2))
@@ -66,6 +67,7 @@ def test_the_paper_s_settings():
         "gtol": 1e-3,
         "ftol": 1e-4,
         "omega": 1e-3,
+        "project_last": False,
     }
     assert SFSC.from_paper().get_params() == {"sigma": "norm", "ncv_per_pair": None}
 
@@ -114,9 +116,21 @@ def test_dc_admm_follows_algorithm_1_step_by_step():
     assert alpha != 0.005, "the penalty must have changed"
 
 
-def test_more_iterations_come_nearer_to_the_constraint():
-    fewer, more = (embedding(DCADMM(n_iter=n)).violation for n in (5, 20))
-    assert more < fewer
+def test_images_of_the_embedding_become_feasible_and_the_embedding_does_not():
+    operator = NormalizedAffinity(GRAPH)
+    C = group_constraint_basis(GROUPS, 2, operator.degrees)
+
+    def residuals(n_iter, **settings):
+        solver = DCADMM(n_iter=n_iter, gtol=1e-9, ftol=1e-15, **settings)
+        H, _ = solver(operator, C, 2, None, np.random.RandomState(0))
+        np.testing.assert_allclose(H.T @ H, np.eye(2), atol=1e-10)
+        image = operator(H) + (1.0 + solver.omega) * H  # M of a graph is shifted
+        return np.linalg.norm(C.T @ image), np.linalg.norm(C.T @ H)
+
+    (image, excess), (last_image, last_excess) = residuals(5), residuals(50)
+    assert last_image < 1e-6 < image
+    assert last_excess > excess > 5e-4
+    assert residuals(5, project_last=True)[1] < 1e-12
 
 
 def test_the_penalty_follows_the_larger_residual_and_stays_below_one():

@@ -1,0 +1,238 @@
+"""Exact search of one threshold per group, for rules that see the group.
+
+A rule that sees the group accepts the samples of each group above a threshold of their score.
+A cut of a group is the number of its samples that are accepted, between samples of equal scores
+excluded. Rates of a group rise with its cut. So where the rates of all groups must lie in windows,
+the cuts of a group that keep them are neighbours, and the best of these follows from a table of
+maxima. Windows begin at rates of some group: all of them are searched.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_MAX_WINDOWS = 2000
+"""Windows of the first of two rates of three groups or more that are searched, best ones first."""
+
+_ROUNDING = 1e-12
+"""Rounding of sums of weights."""
+
+
+def search_thresholds(fitter, candidate, X, codes):
+    """A candidate with the fewest errors of all thresholds by group, or the one that is passed.
+
+    X, (n_samples, n_features), has the score in its first column; in each group, the others are
+    functions of the score. The code of a group that is missing is -1. Constraints are searched that
+    bound differences or ratios of rates of decisions, each of which rises with the share that a
+    group is given; two of them at most where there are more than two groups.
+    """
+    problem = fitter.problem
+    outcomes = problem.mean_weights * np.sign(problem.target)
+    groups = _find_groups(X[:, 0], codes, outcomes, fitter.constraint)
+    windows = None if (codes < 0).any() else _find_windows(fitter.constraint, codes, groups)
+    cuts = windows and _find_best_cuts(groups, windows)
+    if not cuts:
+        return candidate
+    parameters = _parameters_at(problem.model, candidate.parameters, X, groups, cuts)
+    moved = fitter.evaluate(parameters, candidate.result)
+    return min(candidate, moved, key=lambda one: one.sort_key)
+
+
+class _Group(NamedTuple):
+    """Samples of a group by descending score, and its cuts, ascending.
+
+    ``gains``, (n_cuts,), are the weights of positive samples accepted, less those of negative ones.
+    """
+
+    order: np.ndarray  # (n_samples,), positions of the samples
+    cuts: np.ndarray  # (n_cuts,)
+    gains: np.ndarray
+
+
+def _find_groups(scores, codes, outcomes, constraint):
+    """The `_Group` of each code that a constraint compares."""
+    compared = np.zeros(len(codes), dtype=bool)
+    for one in constraint:
+        compared[one.events.memberships[0]] = True
+    groups = {}
+    for code in np.unique(codes[compared]):
+        order = np.flatnonzero(codes == code)
+        order = order[np.argsort(-scores[order], kind="stable")]
+        is_end = np.append(np.diff(scores[order]) != 0, True)
+        cuts = np.append(0, np.flatnonzero(is_end) + 1)
+        groups[code] = _Group(order, cuts, _sum_at(cuts, outcomes[order]))
+    return groups
+
+
+def _sum_at(cuts, values):
+    """Sums of the first values, as many as each cut counts."""
+    return np.append(0.0, np.cumsum(values))[cuts]
+
+
+class _Window(NamedTuple):
+    """Rates that may not differ by more than a tolerance, at each cut of each group."""
+
+    rates: dict  # of groups by code: (n_cuts,), ascending
+    tolerance: float
+    is_ratio: bool
+
+    def bounds(self, rates):
+        """Smallest and largest rate beside given ones."""
+        if self.is_ratio:
+            smallest, largest = (1.0 - self.tolerance) * rates, rates / (1.0 - self.tolerance)
+        else:
+            smallest, largest = rates - self.tolerance, rates + self.tolerance
+        return smallest - _ROUNDING, largest + _ROUNDING
+
+    def cuts_between(self, code, smallest, largest):
+        """First cut of a group within bounds, and the one behind the last."""
+        rates = self.rates[code]
+        return np.searchsorted(rates, smallest), np.searchsorted(rates, largest, side="right")
+
+
+def _find_windows(constraint, codes, groups):
+    """The `_Window` of every block of rates that constraints compare, or None.
+
+    None where a rate may fall with the cut, or has not one group.
+    """
+    windows = []
+    for one in constraint:
+        is_searched = one.metric_input == "decisions" and not one.is_quotient
+        if not (is_searched and (one.rate_gap.is_range or one.is_ratio) and one.tolerance < 1.0):
+            return None
+        (exact,) = one.exact
+        negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
+        averages = one.events.averaging_matrix
+        for block in one.rate_gap.blocks:
+            rates = {}
+            for start, end in (averages.indptr[event : event + 2] for event in block):
+                members, weights = averages.indices[start:end], averages.data[start:end]
+                (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
+                effects[members] = weights * (positive - negative)[members]
+                is_falling = (effects < 0.0).any()
+                if others or code in rates or (is_falling and (effects > 0.0).any()):
+                    return None
+                if is_falling and one.is_ratio:
+                    return None
+                # A difference of rates is that of what they lack to 1, which rises.
+                group, sign = groups[code], -1.0 if is_falling else 1.0
+                rates[code] = _sum_at(group.cuts, sign * effects[group.order])
+                rates[code] += sign * (weights * negative[members]).sum()
+            windows.append(_Window(rates, one.tolerance, one.is_ratio))
+    return windows
+
+
+class _Maxima:
+    """Positions of the largest values in ranges of an array."""
+
+    def __init__(self, values):
+        self.values = values
+        # Level k has the largest of 2**k values from each position on.
+        self.levels = [np.arange(len(values))]
+        while 2 ** len(self.levels) <= len(values):
+            best, step = self.levels[-1], 2 ** (len(self.levels) - 1)
+            first, second = best[:-step], best[step:]
+            self.levels.append(np.where(values[first] >= values[second], first, second))
+
+    def __call__(self, start, end):
+        """Position of the largest value of each range, and this value; -inf where it is empty."""
+        lengths = end - start
+        level = np.frexp(np.maximum(lengths, 1))[1] - 1
+        positions, values = np.zeros(len(start), dtype=np.intp), np.full(len(start), -np.inf)
+        for k in np.unique(level[lengths > 0]):
+            rows = np.flatnonzero((level == k) & (lengths > 0))
+            first, second = self.levels[k][start[rows]], self.levels[k][end[rows] - 2**k]
+            best = np.where(self.values[first] >= self.values[second], first, second)
+            positions[rows], values[rows] = best, self.values[best]
+        return positions, values
+
+
+def _find_best_cuts(groups, windows):
+    """Position of the best cut of each group by code, or None if they are not searched."""
+    maxima = {code: _Maxima(group.gains) for code, group in groups.items()}
+    if len(groups) == 2:
+        return _search_pairs(groups, windows, maxima)
+    if len(windows) == 1:
+        return _search_windows(groups, windows[0], maxima)[1]
+    if len(windows) > 2:
+        return None
+    # Maxima under the first rate alone bound those under both.
+    first, second = windows
+    ranges = _find_ranges(groups, first)
+    bounds = sum(maxima[code](*ranges[code])[1] for code in groups)
+    best, cuts = -np.inf, None
+    for k in np.argsort(-bounds, kind="stable")[:_MAX_WINDOWS]:
+        if not bounds[k] > best:
+            break
+        within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
+        gain, positions = _search_windows(groups, second, maxima, within)
+        if gain > best:
+            best, cuts = gain, positions
+    return cuts
+
+
+def _search_pairs(groups, windows, maxima):
+    """The best cuts of two groups: of the second, to each cut of the first."""
+    first, second = groups
+    n_first, n_second = (len(one.cuts) for one in groups.values())
+    start, end = np.zeros(n_first, dtype=np.intp), np.full(n_first, n_second)
+    for window in windows:
+        if len(window.rates) < 2:
+            continue
+        bounds = window.bounds(window.rates[first])
+        from_, to = window.cuts_between(second, *bounds)
+        start, end = np.maximum(start, from_), np.minimum(end, to)
+    positions, gains = maxima[second](start, end)
+    best = np.argmax(groups[first].gains + gains)
+    return {first: best, second: positions[best]} if np.isfinite(gains[best]) else None
+
+
+def _find_ranges(groups, window, within=None):
+    """Of each group the range of cuts in each window, by ascending smallest rate.
+
+    ``within`` has the cuts of each group that are searched.
+    """
+    within = within or {}
+    inside = {code: within.get(code, (0, len(group.cuts))) for code, group in groups.items()}
+    rates = [window.rates[code][slice(*inside[code])] for code in window.rates]
+    smallest = np.unique(np.concatenate(rates))
+    largest = window.bounds(smallest)[1]
+    ranges = {}
+    for code, (start, end) in inside.items():
+        starts, ends = np.full(len(smallest), start), np.full(len(smallest), end)
+        if code in window.rates:
+            from_, to = window.cuts_between(code, smallest - _ROUNDING, largest)
+            starts, ends = np.maximum(starts, from_), np.minimum(ends, to)
+        ranges[code] = starts, ends
+    return ranges
+
+
+def _search_windows(groups, window, maxima, within=None):
+    """The largest sum of gains under one window, and the cuts, or None."""
+    ranges = _find_ranges(groups, window, within)
+    results = {code: maxima[code](*ranges[code]) for code in groups}
+    totals = sum(gains for _, gains in results.values())
+    best = np.argmax(totals)
+    if not np.isfinite(totals[best]):
+        return -np.inf, None
+    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}
+
+
+def _parameters_at(model, parameters, X, groups, cuts):
+    """Parameters of the linear model whose score is 0 at the cut of each group."""
+    rows = []
+    for code, group in groups.items():
+        cut = group.cuts[cuts[code]]
+        # Features between the last sample that is accepted and the first that is not.
+        beside = X[group.order[max(cut - 1, 0) : cut + 1]]
+        row = beside.mean(axis=0)
+        row[0] += float(cut == 0) - float(cut == len(group.order))
+        rows.append(row)
+    rows = np.array(rows)
+    slope = max(model.coefficients(parameters)[0][0], 0.0) or 1.0
+    # The smallest coefficients of standardised features that solve one equation per group.
+    scale = X[:, 1:].std(axis=0)
+    scale[scale == 0.0] = 1.0
+    equations = np.column_stack((rows[:, 1:] / scale, np.ones(len(rows))))
+    *coef, intercept = np.linalg.lstsq(equations, -rows[:, 0], rcond=None)[0]
+    return model.parameters(slope * np.append(1.0, coef / scale), slope * intercept)

@@ -1,0 +1,151 @@
+"""Thresholds by group against the enumeration of all of them."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skfair.classification import ConstrainedClassifierCV
+from skfair.constraints import DemographicParity
+from skfair.metrics import (
+    demographic_parity_difference,
+    demographic_parity_ratio,
+    equal_opportunity_difference,
+    equalized_odds_difference,
+)
+from skfair.postprocessing import _group_thresholds as code
+from skfair.preprocessing import ScoreColumn
+
+
+@st.composite
+def searches(draw):
+    """Groups, and windows of one or two of their rates."""
+    n_groups, n_rates = draw(st.integers(2, 3)), draw(st.integers(1, 2))
+    n_samples = draw(st.integers(6, 16))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    codes = np.arange(n_samples) % n_groups
+    scores = rng.integers(8, size=n_samples).astype(float)
+    outcomes = rng.choice([-1.0, 1.0], n_samples) * rng.integers(1, 3, size=n_samples)
+    tolerance, is_ratio = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5])), draw(st.booleans())
+    groups = {}
+    for group in range(n_groups):
+        order = np.flatnonzero(codes == group)
+        order = order[np.argsort(-scores[order], kind="stable")]
+        distinct = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True)) + 1
+        cuts = np.append(0, distinct)
+        groups[group] = code._Group(order, cuts, code._sum_at(cuts, outcomes[order]))
+    windows = []
+    for sign in (1, -1)[:n_rates]:
+        rates = {}
+        for group, (order, cuts, _) in groups.items():
+            inside = (outcomes[order] * sign > 0) if n_rates == 2 else np.ones(len(order))
+            if inside.any():
+                rates[group] = code._sum_at(cuts, inside / inside.sum())
+        windows.append(code._Window(rates, tolerance, is_ratio))
+    return groups, [one for one in windows if one.rates]
+
+
+def keeps(window, cuts):
+    """Whether cuts of groups keep a window, by the definitions of difference and ratio."""
+    rates = [window.rates[group][cut] for group, cut in enumerate(cuts) if group in window.rates]
+    if window.is_ratio:
+        return (1 - window.tolerance) * max(rates) <= min(rates) + 1e-9
+    return max(rates) - min(rates) <= window.tolerance + 1e-9
+
+
+@given(searches())
+def test_no_cuts_are_better(search):
+    groups, windows = search
+    cuts = code._find_best_cuts(groups, windows)
+    assert all(keeps(window, [cuts[group] for group in groups]) for window in windows)
+    gain = sum(one.gains[cuts[group]] for group, one in groups.items())
+    every_cut = product(*(range(len(one.cuts)) for one in groups.values()))
+    best = max(
+        sum(one.gains[cut] for one, cut in zip(groups.values(), each, strict=True))
+        for each in every_cut
+        if all(keeps(window, each) for window in windows)
+    )
+    assert gain == pytest.approx(best)
+
+
+def test_maxima_are_those_of_slices():
+    values = np.random.default_rng(0).integers(5, size=37).astype(float)
+    starts, ends = np.array([(i, j) for i in range(37) for j in range(i, 38)]).T
+    positions, largest = code._Maxima(values)(starts, ends)
+    for i, j, position, value in zip(starts, ends, positions, largest, strict=True):
+        if i == j:
+            assert value == -np.inf
+        else:
+            assert i <= position < j and values[position] == value == values[i:j].max()
+
+
+GAPS = {
+    "demographic_parity": demographic_parity_difference,
+    "equal_opportunity": equal_opportunity_difference,
+    "equalized_odds": equalized_odds_difference,
+}
+
+
+def draw_scores(n_groups):
+    """Scores with ties that favour a group, classes and groups."""
+    rng, n_samples = np.random.default_rng(n_groups), 80
+    groups = np.arange(n_samples) % n_groups
+    skill = rng.integers(-3, 4, size=n_samples)
+    y = (skill + rng.logistic(size=n_samples) > 0).astype(int)
+    return pd.DataFrame({"score": skill + 2.0 * (groups > 0)}), y, groups
+
+
+def smallest_error(scores, y, groups, weights, gap_of, tolerance):
+    """Smallest share of errors over all thresholds that keep the tolerance."""
+    ends = np.append(np.unique(scores) - 0.25, np.inf)
+    errors = [
+        np.average(decisions != y, weights=weights)
+        for ends_of_groups in product(ends, repeat=groups.max() + 1)
+        for decisions in [(scores > np.array(ends_of_groups)[groups]).astype(int)]
+        if gap_of(y, decisions) <= tolerance + 1e-9
+    ]
+    return min(errors)
+
+
+@pytest.mark.filterwarnings("ignore:Every training sample")
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("constraint", GAPS)
+def test_rules_are_the_best_thresholds(constraint, n_groups, is_weighted):
+    X, y, groups = draw_scores(n_groups)
+    weights = np.random.default_rng(0).integers(1, 4, size=len(y)) if is_weighted else None
+    model = ConstrainedClassifierCV(
+        ScoreColumn("score"), constraint, group_estimator="sensitive_features", tolerance=0.1
+    )
+    model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+
+    def gap(y, decisions):
+        return GAPS[constraint](y, decisions, sensitive_features=groups, sample_weight=weights)
+
+    decisions = model.oof_scores_ > 0
+    assert gap(y, decisions) <= 0.1 + 1e-9
+    error = np.average(decisions != y, weights=weights)
+    scores = X["score"].to_numpy()
+    assert error == pytest.approx(smallest_error(scores, y, groups, weights, gap, 0.1))
+    # Each group has one threshold.
+    for group in range(n_groups):
+        inside = groups == group
+        accepted, rejected = scores[inside & decisions], scores[inside & ~decisions]
+        assert not len(accepted) or not len(rejected) or accepted.min() > rejected.max()
+
+
+def test_rules_of_ratios_are_the_best_thresholds():
+    X, y, groups = draw_scores(2)
+    model = ConstrainedClassifierCV(
+        ScoreColumn("score"), DemographicParity(ratio=0.8), group_estimator="sensitive_features"
+    )
+    decisions = model.fit(X, y, sensitive_features=groups).oof_scores_ > 0
+
+    def gap(y, decisions):
+        return 1.0 - demographic_parity_ratio(y, decisions, sensitive_features=groups)
+
+    expected = smallest_error(X["score"].to_numpy(), y, groups, None, gap, 0.2)
+    assert np.mean(decisions != y) == pytest.approx(expected)
