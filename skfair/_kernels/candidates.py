@@ -210,19 +210,19 @@ def _repair_sizes(
         if not is_over and sizes.min() >= smallest:
             break
         # Shortest paths from all clusters that can give, by Bellman and Ford with a queue.
-        head = tail = 0
+        front = back = 0
         for a in range(n_clusters):
             gives = sizes[a] > (largest if is_over else smallest)
             reached[a], previous[a] = (multipliers[a] if gives else np.inf), NO_INDEX
             is_queued[a] = gives
             if gives:
-                queue[tail] = a
-                tail += 1
+                queue[back] = a
+                back += 1
         for _ in range(50 * n_clusters):
-            if head == tail:
+            if front == back:
                 break
-            a = queue[head]
-            head = (head + 1) % (n_clusters + 1)
+            a = queue[front]
+            front = (front + 1) % (n_clusters + 1)
             is_queued[a] = False
             for b in range(n_clusters):
                 length = reached[a] + costs[a, b]
@@ -236,8 +236,8 @@ def _repair_sizes(
                     continue
                 reached[b], previous[b] = length, a
                 if not is_queued[b]:
-                    queue[tail] = b
-                    tail = (tail + 1) % (n_clusters + 1)
+                    queue[back] = b
+                    back = (back + 1) % (n_clusters + 1)
                     is_queued[b] = True
         # Cheapest ends first; paths of one search share no cluster.
         for b in range(n_clusters):

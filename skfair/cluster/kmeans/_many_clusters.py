@@ -65,7 +65,8 @@ def solve_sizes(
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
-    point, rounds = min(ends, key=lambda end: end[0].cost)
+    costs = np.array([point.cost for point, _ in ends], dtype=float)
+    point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
@@ -165,13 +166,13 @@ def _move_to_any_cluster(X, centers, labels, sizes, bounds):
         goals = np.flatnonzero(sizes < largest) if is_over else np.array([sizes.argmin()])
         rows = np.flatnonzero(sizes[labels] > (largest if is_over else smallest))
         costs = squared_distances(X[rows], centers[goals])
-        costs -= squared_distances_to_own(X[rows], centers, labels[rows])[:, np.newaxis]
+        costs -= _member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
         row, goal = np.unravel_index(costs.argmin(), costs.shape)
         sizes[labels[rows[row]]] -= 1
         labels[rows[row]] = goals[goal]
         sizes[goals[goal]] += 1
 
 
-def squared_distances_to_own(X, centers, labels):
+def _member_distances(X, centers, labels):
     """Squared distance of each sample to the centre of its cluster."""
     return ((X - centers[labels]) ** 2).sum(axis=1)

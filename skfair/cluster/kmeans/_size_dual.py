@@ -73,7 +73,7 @@ class SizeDual(NamedTuple):
     n_candidates: int = N_CANDIDATES
 
 
-class Evaluation(NamedTuple):
+class SizeEvaluation(NamedTuple):
     """The dual on candidates at some multipliers."""
 
     value: float
@@ -123,15 +123,15 @@ def evaluate(candidates, bounds, is_strict, multipliers, width):
     total, n_short, n_ties = evaluate_candidates(candidates, multipliers, shift, width, *outputs)
     smallest, largest = bounds
     value = total - np.where(multipliers > 0, largest, smallest) @ multipliers
-    return Evaluation(value, n_short, labels, second, gaps, counts, ties[:n_ties])
+    return SizeEvaluation(value, n_short, labels, second, gaps, counts, ties[:n_ties])
 
 
 def gradient(counts, multipliers, bounds):
     """The gradient of the dual; at multipliers of zero only what a bound is missed by."""
     smallest, largest = bounds
-    missed = np.maximum(counts - largest, 0) - np.maximum(smallest - counts, 0)
+    residuals = np.maximum(counts - largest, 0) - np.maximum(smallest - counts, 0)
     bound = np.where(multipliers > 0, largest, smallest)
-    return np.where(multipliers == 0, missed, counts - bound).astype(float)
+    return np.where(multipliers == 0, residuals, counts - bound).astype(float)
 
 
 def ascend(candidates, bounds, dual, slack, is_strict=False):
@@ -204,9 +204,9 @@ def assign_sizes(X, centers, bounds, dual, slack):
     for i in range(MAX_SELECTIONS):
         candidates = select_candidates(X, centers, dual.multipliers, dual.n_candidates)
         dual, now = ascend(candidates, bounds, dual, slack)
-        missed = np.abs(gradient(now.counts, dual.multipliers, bounds)).max()
+        residuals = np.abs(gradient(now.counts, dual.multipliers, bounds)).max()
         is_short = now.n_short > SHORT_SHARE * len(X)
-        if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or missed <= 3 * slack):
+        if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or residuals <= 3 * slack):
             break
         if is_short:
             n_candidates = min(2 * dual.n_candidates, MAX_CANDIDATES)

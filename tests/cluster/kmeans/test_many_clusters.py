@@ -1,0 +1,185 @@
+"""Bounds on the sizes of many clusters: sizes, labels and duals against independent solvers."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse import eye_array, kron, vstack
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair._kernels.candidates import Candidates, repair_sizes, select_smallest
+from skfair.cluster import FairKMeans
+from skfair.cluster.kmeans import _size_dual
+from skfair.datasets import make_fair_blobs
+
+N_CLUSTERS = 60
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Uneven blobs, whose plain clusters are of very different sizes."""
+    rng = np.random.default_rng(0)
+    sizes = np.repeat(np.arange(40), np.arange(10, 50))
+    return rng.normal(size=(40, 5))[sizes] * 4 + rng.normal(size=(len(sizes), 5))
+
+
+def fit(X, n_clusters=N_CLUSTERS, **settings):
+    settings = {"n_init": 1, "random_state": 0} | settings
+    return FairKMeans(n_clusters, min_balance=None, **settings).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("smallest", "largest"), [(None, 25), (15, None), (19, 22), (None, 20), (19, 20)]
+)
+def test_sizes_are_exact(blobs, smallest, largest, dtype):
+    X = blobs.astype(dtype)
+    plain = np.bincount(KMeans(N_CLUSTERS, n_init=1, random_state=0).fit(X).labels_)
+    assert plain.min() < (smallest or 0) or plain.max() > (largest or np.inf)  # they bind
+    model = fit(X, min_cluster_size=smallest, max_cluster_size=largest)
+    sizes = np.bincount(model.labels_, minlength=N_CLUSTERS)
+    assert sizes.min() >= (smallest or 1)
+    assert sizes.max() <= (largest or np.inf)
+    np.testing.assert_array_equal(sizes, model.cluster_sizes_)
+    # Centres, cost and bound are those of the labels.
+    centers = np.array([X[model.labels_ == k].mean(axis=0) for k in range(N_CLUSTERS)])
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-4, atol=1e-5)
+    cost = ((X - centers[model.labels_]) ** 2).sum()
+    assert model.inertia_ == pytest.approx(cost, rel=1e-5)
+    assert 0.99 * cost <= model.lower_bound_ <= model.inertia_
+    assert model.constraint_violation_ == 0
+    assert model.status_ == "feasible"
+
+
+def test_lower_bound_is_the_value_of_the_linear_programme(blobs):
+    X, n_clusters = blobs[::4], 50
+    model = fit(X, n_clusters, min_cluster_size=4, max_cluster_size=7)
+    distances = cdist(X, model.cluster_centers_, "sqeuclidean")
+    by_cluster = kron(np.ones((1, len(X))), eye_array(n_clusters))
+    solved = linprog(
+        distances.ravel(),
+        A_ub=vstack([by_cluster, -by_cluster]),
+        b_ub=np.repeat([7, -4], n_clusters),
+        A_eq=kron(eye_array(len(X)), np.ones((1, n_clusters))),
+        b_eq=np.ones(len(X)),
+        method="highs",
+    )
+    assert model.lower_bound_ <= solved.fun * (1 + 1e-9)
+    assert model.lower_bound_ >= 0.995 * solved.fun
+    # Reduced costs with the offsets are those of the dual solution.
+    value = (distances + model.offsets_[:, 0]).min(axis=1).sum()
+    offsets = model.offsets_[:, 0]
+    value -= 7 * offsets[offsets > 0].sum() + 4 * offsets[offsets < 0].sum()
+    assert min(value, model.inertia_) == pytest.approx(model.lower_bound_, rel=1e-5)
+
+
+def test_rounding_costs_little_against_the_best_assignment(blobs):
+    X, n_clusters, size = blobs[:500], 50, 10
+    model = fit(X, n_clusters, max_cluster_size=size)
+    distances = cdist(X, np.repeat(model.cluster_centers_, size, axis=0), "sqeuclidean")
+    rows, slots = linear_sum_assignment(distances)
+    assert (model.cluster_sizes_ == size).all()
+    assert model.inertia_ <= 1.01 * distances[rows, slots].sum()
+
+
+def test_candidates_are_the_clusters_of_least_reduced_cost():
+    rng = np.random.default_rng(0)
+    X, centers = rng.normal(size=(300, 4)).astype(np.float32), rng.normal(size=(70, 4))
+    multipliers = rng.exponential(size=70)
+    candidates = _size_dual.select_candidates(X, centers, multipliers, 8)
+    distances = cdist(X, centers, "sqeuclidean")
+    expected = np.argsort(distances + multipliers, axis=1)[:, :8]
+    np.testing.assert_array_equal(candidates.clusters, expected)
+    listed = np.take_along_axis(distances, expected, axis=1)
+    np.testing.assert_allclose(candidates.distances, listed, atol=1e-4)
+    ninth = np.sort(distances + multipliers, axis=1)[:, 8]
+    assert (candidates.limits <= ninth).all()
+
+
+def test_smallest_values_come_with_their_positions():
+    values = np.array([[3, 1, 2, 1], [9, 8, 7, 6]], np.float32)
+    clusters, selected = np.empty((2, 3), np.int32), np.empty((2, 3), np.float32)
+    select_smallest(values, clusters, selected)
+    assert clusters.tolist() == [[1, 3, 2], [3, 2, 1]]
+    assert selected.tolist() == [[1, 1, 2], [6, 7, 8]]
+
+
+def test_repair_moves_samples_along_the_cheapest_chain():
+    # Samples of cluster 0 may only go to 1, and those of 1 only to 2, which has capacity.
+    clusters = np.array([[0, 1], [0, 1], [0, 1], [1, 2], [1, 2], [2, 1]], np.int32)
+    distances = np.array([[0, 5], [0, 3], [0, 9], [0, 2], [0, 4], [0, 1]], float)
+    candidates = Candidates(clusters, distances, np.full(6, np.inf), np.zeros(3))
+    labels, sizes = clusters[:, 0].copy(), np.array([3, 2, 1])
+    repair_sizes(candidates, np.zeros(3), labels, sizes, (1.0, 2.0))
+    assert labels.tolist() == [0, 1, 0, 2, 1, 2]
+    assert sizes.tolist() == [2, 2, 2]
+
+
+@pytest.mark.slow
+def test_costs_are_at_most_3_percent_above_those_of_the_search_over_all_clusters(blobs, monkeypatch):
+    settings = {"max_cluster_size": 25, "n_init": 3}
+    many = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
+    monkeypatch.setattr(_size_dual, "MANY_CLUSTERS", 1000)
+    all_clusters = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
+    assert many <= 1.03 * all_clusters
+
+
+def test_equal_weights_scale_costs_and_sizes(blobs):
+    plain = fit(blobs, max_cluster_size=0.02)
+    settings = {"n_init": 1, "random_state": 0, "max_cluster_size": 0.02}
+    model = FairKMeans(N_CLUSTERS, min_balance=None, **settings)
+    model.fit(blobs, sample_weight=np.full(len(blobs), 2.0))
+    np.testing.assert_array_equal(plain.labels_, model.labels_)
+    assert model.inertia_ == pytest.approx(2 * plain.inertia_)
+    assert model.lower_bound_ == pytest.approx(2 * plain.lower_bound_)
+    np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
+
+
+def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs):
+    weights = np.random.default_rng(0).choice([0.5, 1.0], len(blobs))
+    model = FairKMeans(50, min_balance=None, max_cluster_size=0.03, n_init=1, random_state=0)
+    model.fit(blobs[:400], sample_weight=weights[:400])
+    assert model.cluster_sizes_.max() <= 0.03 * weights[:400].sum() + 1
+
+
+def test_groups_without_bounds_do_not_change_the_clusters(blobs):
+    groups = np.random.default_rng(0).integers(2, size=len(blobs))
+    model = FairKMeans(
+        N_CLUSTERS, min_balance=None, max_cluster_size=25, n_init=1, random_state=0
+    ).fit(blobs, sensitive_features=groups)
+    assert model.cluster_sizes_.max() <= 25
+    assert model.lower_bound_ <= model.inertia_
+    np.testing.assert_allclose(model.group_counts_.sum(axis=0), np.bincount(groups))
+
+
+def test_equal_rows_and_ties_keep_the_sizes():
+    X = np.repeat(np.arange(70.0), 10)[:, np.newaxis] // 2
+    with pytest.warns(ConvergenceWarning, match="distinct clusters"):  # 35 rows, 60 clusters
+        model = fit(X, 60, max_cluster_size=12)
+    assert model.cluster_sizes_.max() <= 12
+    assert model.cluster_sizes_.min() >= 1
+
+
+def test_far_samples_and_scales_keep_the_sizes(blobs):
+    X = blobs.copy()
+    X[:30] *= 1e6
+    for scaled in (X, X * 1e-8, X * 1e30):
+        sizes = fit(scaled, max_cluster_size=25).cluster_sizes_
+        assert sizes.max() <= 25
+        assert sizes.sum() == len(X)
+
+
+def test_rounds_stop_at_max_iter_and_a_seed_repeats_the_fit(blobs):
+    with pytest.warns(UserWarning, match="max_iter=1"):
+        model = fit(blobs, max_cluster_size=25, max_iter=1)
+    assert model.status_ == "max_iter"
+    assert model.cluster_sizes_.max() <= 25
+    first, second = (fit(blobs, max_cluster_size=25) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+
+
+def test_starts_from_given_centres():
+    X, _, _ = make_fair_blobs(600, centers=60, random_state=0)
+    model = fit(X, init=X[:60], max_cluster_size=12, n_init="auto")
+    assert model.cluster_sizes_.max() <= 12
