@@ -117,7 +117,7 @@ def test_repair_moves_samples_along_the_cheapest_chain():
 
 
 @pytest.mark.slow
-def test_costs_are_at_most_3_percent_above_those_of_the_search_over_all_clusters(blobs, monkeypatch):
+def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch):
     settings = {"max_cluster_size": 25, "n_init": 3}
     many = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
     monkeypatch.setattr(_size_dual, "MANY_CLUSTERS", 1000)
