@@ -17,6 +17,9 @@ N_SAMPLES = 200_000
 """Samples that a DataLoader reads."""
 _MISSING = Report("Networks in PyTorch", [], [])
 
+N_RARE_SAMPLES, N_RARE_EPOCHS, RARE_SEEDS = 8000, 10, (0, 1)
+"""Samples, of which 5 % are of a group, epochs and seeds of loops with small batches."""
+
 
 @smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_device(budget):
@@ -189,3 +192,76 @@ def _plain_epochs(loader, n_columns, n_epochs):
             adam.zero_grad()
             loss(module(inputs)[:, 0], target.float()).backward()
             adam.step()
+
+
+@smallest(N_RARE_SAMPLES=400, N_RARE_EPOCHS=1, RARE_SEEDS=(0,))
+def small_batches(budget):
+    """Loops under parity with a group of 5 %: accuracy and gap by size and kind of batches.
+
+    Means over seeds of the decisions about the training samples at the end, with a tolerance of .05
+    and without an enforcement of the last layer.
+    """
+    if not is_installed("torch"):
+        return _MISSING
+    records = []
+    for name, settings in SMALL_BATCHES.items():
+        runs = [_train_on_rare_group(seed, **settings) for seed in RARE_SEEDS]
+        accuracy, gap = np.mean(runs, axis=0)
+        records.append({"batches": name, "accuracy": accuracy, "gap": gap})
+    return Report("A group of 5 %, tolerance .05, ten epochs, training samples", records, [])
+
+
+SMALL_BATCHES = {
+    "16": {"size": 16},
+    "16, stratified": {"size": 16, "is_stratified": True},
+    "16, RecentScores(2000)": {"size": 16, "n_recent": 2000},
+    "64": {"size": 64},
+    "256": {"size": 256},
+}
+
+
+def _train_on_rare_group(seed, size, is_stratified=False, n_recent=None):
+    """Accuracy and gap of a network at the end of a loop."""
+    import torch
+
+    from skfair.torch import ConstrainedObjective, RecentScores, constraint_values
+
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(N_RARE_SAMPLES) < 0.05).astype(int)
+    features = rng.normal(size=(N_RARE_SAMPLES, 5)).astype(np.float32)
+    features[:, 0] -= 1.5 * groups
+    log_odds = 2.0 * (features[:, 0] + features[:, 1])
+    target = (log_odds + rng.logistic(size=N_RARE_SAMPLES) > 0).astype(np.float32)
+    X, y, sex = (torch.as_tensor(column) for column in (features, target, groups))
+    torch.manual_seed(seed)
+    nn = torch.nn
+    module = nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 1))
+    adam = torch.optim.Adam(module.parameters(), lr=1e-3)
+    objective = ConstrainedObjective("adam-pd", module.parameters())
+    memory = RecentScores(n_recent) if n_recent else lambda *samples: samples
+    for epoch in range(N_RARE_EPOCHS):
+        adam.param_groups[0]["lr"] = 1e-3 * (1 - epoch / N_RARE_EPOCHS)
+        order = rng.permutation(N_RARE_SAMPLES)
+        if is_stratified:  # every batch has its share of each group and class
+            order = order[np.argsort(_spread_evenly((2 * groups + target)[order]))]
+        for rows in np.array_split(order, N_RARE_SAMPLES // size):
+            scores = module(X[rows])[:, 0]
+            loss = nn.functional.binary_cross_entropy_with_logits(scores, y[rows])
+            samples = memory(scores, y[rows], sex[rows])
+            values = constraint_values("demographic_parity", *samples, tolerance=0.05)
+            adam.zero_grad()
+            objective(loss, values).backward()
+            adam.step()
+            objective.step()
+    decisions = (module(X)[:, 0] > 0).numpy()
+    gap = abs(decisions[groups == 1].mean() - decisions[groups == 0].mean())
+    return np.mean(decisions == target), gap
+
+
+def _spread_evenly(strata):
+    """Places between 0 and 1 at which the samples of every stratum are spread evenly."""
+    places = np.empty(len(strata))
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        places[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return places

@@ -339,7 +339,7 @@ def _warn_of_small_groups():
     warn(
         f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
         "group) that the constraint compares. Gaps between such small samples are mostly noise, "
-        "and the training may end in a constant classifier; use larger or stratified batches, or "
+        "and the training may end in a constant classifier; use larger batches, or "
         "skfair.torch.RecentScores."
     )
 
