@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.constraints import VALID_MIN_GROUP_SIZE, ConstraintSystem, bind_all
-from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
+from skfair.enforcement import Fitter, Guarantee, enforce_in_population
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
@@ -78,7 +78,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     _parameter_constraints = {
         "min_group_size": VALID_MIN_GROUP_SIZE,
-        "enforcement": [StrOptions(ENFORCEMENTS), None],
+        "enforcement": [StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(SOLVERS), Solver],
         "warm_start": ["boolean"],
