@@ -481,14 +481,16 @@ class _Refits:
         return moves
 
     def search_planes(self, confidence, aim):
-        """Evidence of points of planes through the plain fit; none where no point is needed.
+        """Evidence of points of planes through the plain fit, or of this if it is certain enough.
 
-        None is needed where the plain fit is certain enough, or not even equal rates would be.
+        None where not even equal rates would be certain enough.
         """
         if self.leave_one_out is None or not self.can_move:
             return []
         plain = self._leave_out_of_plain()
-        if plain.probability >= confidence or not plain.can_reach(confidence):
+        if plain.probability >= confidence and plain.candidate.keeps_bound:
+            return [plain]
+        if not plain.can_reach(confidence):
             return []
         tolerances, planes = self.constraint.tolerances, list(self.leave_one_out.find_planes())
         margins = tolerances - self._limits(plain, plain.excess(aim))

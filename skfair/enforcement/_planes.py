@@ -71,21 +71,15 @@ class Plane:
         parameters = self.parameters + a * self.direction + b * self.reach * self.up
         return parameters, self.scores + a * self.slopes + b * self.reach
 
-    @cached_property
-    def _positions(self):
-        """The first of the counted intercepts that makes a decision positive, by sample.
-
-        One array of shape (n_samples,) for each part of the direction.
-        """
-        moved = (self.scores + a * self.slopes for a in _ALONG)
-        return [np.searchsorted(_BY, -scores / self.reach, side="right") for scores in moved]
-
     def _tabulate(self, rows, event, gains, n_events):
         """Smoothed sums of the gains of positive decisions at each point, (n_events, n_points)."""
         size = len(_BY) + 1
-        counts = np.array(
-            [np.bincount(event * size + at[rows], gains, n_events * size) for at in self._positions]
-        )
+        # Where the counted intercepts turn decisions positive, in numbers of them.
+        start = 1.0 + (1.0 - self.scores[rows] / self.reach) * (size - 2) / 2.0
+        step = -self.slopes[rows] / self.reach * (size - 2) / 2.0
+        first = event * size
+        turns = (np.clip(start + a * step, 0, size - 1).astype(np.intp) for a in _ALONG)
+        counts = np.array([np.bincount(first + at, gains, n_events * size) for at in turns])
         sums = counts.reshape(len(_ALONG), n_events, size).cumsum(axis=2)[..., :-1]
         smooth = _SMOOTH_ALONG @ sums.transpose(1, 0, 2) @ _SMOOTH_BY.T
         return smooth.reshape(n_events, -1)
@@ -94,8 +88,7 @@ class Plane:
     def errors(self):
         """Smoothed share of wrong decisions about samples left out, (n_points,)."""
         weights, target = self.problem.mean_weights, self.problem.target
-        all_rows, one_event = np.arange(len(target)), np.zeros(len(target), dtype=np.intp)
-        return self._tabulate(all_rows, one_event, -weights * np.sign(target), 1)[0]
+        return self._tabulate(slice(None), 0, -weights * np.sign(target), 1)[0]
 
     @cached_property
     def gaps(self):
@@ -120,26 +113,24 @@ def _outcomes(constraint):
 
 
 def find_planes(problem, parameters, scores, clusters=None):
-    """The planes through a plain fit with these scores of samples left out."""
+    """Planes through a plain fit with these scores of samples left out."""
     up, deviation = problem.model.intercept_direction(), scores.std()
     if up is None or deviation == 0.0:
         return
-    columns = np.column_stack([problem.model.scores(one) for one in np.eye(len(parameters))])
     codes = np.arange(len(scores)) if clusters is None else clusters
     fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
-    moments = _fold_moments(columns, problem.mean_weights, effects(problem, scores), fold)
-    for shrinkage in _SHRINKAGES:
-        direction = -_direction(moments.sum(axis=0), len(scores), shrinkage, up)
-        slopes = np.empty(len(scores))
-        for number in range(N_FOLDS):
-            others = moments.sum(axis=0) - moments[number]
-            is_out = fold == number
-            n = len(scores) - is_out.sum()
-            slopes[is_out] = columns[is_out] @ -_direction(others, n, shrinkage, up)
-        if slopes.std() > _TINY:
-            length = _REACH * deviation / slopes.std()
+    folds = [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
+    parts = [problem.model.take(rows) for rows in folds]
+    moments = _fold_moments(parts, folds, problem.mean_weights, effects(problem, scores))
+    total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
+    for rows, part, of_fold in zip(folds, parts, moments, strict=True):
+        learned = _directions(total - of_fold, len(scores) - len(rows), up)
+        slopes[rows] = np.column_stack([part.scores(one) for one in learned])
+    for direction, of_one in zip(_directions(total, len(scores), up), slopes.T, strict=True):
+        if of_one.std() > _TINY:
+            length = _REACH * deviation / of_one.std()
             yield Plane(
-                problem, parameters, scores, length * direction, length * slopes, up, deviation
+                problem, parameters, scores, length * direction, length * of_one, up, deviation
             )
 
 
@@ -160,19 +151,26 @@ def effects(problem, scores):
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 
 
-def _fold_moments(columns, weights, values, fold):
+def _fold_moments(parts, folds, weights, values):
     """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
-    table = np.column_stack((columns, values)) * np.sqrt(weights)[:, np.newaxis]
-    blocks = (table[fold == number] for number in range(N_FOLDS))
-    return np.array([block.T @ block for block in blocks])
+    moments = []
+    for part, rows in zip(parts, folds, strict=True):
+        weighted = weights[rows] * values[rows]
+        products = part.pull_back(weighted)[:, np.newaxis]
+        square = np.array([[weighted @ values[rows]]])
+        moments.append(np.block([[part.gram(weights[rows]), products], [products.T, square]]))
+    return np.array(moments)
 
 
-def _direction(moments, n_samples, shrinkage, up):
-    """Coefficients of least squares, but the intercept's shrunk by multiples of their errors."""
+def _directions(moments, n_samples, up):
+    """Directions against the values, by least squares, (n_shrinkages, p).
+
+    All coefficients but the intercept's are shrunk by multiples of their standard errors.
+    """
     gram, products, square = moments[:-1, :-1], moments[:-1, -1], moments[-1, -1]
     inverse = np.linalg.inv(gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram)))
     coefficients = inverse @ products
     residual = max(0.0, square - coefficients @ products)
     errors = np.sqrt(np.diag(inverse) * residual / n_samples)
-    shrunk = np.sign(coefficients) * np.maximum(np.abs(coefficients) - shrinkage * errors, 0.0)
-    return np.where(up != 0.0, coefficients, shrunk)
+    sizes = np.abs(coefficients) - np.outer(_SHRINKAGES, np.where(up != 0.0, 0.0, errors))
+    return -np.sign(coefficients) * np.maximum(sizes, 0.0)

@@ -369,8 +369,8 @@ _MIN_NEAR_COPY_SHARE = 0.5
 """Of the samples that equal another one in a third of the columns, at least this share must have a
 near copy. Otherwise samples are equal by chance, because the columns depend on one another."""
 
-_N_COMPARED = 200
-"""Samples whose nearest neighbours are sought."""
+_N_COMPARED_FIRST, _N_COMPARED = 50, 200
+"""Samples whose nearest neighbours are sought: at first, and where one in forty of these leads."""
 
 _N_CANDIDATES = 4000
 """Samples among which nearest neighbours are sought."""
@@ -427,7 +427,11 @@ def describe_clustered_samples(X):
     share = _share_of_near_copies(X, columns, examined, information, weights * (information > 0))
     if share > _MIN_SHARE:
         return f"{share:.0%} of the samples equal another one in all but one or two columns"
-    share = _share_of_near_neighbours(_draw_ranks(X, columns, information))
+    # A few samples clear most data whose samples are independent.
+    ranks = _draw_ranks(X, columns, information)
+    if _share_of_near_neighbours(ranks, _N_COMPARED_FIRST) <= _MIN_SHARE / 2:
+        return None
+    share = _share_of_near_neighbours(ranks, _N_COMPARED)
     if share > _MIN_SHARE:
         return f"{share:.0%} of the samples have a neighbour that is far nearer than all others"
     return None
@@ -525,13 +529,13 @@ def _share_of_near_copies(X, columns, examined, information, weights):
     return max(shares)
 
 
-def _share_of_near_neighbours(ranks):
-    """Share of samples whose nearest neighbour is far nearer than the others let expect.
+def _share_of_near_neighbours(ranks, n_compared):
+    """Share of the first samples whose nearest neighbour is far nearer than the others let expect.
 
     Two samples are as close as minus the logarithm of the probability that independent columns are
     as similar. The largest of many independent values have exponential spacings.
     """
-    closest = np.empty((min(_N_COMPARED, ranks.shape[1]), _N_NEIGHBOURS))
+    closest = np.empty((min(n_compared, ranks.shape[1]), _N_NEIGHBOURS))
     for sample, neighbours in enumerate(closest):
         differences = np.abs(ranks - ranks[:, [sample]]) + 1e-9
         closeness = -np.log(differences.prod(axis=0))

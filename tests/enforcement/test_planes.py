@@ -58,13 +58,6 @@ def test_scores_of_a_point_are_those_of_its_parameters():
     np.testing.assert_allclose(scores, left_out + a * plane.slopes + b * plane.reach)
 
 
-def test_counts_are_those_of_each_intercept():
-    _, _, (plane, *_) = make_planes(DemographicParity(), 300)
-    for b, part in enumerate(_BY):
-        scores = plane.scores + part * plane.reach
-        np.testing.assert_array_equal(plane._positions[0] <= b, scores > 0)
-
-
 @pytest.mark.parametrize("constraint", CONSTRAINTS[:3], ids=str)
 def test_effects_are_changes_of_the_rates_that_a_decision_makes(constraint):
     fitter, leave_out, _ = make_planes(constraint, 200)
