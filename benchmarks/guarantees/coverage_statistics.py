@@ -28,7 +28,7 @@ SHIFT = 0.5  # difference between the mean scores of the groups
 
 @smallest(N_DRAWS={1: 2})
 def coverage_kinds(budget):
-    """Coverage of limits: ratios, losses, AUC, weighted rates, partial parity, balance and costs."""
+    """Coverage of limits of ratios, losses, AUC, weighted rates, partial parity, balance, costs."""
     n_samples = N_DRAWS[1 if budget.n_runs == 1 else 5]
     records = []
     for name, (draw, sizes) in KINDS.items():
