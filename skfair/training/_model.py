@@ -594,7 +594,8 @@ constraint_violation_ : float
     "infeasible".
 guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
-    the tolerance; nan where ``confidence_level`` is None.
+    the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
+    bound, for which standard errors are 1.3 times as large.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
