@@ -35,6 +35,7 @@ from benchmarks.papers.alternating_balance.table_1 import table_1
 from benchmarks.papers.dc_admm.spectral_tables import spectral_full, spectral_tables
 from benchmarks.papers.index import papers
 from benchmarks.papers.partial_fairness.acs_income import partial_acs
+from benchmarks.papers.partial_fairness.bank_columns import partial_bank
 from benchmarks.papers.partial_fairness.demographic_parity import partial_demographic
 from benchmarks.papers.partial_fairness.densities import partial_densities
 from benchmarks.papers.partial_fairness.figures import partial_figures
@@ -45,6 +46,7 @@ from benchmarks.papers.partial_fairness.theory import partial_theory
 from benchmarks.papers.partial_fairness.tuned_idca import partial_tuned
 from benchmarks.papers.plada.time_course import erm_time_course
 from benchmarks.papers.stochastic_methods.mlp_methods import mlp_methods
+from benchmarks.papers.stochastic_methods.mlp_parity import mlp_parity
 from benchmarks.peers.any_model import (
     any_model,
     any_model_peers,
@@ -142,6 +144,7 @@ BENCHMARKS = {
     "erm-time-course": erm_time_course,
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
+    "mlp-parity": mlp_parity,
     "network-time": network_time,
     "network-peers": network_peers,
     "step-time": step_time,
@@ -176,6 +179,7 @@ BENCHMARKS = {
     "partitioned-metrics": partitioned_metrics,
     "partial-parity": partial_parity,
     "overfitting": overfitted_forest,
+    "partial-bank": partial_bank,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
     "partial-networks": partial_networks,

@@ -74,6 +74,20 @@ def adult_kernel(n_nodes=4000):
     return _kernel("Adult RBF", adult_rows(n_nodes))
 
 
+def census_kernel(n_nodes=4000):
+    """Adult in twelve columns, gamma 1/d; the groups are the seven marital states.
+
+    That is an inference: these are the fourteen columns without the groups, and without the names
+    of the levels of education, which are in education-num. Categories are numbered in the order of
+    their names, and a missing value is a category.
+    """
+    bunch = fetch_adult(sensitive="marital-status")
+    columns = bunch.data.drop(columns=["marital-status", "education"])
+    categories = columns.select_dtypes("category").apply(lambda column: column.cat.codes)
+    rows = _rows(columns.assign(**categories), bunch.sensitive_features, 1.0, n_nodes)
+    return _kernel("Census RBF", rows)
+
+
 @cache
 def thyroid_kernel(n_nodes=None):
     """Thyroid, gamma .01/d; the groups are the three classes."""
