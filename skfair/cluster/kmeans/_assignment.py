@@ -18,6 +18,7 @@ from skfair._kernels.fair_assignment import (
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
 from skfair._kernels.limits import intersection_coefficients, required_ratios
+from skfair._kernels.sparse_samples import dense_rows
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -423,8 +424,8 @@ class RunSettings(NamedTuple):
         if isinstance(init, str):
             # Random samples, drawn by mass.
             share = masses / masses.sum()
-            rows = random_state.choice(len(X), self.n_clusters, replace=False, p=share)
-            return X[rows].astype(np.float64)
+            rows = random_state.choice(X.shape[0], self.n_clusters, replace=False, p=share)
+            return dense_rows(X, rows)
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
         return check_centers(init, (self.n_clusters, X.shape[1]))
@@ -433,18 +434,19 @@ class RunSettings(NamedTuple):
 def draw_centers(X, masses, n_clusters, random_state):
     """Starting centres by greedy k-means++, those that `sklearn.cluster.kmeans_plusplus` draws."""
     n_trials = 2 + int(np.log(n_clusters))
-    rows = [random_state.choice(len(X), p=masses / masses.sum())]
-    nearest = squared_distances_by_cluster(X, X[rows])[0]
+    rows = [random_state.choice(X.shape[0], p=masses / masses.sum())]
+    nearest = squared_distances_by_cluster(X, dense_rows(X, rows))[0]
     for _ in range(n_clusters - 1):
         # Some samples, drawn by their costs, of which the best becomes a centre.
         cumulated = np.cumsum(masses * nearest)
         numbers = random_state.uniform(size=n_trials) * cumulated[-1]
-        drawn = np.minimum(np.searchsorted(cumulated, numbers), len(X) - 1)
-        trials = np.minimum(squared_distances_by_cluster(X, X[drawn]), nearest)
+        drawn = np.minimum(np.searchsorted(cumulated, numbers), X.shape[0] - 1)
+        trials = squared_distances_by_cluster(X, dense_rows(X, drawn))
+        trials = np.minimum(trials, nearest)
         best = np.argmin(trials @ masses)
         nearest = trials[best]
         rows.append(drawn[best])
-    return X[rows].astype(np.float64)
+    return dense_rows(X, rows)
 
 
 def make_run_settings(parameters, data, n_auto):
@@ -544,19 +546,19 @@ def improve_by_swaps(samples, centers, cost, n_drawn, random_state, lead):
         cheapest, labels, nearest, second = _find_removable_clusters(samples, centers)
         cumulated = np.cumsum(masses * nearest)
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
-        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
+        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
         dissolved = random_state.choice(cheapest, n_drawn)
         # Costs before other centres move: members of the cluster go to the second nearest.
         costs = np.empty(n_drawn)
         for k in np.unique(dissolved):
             drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
-            distances = squared_distances_by_cluster(X, X[rows[drawn]])
+            distances = squared_distances_by_cluster(X, dense_rows(X, rows[drawn]))
             costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
         for i in np.argsort(costs, kind="stable")[:_MAX_RELOCATIONS]:
             trial = centers.copy()
-            trial[dissolved[i]] = X[rows[i]]
+            trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
             trial, trial_cost = lead(trial)
             if trial_cost < cost * (1 - _MIN_RELOCATION_GAIN):
                 centers, cost, is_improved = trial, trial_cost, True

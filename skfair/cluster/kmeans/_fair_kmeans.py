@@ -1,12 +1,14 @@
 """k-means whose clusters mirror the groups of the data: the estimator and its input."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -210,12 +212,13 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     passed = X
     check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
-        X = check_array(X, dtype=FLOATS, order="C", input_name="X", estimator=estimator)
+        X = check_array(X, **ACCEPTED, input_name="X", estimator=estimator)
+    X = canonical_rows(X)
     check_finite_squares(X, "X")
     missing = missing_groups_message(estimator)
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
-    n_samples, n_rows = len(present), len(X)
+    n_samples, n_rows = len(present), X.shape[0]
     if n_samples < estimator.n_clusters:
         among = "" if n_samples == n_rows else " rows of positive sample_weight"
         raise ValueError(
@@ -234,12 +237,13 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections, weights.max())
     # Centre at the weighted mean; rows without weight are needed for their labels only.
-    others = np.delete(X, present, axis=0) if n_samples < n_rows else None
+    others = X[np.delete(np.arange(n_rows), present)] if n_samples < n_rows else None
     rows = X if others is None else X[present]
-    mean = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs).mean
+    problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
+    mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else problem.mean
     centered = center_rows(rows, mean)
     return KMeansInput(
-        ClusteringProblem(centered, weights, codes, limits, estimator.n_jobs),
+        replace(problem, X=centered),
         mean,
         groups,
         requirements,
@@ -252,15 +256,26 @@ def check_input(estimator, X, sensitive_features, sample_weight):
 
 
 def center_rows(X, mean):
-    """Rows about a mean, in the precision of X: there float32 loses least."""
+    """Rows about a mean, in the precision of X: there float32 loses least. Sparse ones stay."""
+    if sparse.issparse(X):
+        return X
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
+
+
+def canonical_rows(X):
+    """Sparse X as CSR without duplicate entries or stored zeros, dense X as it is."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
 
 
 def _complete_labels(others, present, labels, centers):
     """Labels of all rows in memory; rows without weight go to the nearest centre."""
     if others is None:
         return labels
-    completed = np.empty(len(present) + len(others), np.int32)
+    completed = np.empty(len(present) + others.shape[0], np.int32)
     is_present = np.zeros(len(completed), dtype=bool)
     is_present[present] = True
     completed[present], completed[~is_present] = labels, nearest_centers(others, centers)[0]
@@ -335,6 +350,7 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
 
 
 FLOATS = [np.float64, np.float32]  # X stays in its precision; sums and distances are float64
+ACCEPTED = {"dtype": FLOATS, "order": "C", "accept_sparse": "csr"}  # X, as scikit-learn checks it
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
@@ -626,11 +642,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; not sparse. Those of float32 stay so in memory, while sums and
-            distances are float64. May be partitioned, as may the other columns: arrays and
-            dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to 100,000
-            samples then get the labels of the fit in memory. More are fitted by passes over all,
-            warm-started on a subsample. ``algorithm`` must be "homotopy".
+            Rows to cluster; sparse ones are not made dense. Those of float32 stay so in memory,
+            while sums and distances are float64. May be partitioned, as may the other columns:
+            arrays and dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to
+            100,000 samples then get the labels of the fit in memory. More are fitted by passes
+            over all, warm-started on a subsample. ``algorithm`` must be "homotopy".
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -650,7 +666,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
         TypeError
-            If X or ``sensitive_features`` is sparse.
+            If ``sensitive_features`` is sparse, or X where ``algorithm`` is "alternating" or the
+            data are partitioned.
         """
         validate_params(self)
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
@@ -682,15 +699,15 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
         if sensitive_features is None:
             return nearest_centers(*self._center(X))[0]
         # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
         match = encode_known_values if self.attributes == "each" else encode_known_groups
-        codes = match(sensitive_features, len(X), self.groups_, self.handle_unknown)
+        codes = match(sensitive_features, X.shape[0], self.groups_, self.handle_unknown)
         # Unknown groups have no offset: their samples go to the nearest centre.
         offsets = np.vstack((self.offsets_.T, np.zeros(len(self.cluster_centers_))))
-        offsets = offsets[codes.reshape(len(X), -1)].sum(axis=1)
+        offsets = offsets[codes.reshape(X.shape[0], -1)].sum(axis=1)
         distances = squared_distances(*self._center(X))
         return np.argmin(distances + offsets, axis=1).astype(np.int32)
 
@@ -709,7 +726,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             In the precision of X, float32 or float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
         return np.sqrt(squared_distances(*self._center(X))).astype(X.dtype, copy=False)
 
     def score(
@@ -732,12 +749,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             For balance use `skfair.metrics.get_scorer`.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         return -float(weights @ nearest_centers(*self._center(X))[1])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in FLOATS]
         return tags
 

@@ -35,6 +35,7 @@ from skfair._kernels.limits import (
     row_excess,
     satisfies_rows,
 )
+from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
@@ -133,7 +134,7 @@ def _pair_samples(samples, point, ratio):
     bounds = np.maximum(bounds, (counts @ rows.T).max(axis=0)) + rounding
     added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
     added = added * samples.weights[:, np.newaxis]
-    distances = squared_distances(samples.X, samples.X)
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     return PairedSamples(distances, samples.masses, added, bounds, rounding)
 
 
@@ -228,12 +229,20 @@ def near_ties(point):
 def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes = samples.X, samples.weights, samples.codes
-    movable = X if len(rows) == len(X) else X[rows]
+    movable = X if len(rows) == len(weights) else X[rows]
     distances = squared_distances(movable, point.clustering.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
     return raise_balance(
-        X, samples.masses, weights, codes, clustering, rows, distances, limits, max_moves
+        kernel_rows(X),
+        samples.masses,
+        weights,
+        codes,
+        clustering,
+        rows,
+        distances,
+        limits,
+        max_moves,
     )
 
 
@@ -287,7 +296,8 @@ def improve_clustering(samples, clustering, limits, exchange):
         moving, moved = samples.take(rows), clustering._replace(labels=clustering.labels[rows])
         X, weights, codes = moving.X, moving.weights, moving.codes
         distances_now = squared_distances(X, moved.centers)
-        n_changes = hartigan_pass(X, distances_now, moving.masses, weights, codes, moved, limits)
+        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
+        n_changes = hartigan_pass(*passed, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
@@ -311,7 +321,7 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
+    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
 
 
 def _global_indices(rows):

@@ -12,6 +12,7 @@ import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
 from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.sparse_samples import member_distances
 from skfair.cluster.kmeans._assignment import RunSettings, extrapolate, member_bounds
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
@@ -101,8 +102,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     ``samples`` are some or all of the problem, whose bounds are scaled to their number.
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
-    bounds = tuple(np.array(member_bounds(problem, problem.n_samples)) * len(X) / problem.n_samples)
-    slack = max(0.75, settings.slack * len(X) / n_clusters)
+    n_samples = X.shape[0]
+    bounds = tuple(
+        np.array(member_bounds(problem, problem.n_samples)) * n_samples / problem.n_samples
+    )
+    slack = max(0.75, settings.slack * n_samples / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     n_iter, n_poor, is_stopped = 0, 0, False
@@ -113,7 +117,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
             age += 1
             dual, now = ascend(candidates, bounds, dual, slack)
-            is_old = now.n_short > SHORT_SHARE * len(X)
+            is_old = now.n_short > SHORT_SHARE * n_samples
         if is_old:
             candidates, dual, now = assign_sizes(X, start, bounds, dual, slack)
             age, life = 1, min(life + 1, MAX_AGE)
@@ -166,13 +170,8 @@ def _move_to_any_cluster(X, centers, labels, sizes, bounds):
         goals = np.flatnonzero(sizes < largest) if is_over else np.array([sizes.argmin()])
         rows = np.flatnonzero(sizes[labels] > (largest if is_over else smallest))
         costs = squared_distances(X[rows], centers[goals])
-        costs -= _member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
+        costs -= member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
         row, goal = np.unravel_index(costs.argmin(), costs.shape)
         sizes[labels[rows[row]]] -= 1
         labels[rows[row]] = goals[goal]
         sizes[goals[goal]] += 1
-
-
-def _member_distances(X, centers, labels):
-    """Squared distance of each sample to the centre of its cluster."""
-    return ((X - centers[labels]) ** 2).sum(axis=1)

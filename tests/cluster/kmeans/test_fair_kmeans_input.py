@@ -40,15 +40,6 @@ def test_what_is_no_number_is_refused(blobs, value, message):
         fit(X, groups)
 
 
-@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array])
-def test_sparse_data_are_refused_and_never_made_dense(blobs, container):
-    X, groups = blobs
-    with pytest.raises(TypeError, match="dense data is required. Use '.toarray"):
-        fit(container(X), groups)
-    with pytest.raises(TypeError, match="dense data is required. Use '.toarray"):
-        fit(X, groups).predict(container(X))
-
-
 def test_one_dimension_is_refused(blobs):
     X, groups = blobs
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
