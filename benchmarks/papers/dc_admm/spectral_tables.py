@@ -490,7 +490,9 @@ def table_7(sizes, budget):
     for name, n_nodes in ((name, n) for name, all_n in sizes.repeated.items() for n in all_n):
         k = 50 if name == "m-SBM" else 25
         printed = _printed_values(TABLE_7.get((name, n_nodes), ()))
-        runs = load_or_run(STUDY, _runs(problem(name, n_nodes), k, FAST, 5), budget)
+        is_small = n_nodes <= sizes.largest_exact and name in ("m-SBM", *EXACT)
+        methods = METHODS if is_small else FAST
+        runs = load_or_run(STUDY, _runs(problem(name, n_nodes), k, methods, 5), budget)
         for (_, method, _), run in runs.items():
             seconds = run["seconds"]
             records.append(
