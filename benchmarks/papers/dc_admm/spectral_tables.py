@@ -27,6 +27,7 @@ from benchmarks.papers.dc_admm.printed_numbers import (
     TABLE_9,
     TABLE_10,
 )
+from benchmarks.papers.dc_admm.spectral_figures import draw_by_clusters, draw_by_nodes
 from benchmarks.peers.embedding import DEFAULT, DEFAULT_TOL, published_sfsc
 from benchmarks.record_tables import RecordTable
 from benchmarks.records import Run, load_or_run
@@ -179,7 +180,8 @@ def spectral_tables(budget):
     """Tables 1-3 and 5-9, Figures 3-8 of the DC-ADMM paper, as ratios between methods.
 
     Times are those of one embedding, without the k-means that follows. spectral-full has larger
-    sizes, and --quick smaller ones. Runs are stored in benchmarks/records.
+    sizes, and --quick smaller ones. Runs are stored in benchmarks/records, and pictures of the
+    figures in benchmarks/figures.
     """
     return _report(SIZES if budget.fraction == 1 else QUICK_SIZES, budget)
 
@@ -486,6 +488,7 @@ def table_6(sizes, budget):
             for k in (10, 25, 50):
                 printed = TABLE_6[k, max(n_nodes, 5000)]
                 records += compare(one, k, METHODS, printed, budget=budget)
+    draw_by_nodes(records)
     title = f"Table 6 and Figure 4: RandLaplace, n = {_enumerate_sizes(sizes.rand_laplace)}."
     return Report(f"{title}\n{SIZES_NOTE} {NOTES['table 6']}", records, [])
 
@@ -497,7 +500,8 @@ def table_7(sizes, budget):
         k = 50 if name == "m-SBM" else 25
         printed = _printed_values(TABLE_7.get((name, n_nodes), ()))
         one = problem(name, n_nodes)
-        runs = _load_or_run(one, _runs(one, k, FAST, 5), budget)
+        is_small = n_nodes <= sizes.largest_exact and name in ("m-SBM", *EXACT)
+        runs = _load_or_run(one, _runs(one, k, METHODS if is_small else FAST, 5), budget)
         for (_, method, _), run in runs.items():
             seconds = run["seconds"]
             records.append(
@@ -545,5 +549,6 @@ def figure_3(sizes, budget):
         for k in sizes.n_clusters
         for record in compare(one, k, FAST, budget=budget)
     ]
+    draw_by_clusters(records)
     title = f"Figures 3, 5 to 8: by the number of clusters; {_rows_of_kernels(sizes)}."
     return Report(f"{title}\n{SIZES_NOTE} {NOTES['figure 3']}", records, [])
