@@ -91,8 +91,8 @@ def test_new_samples_take_the_places_that_are_left(data, dtype, largest):
     counts = np.bincount(labels, minlength=4)
     assert (model.cluster_sizes_ + counts <= largest).all()
     nearest = model.predict(new.astype(dtype))
-    crowded = model.cluster_sizes_ + np.bincount(nearest, minlength=4)
-    assert crowded.max() > largest  # the capacities bind
+    nearest_sizes = model.cluster_sizes_ + np.bincount(nearest, minlength=4)
+    assert nearest_sizes.max() > largest  # the capacities bind
     costs = cdist(new, model.cluster_centers_, "sqeuclidean")
     best = solve_integer_program(costs, largest - model.cluster_sizes_)
     assert cost_of(costs, labels) == pytest.approx(best, rel=1e-5 if dtype == np.float32 else 1e-9)
@@ -185,10 +185,12 @@ def test_a_thousand_clusters():
     assert np.bincount(labels, minlength=1000).max() <= 22
     # No exchange of two samples, and no move to a free place, lowers the cost.
     costs = cdist(X, centers, "sqeuclidean")
-    own = costs[np.arange(len(X)), labels]
+    member_costs = costs[np.arange(len(X)), labels]
     least = np.full((1000, 1000), np.inf)  # of moves between two clusters
     for k in range(1000):
-        least[k] = (costs[labels == k] - own[labels == k, np.newaxis]).min(axis=0, initial=np.inf)
+        least[k] = (costs[labels == k] - member_costs[labels == k, np.newaxis]).min(
+            axis=0, initial=np.inf
+        )
     free = np.bincount(labels, minlength=1000) < 22
     assert least[:, free].min() >= -1e-9
     assert (least + least.T).min() >= -1e-9
