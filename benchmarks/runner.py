@@ -71,6 +71,7 @@ from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
 from benchmarks.peers.torch_loops import small_batches, torch_device, torch_loader, torch_loop
+from benchmarks.peers.vector_index import vector_index
 from benchmarks.peers.wide_data import wide_data
 from benchmarks.robustness.blas_kernels import blas_kernels
 from benchmarks.robustness.interrupts import interrupts
@@ -103,6 +104,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
+    "vector-index": vector_index,
     "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
@@ -198,7 +200,10 @@ def main(arguments):
     options = _parse(arguments)
     budget = SMALLEST if options.smallest else QUICK if options.quick else FULL
     budget = budget._replace(
-        recorded_only=options.recorded, cells=tuple(options.cells), device=options.device
+        recorded_only=options.recorded,
+        cells=tuple(options.cells),
+        device=options.device,
+        is_large=options.large,
     )
     checks = []
     for name in options.names or BENCHMARKS:
@@ -256,6 +261,11 @@ def _parse(arguments):
         default=(),
         metavar="TEXT",
         help="of redraws, only the cells whose name contains one of these texts",
+    )
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="of size-bounds and vector-index: the largest cases, which take up to an hour",
     )
     parser.add_argument(
         "--device", default="cpu", help="of torch: the device that is compared with the CPU"

@@ -155,8 +155,8 @@ def check_requirements(estimator, total, is_count):
     ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
     """
     total, n_clusters = float(total), estimator.n_clusters
-    smallest = _resolve_size(estimator.min_cluster_size, total, 0.0)
-    largest = _resolve_size(estimator.max_cluster_size, total, np.inf)
+    smallest = resolve_size(estimator.min_cluster_size, total, 0.0)
+    largest = resolve_size(estimator.max_cluster_size, total, np.inf)
     attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
     if is_count:
         # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
@@ -182,7 +182,7 @@ def check_requirements(estimator, total, is_count):
     )
 
 
-def _resolve_size(size, total, absent):
+def resolve_size(size, total, absent):
     """A bound on the size of a cluster as a weight: floats are shares of all."""
     if size is None:
         return absent

@@ -16,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import has_rows, limits_at_counts
 from skfair.cluster._base import (
+    ROUNDING,
     ClusterRequirements,
     FairClusterer,
     balance_attributes,
     check_requirements,
     missing_groups_message,
+    resolve_size,
     warn_if_one_group,
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._assignment import make_run_settings
+from skfair.cluster.kmeans._capacities import assign_within_capacities
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
@@ -346,6 +349,25 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
 
 
+def _append_offsets(X, centers, groups, offsets):
+    """Rows and centres with features whose squared distances are offsets, up to a constant.
+
+    ``groups`` says of each row in which groups it is, (n_samples, n_groups).
+    """
+    # With a row's features s and a centre's -w / (2 s) the square has the term w, an offset. One
+    # more feature of the centre makes what else it has equal in all clusters.
+    s = np.sqrt(np.abs(offsets).max() / 2) or 1.0
+    features = offsets / (-2 * s)
+    squares = (features**2).sum(axis=1)
+    others = np.sqrt(squares.max() - squares)
+    added = np.column_stack((s * groups, np.zeros(len(groups))))
+    if sparse.issparse(X):
+        X = sparse.hstack((X, added), format="csr", dtype=X.dtype)
+    else:
+        X = np.column_stack((X, added))
+    return X, np.column_stack((centers, features, others))
+
+
 # k-means whose clusters mirror the groups of the data.
 
 
@@ -562,7 +584,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     _cost_name = "cost (mean squared distance to centre)"
 
     __metadata_request__fit = {"sensitive_features": True}
-    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
     _parameter_constraints = {
         "n_clusters": [POSITIVE_INTEGERS],
@@ -672,9 +694,17 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         validate_params(self)
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
-    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
-    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        respect_sizes: bool = False,
+    ) -> np.ndarray:
         """Cluster of each row.
+
+        Sizes are bounded in the fit. New samples go to the nearest centre, however many have gone
+        there, unless ``respect_sizes`` is set.
 
         Parameters
         ----------
@@ -686,6 +716,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             squared distance plus offset, which keeps clusters of new data balanced as long as they
             resemble the training data. Without them it goes to the nearest centre, which guarantees
             no balance.
+        respect_sizes : bool, default=False
+            Assign new samples, each of weight 1, to the places that the training samples have left:
+            ``max_cluster_size - cluster_sizes_``, rounded down. The sum of squared distances (plus
+            offsets, with ``sensitive_features``) over X is the minimum, an exact solution of the
+            transportation problem. No call counts the samples of an earlier one. X must be in
+            memory.
 
         Returns
         -------
@@ -695,25 +731,65 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Raises
         ------
         ValueError
-            If a group was not seen during fit; the message lists the known ones.
+            If a group was not seen during fit; the message lists the known ones. With
+            ``respect_sizes``, if fewer places are left than X has samples, if the fit had no
+            ``max_cluster_size``, or if X is partitioned.
         """
         check_is_fitted(self)
+        if not respect_sizes:
+            return self._predict_nearest(X, sensitive_features=sensitive_features)
+        places = self._count_free_places(X, sensitive_features)
+        X, groups = self._encode_rows(X, sensitive_features)
+        if places.sum() < X.shape[0]:
+            raise ValueError(
+                f"With respect_sizes the clusters must have a place for each of {X.shape[0]} "
+                f"samples, but max_cluster_size={self.max_cluster_size} leaves {places.sum()} "
+                "places; pass fewer samples, or fit with a larger max_cluster_size."
+            )
+        X, centers = self._center(X)
+        if groups is not None:
+            X, centers = _append_offsets(X, centers, groups, self.offsets_)
+        is_open = places > 0
+        labels = assign_within_capacities(X, centers[is_open], places[is_open])
+        return np.flatnonzero(is_open).astype(np.int32)[labels]
+
+    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
+    def _predict_nearest(self, X, *, sensitive_features=None):
+        """Cluster of each row, whatever the sizes."""
+        X, groups = self._encode_rows(X, sensitive_features)
+        if groups is None:
+            return nearest_centers(*self._center(X))[0]
+        distances = squared_distances(*self._center(X))
+        return np.argmin(distances + groups @ self.offsets_.T, axis=1).astype(np.int32)
+
+    def _encode_rows(self, X, sensitive_features):
+        """Checked rows, and whether each is in each group; None without groups."""
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, **ACCEPTED, reset=False)
         if sensitive_features is None:
-            return nearest_centers(*self._center(X))[0]
+            return X, None
         # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
         match = encode_known_values if self.attributes == "each" else encode_known_groups
         codes = match(sensitive_features, X.shape[0], self.groups_, self.handle_unknown)
         # Unknown groups have no offset: their samples go to the nearest centre.
-        offsets = np.vstack((self.offsets_.T, np.zeros(len(self.cluster_centers_))))
-        offsets = offsets[codes.reshape(X.shape[0], -1)].sum(axis=1)
-        distances = squared_distances(*self._center(X))
-        return np.argmin(distances + offsets, axis=1).astype(np.int32)
+        groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
+        return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
+
+    def _count_free_places(self, X, sensitive_features):
+        """Number of new samples of weight 1 that still fit into each cluster."""
+        if self.max_cluster_size is None or is_partitioned(X, sensitive_features):
+            raise ValueError(
+                "respect_sizes needs a fit with max_cluster_size, and samples in memory, but "
+                f"max_cluster_size={self.max_cluster_size} and X is of type {type(X).__name__}; "
+                "fit with a maximum size, and pass an array."
+            )
+        largest = resolve_size(self.max_cluster_size, self.cluster_sizes_.sum(), np.inf)
+        places = np.floor(largest * (1 + ROUNDING) - self.cluster_sizes_)
+        return np.maximum(places, 0).astype(np.int64)
 
     @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Euclidean distances to the centres.
+        """Euclidean distances to the centres, whatever the sizes of clusters in the fit.
 
         Parameters
         ----------

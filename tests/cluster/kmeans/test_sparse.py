@@ -48,6 +48,19 @@ def test_a_sparse_fit_is_that_of_the_dense_samples(name):
     assert model.score(new) == pytest.approx(expected.score(new.toarray()))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_new_sparse_samples_take_the_places_that_are_left(dtype):
+    X, groups = draw(300)
+    new, codes = draw(70, seed=1)
+    X, new = X.astype(dtype), new.astype(dtype)
+    model = FairKMeans(5, max_cluster_size=75, random_state=0).fit(X, sensitive_features=groups)
+    for by_group in ({}, {"sensitive_features": codes}):
+        labels = model.predict(new, respect_sizes=True, **by_group)
+        expected = model.predict(new.toarray(), respect_sizes=True, **by_group)
+        np.testing.assert_array_equal(labels, expected)
+        assert (model.cluster_sizes_ + np.bincount(labels, minlength=5)).max() <= 75
+
+
 def test_sizes_of_many_clusters_are_exact_and_cost_as_much_as_dense():
     X, _ = draw(1500)
     settings = {"min_balance": None, "max_cluster_size": 27, "n_init": 1, "random_state": 0}
