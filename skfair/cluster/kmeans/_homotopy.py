@@ -82,7 +82,9 @@ def repair_and_search(problem, point, level, runs):
     """
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
+    # Of few samples one is a large step of the balance: they have to come near to what is possible.
     is_near = point.balance >= (1 - BALANCE_TOLERANCE) * level
+    is_near |= problem.n_samples > MAX_ITERATED_SAMPLES
     if problem.has_equal_weights and not (
         is_near and problem.keeps_limits(point.clustering.counts, level)
     ):
