@@ -40,13 +40,13 @@ def is_feasible(sizes, n_clusters, settings, level, ratio):
     for i in range(n_groups):
         for j in range(n_groups):
             pairs[i, j, j] -= 1.0
-    one, other = np.eye(n_groups)[:, None], pairs
+    identity, pairs_of = np.eye(n_groups)[:, None], pairs
     low = np.broadcast_to(settings.get("min_group_share", 0.0), n_groups)[:, None]
     high = np.broadcast_to(settings.get("max_group_share", 1.0), n_groups)[:, None]
     # Rows of one cluster, and the minimum of each.
     rows = [
-        (one + level * other).reshape(-1, n_groups),
-        (one + ratio * other).reshape(-1, n_groups),
+        (identity + level * pairs_of).reshape(-1, n_groups),
+        (identity + ratio * pairs_of).reshape(-1, n_groups),
         np.eye(n_groups) - low,
         high - np.eye(n_groups),
         cluster,
@@ -96,9 +96,9 @@ def test_feasible_instances_are_fitted_with_the_best_balance(first):
         model.fit(X, sensitive_features=groups)
         of_data = sizes.min() / sizes.max()
         level = (settings["min_balance"] or 0.0) * of_data
-        is_kept = is_feasible(sizes, n_clusters, settings, level, 0.0)
-        assert not is_kept or model.status_ in {"optimal", "feasible"}
-        n_feasible += is_kept
+        holds = is_feasible(sizes, n_clusters, settings, level, 0.0)
+        assert not holds or model.status_ in {"optimal", "feasible"}
+        n_feasible += holds
         if level > 0:
             best = find_best_ratio(sizes, n_clusters, settings, level)
             assert model.relative_balance_ >= best / of_data - 0.02
@@ -116,7 +116,7 @@ def draw_far_samples(seed, n_samples=90):
     return X, groups, {"min_group_share": 0.95 * shares, "max_group_share": shares / 0.95}
 
 
-def assign_in_turns(X, groups, bounds, centers):
+def alternate_assignment(X, groups, bounds, centers):
     """Labels of linear programmes of assignment and centres in turns, rounded in the end."""
     n_samples, n_clusters = len(X), len(centers)
     in_group = np.eye(2)[groups].T
@@ -140,11 +140,11 @@ def assign_in_turns(X, groups, bounds, centers):
 def test_a_fit_from_a_feasible_clustering_never_costs_more(seed):
     X, groups, bounds = draw_far_samples(seed)
     model = FairKMeans(4, min_balance=None, random_state=0, **bounds)
-    own = clone(model).fit(X, sensitive_features=groups)
+    fitted = clone(model).fit(X, sensitive_features=groups)
     balanced = FairKMeans(4, min_balance=0.95, random_state=0).fit(X, sensitive_features=groups)
-    in_turns = assign_in_turns(X, groups, bounds, own.cluster_centers_)
+    alternated = alternate_assignment(X, groups, bounds, fitted.cluster_centers_)
     n_feasible = 0
-    for labels in (own.labels_, balanced.labels_, in_turns):
+    for labels in (fitted.labels_, balanced.labels_, alternated):
         counts = np.eye(4)[labels].T @ np.eye(2)[groups]
         sizes = counts.sum(axis=1, keepdims=True)
         low, high = bounds["min_group_share"] * sizes, bounds["max_group_share"] * sizes
@@ -179,7 +179,7 @@ def test_a_looser_bound_of_one_front_never_costs_more(seed):
     front = fair_kmeans_front(
         X, sensitive_features=groups, n_clusters=4, n_levels=5, random_state=0
     )
-    asked = [0.0, 0.3, 0.6, 0.8, 0.9]
-    costs = [front.cost[front.select(min_balance=balance)] for balance in asked]
+    required = [0.0, 0.3, 0.6, 0.8, 0.9]
+    costs = [front.cost[front.select(min_balance=balance)] for balance in required]
     assert (np.diff(costs) >= 0).all()
     assert costs[-1] > costs[0]
