@@ -198,7 +198,7 @@ def _compare_assignments(case, model, level, n_runs):
 
     def ours(slack):
         dual = samples.solve_assignment(centers, limits)
-        relaxed = replace(samples, limits=limits._replace(slack=slack))
+        relaxed = replace(samples, limits=limits._replace(slack=np.array([slack])))
         point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
         return repair(relaxed, point, level)
 

@@ -409,8 +409,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     min_balance : float in [0, 1] or None, default=0.8
         Minimum balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
         bounds how rare a group may become in a cluster, not how common. Rounding to integer counts
-        may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed. None or 0
-        requires no balance: plain k-means.
+        may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed, and each
+        cluster has a member of every group with ``n_clusters`` members or more. Clusters of two or
+        three samples so keep any balance. A fit makes little use of it: up to 100 samples of equal
+        weights reach the balance, or the largest that integers can reach, up to a fiftieth of what
+        is required. Labels as ``init`` may use it in full. None or 0 requires no balance: plain
+        k-means.
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
@@ -29,6 +28,7 @@ from skfair._kernels.kmeans import (
     squared_distances,
 )
 from skfair._kernels.limits import (
+    allow_slack,
     has_rows,
     intersection_coefficients,
     pair_rows,
@@ -38,6 +38,7 @@ from skfair._kernels.limits import (
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
+    BALANCE_TOLERANCE,
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
     extrapolate,
@@ -82,14 +83,15 @@ def repair_and_search(problem, point, level, runs):
     """
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
-    if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-        if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-            return point, status
-    # Moves got stuck: an integer table near the counts keeps the limits.
-    labels, slack = repair_to_limits(problem, point, level, near_ties(point))
-    problem = replace(problem, limits=problem.limits._replace(slack=slack))
-    point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    # Of few samples one is a large step of the balance: they have to come near to what is possible.
+    is_near = point.balance >= (1 - BALANCE_TOLERANCE) * level
+    is_near |= problem.n_samples > MAX_ITERATED_SAMPLES
+    if problem.has_equal_weights and not (
+        is_near and problem.keeps_limits(point.clustering.counts, level)
+    ):
+        # Moves got stuck: an integer table near the counts keeps the limits.
+        labels = repair_to_limits(problem, point, level, near_ties(point))
+        point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
 
 
@@ -119,16 +121,28 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
 
 
+def limits_at_point(samples, point, ratio):
+    """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
+
+    A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
+    to one sample, so do all clusterings that the search finds.
+    """
+    limits, reached = samples.limits, float(min(ratio, point.balance))
+    if reached == ratio or not samples.keeps_limits(point.clustering.counts, ratio):
+        return limits._replace(level=reached)
+    return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
+
+
 def _pair_samples(samples, point, ratio):
     """Distances of all pairs, and rows of the limits: also of the balance that a point has reached.
 
     A point that misses a limit may be replaced by any cheaper one that misses it by no more.
     """
-    counts, slack = point.clustering.counts, float(samples.largest_weight)
-    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    counts, limits = point.clustering.counts, limits_at_point(samples, point, ratio)
     columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
-    if samples.keeps_limits(counts, ratio):  # the ratio may be missed by one sample, but no more
-        columns.append(pair_rows(limits._replace(level=float(ratio), slack=slack)))
+    if limits.level > 0:  # no cluster may lack a required group
+        present = -np.eye(samples.n_groups)[limits.required]
+        columns.append((present, np.full(len(present), -samples.weights.min())))
     rows, bounds = map(np.concatenate, zip(*columns, strict=True))
     rounding = ROUNDING * samples.total_weight
     bounds = np.maximum(bounds, (counts @ rows.T).max(axis=0)) + rounding
@@ -162,7 +176,7 @@ def _repair_rows(samples, point, ratio):
     # moves get stuck.
     is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
     if samples.has_equal_weights and not is_small and not samples.limits.rounding.any():
-        return repair_to_limits(samples, point, ratio, near_ties(point))[0]
+        return repair_to_limits(samples, point, ratio, near_ties(point))
     return move_into_bounds(samples, point)
 
 
@@ -256,8 +270,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     """
     if not len(samples.weights):
         return point, "feasible"
-    # A point short of the ratio may not fall further, but need not reach it.
-    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    limits = limits_at_point(samples, point, ratio)
     # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
     # but the cost.
     exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
@@ -673,7 +686,10 @@ def search_from_labels(problem, level, runs):
     clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
     dual = problem.assign(ClusteringPoint(clustering), level).dual
     point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
-    point, status = repair_and_search(problem, point, level, runs)
+    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+    else:
+        point, status = repair_and_search(problem, point, level, runs)
     return RunResult(point, 0, status, False)
 
 

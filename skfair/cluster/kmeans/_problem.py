@@ -93,10 +93,11 @@ class BaseClusteringProblem:
 
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
-        limits = self.limits._replace(slack=self.largest_weight)
+        slack = np.full(len(self.limits.factors), self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
-        is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and satisfies_rows(counts, limits)
+        ratios = composition_ratios(counts, self.limits._replace(slack=slack))
+        is_balanced = level == 0 or ratios.min() >= level * (1 - 1e-12)
+        return bool(is_balanced) and satisfies_rows(counts, self.limits)
 
 
 class FixedSamples:
