@@ -61,8 +61,8 @@ def table_1(budget):
 
     Figure 7 (a) has the data of Figure 1 with fewer starts and pairs. "VfairKM" has the printed
     largest weights. "alternating, ties kept" removes a clustering from its list only if another is
-    better in both aims, as printed. Its runs end early, when the list is full. "VfairKM, rule" has the weights of the paper's rule: the fairness error is below .01,
-    or no larger weight lowers it.
+    better in both aims, as printed. Its runs end early, when the list is full. "VfairKM, rule" has
+    the weights of the paper's rule: the fairness error is below .01, or no larger weight lowers it.
     """
     for front in _methods(problem("Syn_unequal_ds2"), 0.01).values():
         front()  # warms up
