@@ -114,9 +114,13 @@ PAPERS = (
                 "better with ten. The front of the homotopy covers .87 of both, or more. By the "
                 "paper's own rule, a fairness error below .01, VfairKM needs 5 and 30 times the "
                 "printed weight on Syn_equal_ds1 and Syn_equal_ds2, and 1,800 instead of 0 on "
-                "Syn_unequal_ds2: it is shown with either weight.",
+                "Syn_unequal_ds2: it is shown with either weight. The alternating algorithm is "
+                "shown with the printed rule for its list, and with one that removes ties too.",
                 {"real rows": (5_000, 5_000)},
-                chosen=("pairs of updates", "number of weights of VfairKM"),
+                chosen=(
+                    "pairs of updates and growth of the batch (those of the public code)",
+                    "number of weights of VfairKM",
+                ),
                 pictures=("kmeans_fronts.png",),
             ),
             Entry(
@@ -339,7 +343,7 @@ PAPERS = (
                 "code, and with a random one, as in the pseudocode. Numbers of steps are inferred "
                 "from the time limit of the public code.",
                 {"runs": (10, mlp_methods.N_RUNS), "samples": (17_917, 17_917)},
-                chosen=("splits", "numbers of steps", "delta"),
+                chosen=("splits", "numbers of steps", "sizes of batches", "delta"),
                 pictures=(
                     "mlp_curves.png",
                     "mlp_equal_steps.png",

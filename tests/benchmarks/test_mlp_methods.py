@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.erm_cases import Split
 from benchmarks.papers.stochastic_methods import mlp_methods
+from benchmarks.papers.stochastic_methods.acs_income_problem import network_problem
 from benchmarks.papers.stochastic_methods.mlp_methods import (
     DRAWN,
     MANY_SPLITS,
@@ -47,6 +49,12 @@ def test_all_sixty_means_of_table_3_are_compared():
         wd = [half[name].wd for name in methods]
         assert len(checks) + len(wd) == 30 and all(part in check.what for check in checks)
         assert half["SSw"].means != half["SGD"].means
+
+
+def test_the_network_of_nine_features_has_2753_parameters():
+    """The paper says 194."""
+    rows = Split(np.zeros((4, 9)), np.array([0, 1, 0, 1]), np.array(["a", "a", "b", "b"]))
+    assert network_problem(rows).model.n_parameters == 2753
 
 
 def test_both_tables_have_every_method_and_one_has_one_split():

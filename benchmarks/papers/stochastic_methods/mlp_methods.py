@@ -297,7 +297,7 @@ def _paper_checks(problem, part, name, outcomes):
     distances = _distances(name, part, outcomes)
     for measure, distance in zip(MEASURES, distances, strict=True):
         what = f"{name}, {measure}: distance in s.e., {part} rows, {problem}"
-        yield Check(what, [distance] * np.isfinite(distance), "<=", 2.0)
+        yield Check(what, [distance] * bool(np.isfinite(distance)), "<=", 2.0)
 
 
 def _distances(name, part, outcomes):
