@@ -156,8 +156,8 @@ def is_kernel(item):
 # Kernels that are not compiled by the first small fits, as compilation takes longer than these.
 
 
-MAX_NUMPY_ENTRIES = 4_000_000
-"""Entries that a process passes over by numpy, within .1 s, before it compiles a kernel of passes;
+MAX_NUMPY_ENTRIES = 1_000_000
+"""Entries that a process passes over by numpy, in a few fits of 1,000 samples, before it compiles a kernel of passes;
 below 0 there are none."""
 
 _n_numpy_entries = 0
