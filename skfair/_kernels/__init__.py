@@ -157,8 +157,8 @@ def is_kernel(item):
 
 
 MAX_NUMPY_ENTRIES = 1_000_000
-"""Entries that a process passes over by numpy, in a few fits of 1,000 samples, before it compiles a kernel of passes;
-below 0 there are none."""
+"""Entries that a process passes over by numpy, as in its first fit of 1,000 samples, before it
+compiles a kernel of passes; below 0 there are none."""
 
 _n_numpy_entries = 0
 

@@ -411,9 +411,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         bounds how rare a group may become in a cluster, not how common. Rounding to integer counts
         may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed, and each
         cluster has a member of every group with ``n_clusters`` members or more. Clusters of two or
-        three samples so keep any balance. A fit makes little use of it: up to 100 samples of equal
-        weights reach the balance, or the largest that integers can reach, up to a fiftieth of what
-        is required. Labels as ``init`` may use it in full. None or 0 requires no balance: plain
+        three samples therefore keep any balance. Fits use little of it: those of up to 100 samples
+        of equal weights reach the balance, or the largest one that integers allow, up to a fiftieth
+        of what is required. Labels as ``init`` may use it in full. None or 0 requires no balance: plain
         k-means.
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
