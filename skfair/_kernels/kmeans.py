@@ -284,7 +284,8 @@ def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
 
 
 def _count_checks(X, distances, masses, weights, codes, clustering, limits):
-    return distances.size * (1 + clustering.centers.shape[1] // 100)
+    # Features count where they are many.
+    return distances.size * max(1, clustering.centers.shape[1] - 200)
 
 
 @interpret_at_first(_count_checks)

@@ -446,8 +446,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
         shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" has a higher cost
-        than they have, except where only sizes of 50 clusters or more are bounded: then their
-        centres alone are used. Partitioned data take centres only.
+        than they have. Partitioned data take centres only.
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,

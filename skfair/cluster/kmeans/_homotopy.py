@@ -55,7 +55,7 @@ from skfair.cluster.kmeans._problem import (
     recompute_point,
 )
 from skfair.cluster.kmeans._size_dual import bounds_many_sizes
-from skfair.partitions import n_threads_of
+from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
 if TYPE_CHECKING:
@@ -382,6 +382,7 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with their cube
 
 
 class Homotopy(BaseEstimator):
@@ -483,6 +484,8 @@ class Homotopy(BaseEstimator):
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
             return solve_sizes(problem, runs, random_state, watch)
+        if samples is not problem:
+            _check_number_of_clusters(problem, runs.n_clusters)
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
@@ -662,6 +665,17 @@ class Homotopy(BaseEstimator):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return draw_stratified(samples, size, random_state)
+
+
+def _check_number_of_clusters(problem, n_clusters):
+    """Raise for bounds on very many clusters of samples that are not all in memory."""
+    if n_clusters > MAX_PARTITIONED_CLUSTERS and has_rows(problem.limits):
+        raise ValueError(
+            f"Bounds on sizes or shares in more than {SUBSAMPLE_SIZES['k-means']:,} partitioned "
+            f"samples require n_clusters <= {MAX_PARTITIONED_CLUSTERS}, got {n_clusters} clusters "
+            f"of {problem.n_samples:,} samples; pass X as one array in memory, or fit a subsample "
+            "and predict the others."
+        )
 
 
 class RunStart(NamedTuple):

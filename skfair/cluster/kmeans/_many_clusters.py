@@ -66,6 +66,11 @@ def solve_sizes(
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
+    if runs.labels is not None:
+        # Search from the labels as well: no end may have a higher cost than they have.
+        dual = SizeDual(np.zeros(runs.n_clusters))
+        given = Rounds(runs.init, np.inf, dual, 0, rounds.is_converged, rounds.is_stopped)
+        ends.append((_round_sizes(problem, given, runs.labels), given))
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -138,16 +143,17 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
-def _round_sizes(problem, rounds):
-    """The point of a precise assignment after integer repair and local search."""
+def _round_sizes(problem, rounds, labels=None):
+    """The point of labels, or of a precise assignment, after integer repair and local search."""
     centers, n_clusters = rounds.centers, len(rounds.centers)
     bounds = member_bounds(problem, problem.n_samples)
     candidates, dual, now = assign_precisely(problem, centers, bounds, rounds.dual)
-    sizes = now.counts.copy()
-    repair_sizes(candidates, dual.multipliers, now.labels, sizes, bounds)
-    _move_to_any_cluster(problem.X, centers, now.labels, sizes, bounds)
+    labels = now.labels if labels is None else labels.copy()
+    sizes = np.bincount(labels, minlength=n_clusters)
+    repair_sizes(candidates, dual.multipliers, labels, sizes, bounds)
+    _move_to_any_cluster(problem.X, centers, labels, sizes, bounds)
     start = problem.solution_from_multipliers(dual.multipliers)
-    point = recompute_point(problem, now.labels, n_clusters, start)
+    point = recompute_point(problem, labels, n_clusters, start)
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
             labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
