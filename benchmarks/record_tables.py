@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ROOT
-from benchmarks.records import write_whole
+from benchmarks.records import replace_text
 
 FOLDER = Path(__file__).parent / "papers" / "recorded"
 """Where tables are written. Delete a line to repeat its run."""
@@ -48,7 +48,7 @@ class RecordTable(NamedTuple):
         writer.writeheader()
         writer.writerows(lines)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self.path, text.getvalue())
+        replace_text(self.path, text.getvalue())
 
     def _lines(self):
         """The lines of the file, or [] if there is no file."""

@@ -52,10 +52,10 @@ class RecordFolder(NamedTuple):
         """Store the record of a run."""
         path = run.path(self.study)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"settings": run.settings, "record": record}))
+        replace_text(path, json.dumps({"settings": run.settings, "record": record}))
 
 
-def write_whole(path, text):
+def replace_text(path, text):
     """Write a temporary file and rename it, so that an interrupt leaves no incomplete file."""
     temporary = path.with_suffix(".part")
     temporary.write_text(text, encoding="utf-8")

@@ -95,10 +95,10 @@ def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
 
 
 def test_declared_sizes_are_those_of_the_data():
-    from benchmarks.erm_cases import case
+    from benchmarks.papers.plada.time_course import ADULT, _case
 
     try:
-        cases = {name: case(name, 0) for name in ("Adult", "COMPAS")}
+        cases = {"Adult": _case(ADULT), "COMPAS": _case("COMPAS")}
     except OSError:
         pytest.skip("the data are not on this disk")
     for name, split in cases.items():

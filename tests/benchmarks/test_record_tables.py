@@ -20,7 +20,7 @@ def run(method, made, settings="k = 2, 1 run", **figures):
         made.append(method)
         return {"CPU s": 1.5, "seconds": [1.5], "status": "a, b"} | figures
 
-    return Run("Census n=3 k=2", method, 1, settings, make)
+    return Run("Adult n=3 k=2", method, 1, settings, make)
 
 
 def lines(study="study"):

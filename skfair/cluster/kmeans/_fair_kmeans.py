@@ -413,8 +413,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         cluster has a member of every group with ``n_clusters`` members or more. Clusters of two or
         three samples therefore keep any balance. Fits use little of it: those of up to 100 samples
         of equal weights reach the balance, or the largest one that integers allow, up to a fiftieth
-        of what is required. Labels as ``init`` may use it in full. None or 0 requires no balance: plain
-        k-means.
+        of what is required. Labels as ``init`` may use it in full. None or 0 requires no balance:
+        plain k-means.
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
