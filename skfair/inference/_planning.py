@@ -43,9 +43,6 @@ def required_sample_size(
     confidence_level: float = 0.95,
     power: float = 0.8,
     kind: Literal["certificate", "fit"] = "certificate",
-    max_accuracy_loss: float | None = None,
-    plain_gap: float | None = None,
-    equal_rates_loss: float | None = None,
 ) -> int:
     r"""Compute how many samples of each group a certificate, or a guaranteed fit, needs.
 
@@ -105,16 +102,10 @@ def required_sample_size(
     confidence_level : float, default=0.95
         Confidence level of the certificate, or of the fit.
     power : float, default=0.8
-        Probability of obtaining the certificate, or that a fit is guaranteed; with
-        `max_accuracy_loss`, that it is and also loses at most so much.
+        Probability of obtaining the certificate, or that a fit is guaranteed.
     kind : {"certificate", "fit"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
         classifier with ``confidence_level``.
-    max_accuracy_loss : float in (0, 1), default=None
-        For a fit, the largest accuracy that the guarantee may cost; None plans the guarantee alone.
-    plain_gap, equal_rates_loss : float in (0, 1), default=None
-        With `max_accuracy_loss`, the gap of the fit without constraint, and the accuracy that a fit
-        with a tolerance near 0 loses against it: both from fits to a first sample.
 
     Returns
     -------
@@ -148,13 +139,6 @@ def required_sample_size(
     >>> required_sample_size(0.05, rate=0.2, kind="fit")
     953
 
-    One that also loses at most .01 of the accuracy, where equal rates would cost .04:
-
-    >>> required_sample_size(
-    ...     0.1, kind="fit", max_accuracy_loss=0.01, plain_gap=0.12, equal_rates_loss=0.04
-    ... )
-    1653
-
     The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
 
     >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
@@ -185,19 +169,13 @@ def required_sample_size(
     if kind not in ("certificate", "fit"):
         raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
     level = check_level(confidence_level)
-    losses = _check_losses(kind, max_accuracy_loss, plain_gap, equal_rates_loss)
     if kind == "fit":
         if tolerance is None:
             raise ValueError(
                 f"kind='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
                 "tolerance, such as the difference that the ratio means at the rate."
             )
-        n = _guarantee_size(tolerance, n_groups, rate, level, power)
-        if losses is None:
-            return n
-        margin = _affordable_margin(tolerance, *losses)
-        errors = special.ndtri(level) + special.ndtri(power)
-        return max(n, int(np.ceil(2.0 * rate * (1.0 - rate) * (errors / margin) ** 2)))
+        return _guarantee_size(tolerance, n_groups, rate, level, power)
     if is_one_sided:
         if (rate <= bound) if name == "minimum" else (rate >= bound):
             raise ValueError(
@@ -246,29 +224,6 @@ def _guarantee_size(tolerance, n_groups, rate, level, power):
         max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
         lambda n: range_probability(rates, np.full(n_groups, n), width) >= level,
     )
-
-
-def _check_losses(kind, *losses):
-    """The three numbers of an allowed loss of accuracy, or None if none was passed."""
-    names = ("max_accuracy_loss", "plain_gap", "equal_rates_loss")
-    passed = {name: one for name, one in zip(names, losses, strict=True) if one is not None}
-    if not passed:
-        return None
-    if kind != "fit" or len(passed) < len(names):
-        raise ValueError(
-            f"{join_names(names)} plan a fit together: pass all three and kind='fit', or none; got "
-            f"{join_names(f'{name}={one!r}' for name, one in passed.items())} and kind={kind!r}."
-        )
-    for name, value in passed.items():
-        check_tolerance(value, closed="neither", name=name)
-    return losses
-
-
-def _affordable_margin(tolerance, max_accuracy_loss, plain_gap, equal_rates_loss):
-    """By how much a gap may be below the tolerance at the largest loss that is allowed."""
-    without = equal_rates_loss * max(0.0, 1.0 - tolerance / plain_gap) ** 2
-    share = np.sqrt(min(1.0, (without + max_accuracy_loss) / equal_rates_loss))
-    return tolerance - plain_gap * (1.0 - share)
 
 
 def _smallest_size(start, is_enough):
