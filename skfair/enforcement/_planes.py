@@ -78,8 +78,8 @@ class Plane:
         start = 1.0 + (1.0 - self.scores[rows] / self.reach) * (size - 2) / 2.0
         step = -self.slopes[rows] / self.reach * (size - 2) / 2.0
         first = event * size
-        turns = (np.clip(start + a * step, 0, size - 1).astype(np.intp) for a in _ALONG)
-        counts = np.array([np.bincount(first + at, gains, n_events * size) for at in turns])
+        firsts = (np.clip(start + a * step, 0, size - 1).astype(np.intp) for a in _ALONG)
+        counts = np.array([np.bincount(first + at, gains, n_events * size) for at in firsts])
         sums = counts.reshape(len(_ALONG), n_events, size).cumsum(axis=2)[..., :-1]
         smooth = _SMOOTH_ALONG @ sums.transpose(1, 0, 2) @ _SMOOTH_BY.T
         return smooth.reshape(n_events, -1)

@@ -69,8 +69,10 @@ def solve_sizes(
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
         dual = SizeDual(np.zeros(runs.n_clusters))
-        given = Rounds(runs.init, np.inf, dual, 0, rounds.is_converged, rounds.is_stopped)
-        ends.append((_round_sizes(problem, given, runs.labels), given))
+        at_labels = Rounds(
+            np.asarray(runs.init), np.inf, dual, 0, rounds.is_converged, rounds.is_stopped
+        )
+        ends.append((_round_sizes(problem, at_labels, runs.labels), at_labels))
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"

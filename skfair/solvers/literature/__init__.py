@@ -4,4 +4,12 @@ from skfair.solvers.literature._descent import GDA, MultiplierModel, ProxyLagran
 from skfair.solvers.literature._descent import sa2gd_front as sa2gd_front
 from skfair.solvers.literature._proximal import IPPSSG, IPPConEx
 
-__all__ = ["GDA", "IPPSSG", "IPPConEx", "MultiplierModel", "ProxyLagrangian", "sa2gd"]
+__all__ = [
+    "GDA",
+    "IPPSSG",
+    "IPPConEx",
+    "MultiplierModel",
+    "ProxyLagrangian",
+    "sa2gd",
+    "sa2gd_front",
+]
