@@ -16,7 +16,13 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.enforcement import fit_with_guarantee
-from skfair.enforcement._guarantee import _AIMED_RISK_SHARE, _ERROR_FACTORS, N_FOLDS, _assign_folds
+from skfair.enforcement._guarantee import (
+    _AIMED_RISK_SHARE,
+    _ERROR_FACTORS,
+    _REFUSED_ERROR_FACTOR,
+    N_FOLDS,
+    _assign_folds,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
