@@ -69,10 +69,9 @@ def solve_sizes(
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
         dual = SizeDual(np.zeros(runs.n_clusters))
-        at_labels = Rounds(
-            np.asarray(runs.init), np.inf, dual, 0, rounds.is_converged, rounds.is_stopped
-        )
-        ends.append((_round_sizes(problem, at_labels, runs.labels), at_labels))
+        centers, ended = np.asarray(runs.init), (rounds.is_converged, rounds.is_stopped)
+        start = Rounds(centers, np.inf, dual, 0, *ended)
+        ends.append((_round_sizes(problem, start, runs.labels), start))
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -131,13 +130,13 @@ def iterate_sizes(samples, centers, dual, problem, settings):
         n_iter += 1
         if now.value > lowest and n_pushed > 0:
             start, n_pushed = means, 0  # the momentum has overshot
-            continue
-        clustering = samples.clustering_from_labels(now.labels, n_clusters)
-        is_empty = clustering.sizes == 0
-        clustering.centers[is_empty] = start[is_empty]
-        n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
-        lowest, previous, means = min(lowest, now.value), means, clustering.centers
-        start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+        else:
+            clustering = samples.clustering_from_labels(now.labels, n_clusters)
+            is_empty = clustering.sizes == 0
+            clustering.centers[is_empty] = start[is_empty]
+            n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
+            lowest, previous, means = min(lowest, now.value), means, clustering.centers
+            start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
         is_stopped = settings.watch is not None and settings.watch(ClusteringPoint(clustering))
     return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
 
