@@ -249,5 +249,5 @@ def _draw(curves, quantities, file):
                 later = [point for point in points if point["CPU s"] > 0]
                 legend = method if ax is axes[0, 0] else None
                 draw_quartiles(ax, [later], what, label=legend, color=pick_cyclic(COLORS, i))
-    figure.legend(loc="outside upper center", ncols=5)
+    figure.legend(loc="outside upper center", ncols=5 if axes.shape[1] > 1 else 3)
     save_figure(figure, file)
