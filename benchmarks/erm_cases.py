@@ -47,7 +47,11 @@ class Case(NamedTuple):
 
 def case(name, seed, blind=False):
     """A problem of `CASES` with the split of a seed; blind: without the sensitive attribute."""
-    X, y, groups = _data(name, blind)
+    return split_case(name, *_data(name, blind), seed)
+
+
+def split_case(name, X, y, groups, seed):
+    """A problem of which 70 % of the samples are for training."""
     rows = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
     return Case(name, *(Split(X[half], y[half], groups[half]) for half in rows))
 

@@ -35,6 +35,7 @@ from benchmarks.papers.alternating_balance.table_1 import table_1
 from benchmarks.papers.dc_admm.spectral_tables import spectral_full, spectral_tables
 from benchmarks.papers.index import papers
 from benchmarks.papers.partial_fairness.acs_income import partial_acs
+from benchmarks.papers.partial_fairness.bank_columns import partial_bank
 from benchmarks.papers.partial_fairness.demographic_parity import partial_demographic
 from benchmarks.papers.partial_fairness.densities import partial_densities
 from benchmarks.papers.partial_fairness.figures import partial_figures
@@ -45,6 +46,7 @@ from benchmarks.papers.partial_fairness.theory import partial_theory
 from benchmarks.papers.partial_fairness.tuned_idca import partial_tuned
 from benchmarks.papers.plada.time_course import erm_time_course
 from benchmarks.papers.stochastic_methods.mlp_methods import mlp_methods
+from benchmarks.papers.stochastic_methods.mlp_parity import mlp_parity
 from benchmarks.peers.any_model import (
     any_model,
     any_model_peers,
@@ -69,6 +71,7 @@ from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
 from benchmarks.peers.torch_loops import small_batches, torch_device, torch_loader, torch_loop
+from benchmarks.peers.vector_index import vector_index
 from benchmarks.peers.wide_data import wide_data
 from benchmarks.robustness.blas_kernels import blas_kernels
 from benchmarks.robustness.interrupts import interrupts
@@ -101,6 +104,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
+    "vector-index": vector_index,
     "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
@@ -142,6 +146,7 @@ BENCHMARKS = {
     "erm-time-course": erm_time_course,
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
+    "mlp-parity": mlp_parity,
     "network-time": network_time,
     "network-peers": network_peers,
     "step-time": step_time,
@@ -176,6 +181,7 @@ BENCHMARKS = {
     "partitioned-metrics": partitioned_metrics,
     "partial-parity": partial_parity,
     "overfitting": overfitted_forest,
+    "partial-bank": partial_bank,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
     "partial-networks": partial_networks,
@@ -194,7 +200,10 @@ def main(arguments):
     options = _parse(arguments)
     budget = SMALLEST if options.smallest else QUICK if options.quick else FULL
     budget = budget._replace(
-        recorded_only=options.recorded, cells=tuple(options.cells), device=options.device
+        recorded_only=options.recorded,
+        cells=tuple(options.cells),
+        device=options.device,
+        is_large=options.large,
     )
     checks = []
     for name in options.names or BENCHMARKS:
@@ -252,6 +261,11 @@ def _parse(arguments):
         default=(),
         metavar="TEXT",
         help="of redraws, only the cells whose name contains one of these texts",
+    )
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="of size-bounds and vector-index: the largest cases, which take up to an hour",
     )
     parser.add_argument(
         "--device", default="cpu", help="of torch: the device that is compared with the CPU"

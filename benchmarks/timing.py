@@ -22,6 +22,7 @@ class Budget(NamedTuple):
     recorded_only: bool = False  # load stored records and make no runs
     cells: tuple = ()  # texts in the names of the cells that are run; all of them by default
     device: str = "cpu"  # of PyTorch
+    is_large: bool = False  # also the cases that take up to an hour
 
 
 FULL = Budget(n_runs=5, fraction=1.0)

@@ -24,7 +24,6 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 :mod:`skfair.losses`           losses of a score
 :mod:`skfair.surrogates`       smooth surrogates of decisions
 :mod:`skfair.callbacks`        monitoring of fits
-:mod:`skfair.enforcement`      tolerances of decisions, from those of smooth rates
 :mod:`skfair.exceptions`       warnings and errors
 =============================  ================================================================
 """
@@ -41,7 +40,6 @@ _SUBMODULES = (
     "cluster",
     "constraints",
     "datasets",
-    "enforcement",
     "exceptions",
     "inference",
     "losses",

@@ -60,9 +60,9 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     min_group_size : int or "auto", default="auto"
         Groups with fewer documents (of positive weight) are not compared, and a warning names them.
         "auto": fewer than 30 documents that are also less than 1 % of all; 1 compares all groups.
-    enforcement : {"auto", "correction", "sweep", "path"} or None, default="auto"
-        How the orders of the training pairs are made to keep the bound, see
-        :mod:`skfair.enforcement`. None: the smooth problem as the solver leaves it.
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the orders of the training pairs keep the bound. None: the smooth problem as the
+        solver leaves it.
     loss : str or callable, default="logistic"
         Loss of a difference of scores, with target +1: "logistic", "hinge" or "squared_hinge", or
         another of :mod:`skfair.losses`. The squared losses are half a square.
@@ -145,7 +145,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         },
         "constraint": [StrOptions(_CONSTRAINTS_BY_NAME), RankingParity, list, tuple, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
         "loss": [StrOptions(LOSSES), callable],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "surrogate": [StrOptions(SURROGATES), callable],

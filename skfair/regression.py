@@ -212,7 +212,6 @@ class ConstrainedERMRegressor(LinearRegressor):
         "missing": [StrOptions(VALID_MISSING)],
         "assume": [StrOptions(VALID_ASSUME), None],
         "loss": [StrOptions({"squared", "absolute"})],
-        "enforcement": [StrOptions({"auto"}), None],
         "n_jobs": [Integral, None],
     }
 
@@ -343,8 +342,8 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
-    enforcement : {"auto", "calibration"} or None, default="auto"
-        "auto" and "calibration": the tolerance holds for the training predictions, and is used up
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
@@ -430,7 +429,7 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         min_group_size: int | Literal["auto"] = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
-        enforcement: Literal["auto", "calibration"] | None = "auto",
+        enforcement: Literal["auto"] | None = "auto",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: float = 1e-4,
         fit_intercept: bool = True,

@@ -229,7 +229,6 @@ FITS = (
             fit_classifier, ERM(tolerance=0.1, confidence_level=0.95)
         ),
         "linear, enforcement=None": partial(fit_classifier, ERM(enforcement=None)),
-        "linear, sweep": partial(fit_classifier, ERM(enforcement="sweep")),
         "linear, large": partial(fit_classifier, ERM(), n_samples=LARGE),
         "linear, large, two threads": partial(fit_classifier, ERM(n_jobs=2), n_samples=LARGE),
         "linear, large, equalized_odds": partial(

@@ -60,7 +60,15 @@ def test_a_form_asks_for_something(name):
         ("any_model", ["reject option", "threshold optimizer"]),
         ("audit", ["EEOC", "disparate impact", "adverse impact", "bias audit"]),
         ("fair_classification", ["predictive parity", "reweighing"]),
-        ("fair_clustering", ["capacitated k-means", "size-constrained k-means"]),
+        (
+            "balanced_clusters",
+            [
+                "balanced k-means",
+                "capacitated k-means",
+                "k-means-constrained",
+                "size-constrained k-means",
+            ],
+        ),
         ("moving", ["MetricFrame", "Theil index"]),
     ],
 )

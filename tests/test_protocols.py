@@ -90,7 +90,7 @@ def fits():
         yield ConstrainedERMClassifier(constraint, tolerance=0.05)
     both = ["demographic_parity", "equal_opportunity"]
     yield ConstrainedERMClassifier(both, tolerance=0.05)
-    for enforcement in ("sweep", "path", "correction", None):
+    for enforcement in ("auto", None):
         yield ConstrainedERMClassifier(tolerance=0.05, enforcement=enforcement)
     yield ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.8)
     for solver in ("sqp-lbfgs", "gda", "adam-pd", "switching-subgradient"):

@@ -1,10 +1,11 @@
-"""Coverage of limits of ratios, losses, AUC, weighted_rates rates, partial parity and balance."""
+"""Coverage of limits of ratios, losses, AUC, weighted rates, partial parity, balance and costs."""
 
 import warnings
 
 import numpy as np
 from scipy import special
 
+from benchmarks.guarantees.coverage_costs import compare_widths, list_costs
 from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
@@ -27,7 +28,7 @@ SHIFT = 0.5  # difference between the mean scores of the groups
 
 @smallest(N_DRAWS={1: 2})
 def coverage_kinds(budget):
-    """Coverage of limits: ratios, losses, AUC, weighted rates, partial parity and balance."""
+    """Coverage of limits of ratios, losses, AUC, weighted rates, partial parity, balance, costs."""
     n_samples = N_DRAWS[1 if budget.n_runs == 1 else 5]
     records = []
     for name, (draw, sizes) in KINDS.items():
@@ -41,6 +42,7 @@ def coverage_kinds(budget):
     means = list(coverage_of_means(2 * n_samples, LEVEL))
     unwarned = [record["coverage"] for record in means if record["warned"] < WARNED]
     skewed = [one for one in means if one["values"] == SKEWED and one["n"] == one["m"] == 50]
+    widths = list(compare_widths(n_samples))
     title = (
         f"Nominal {LEVEL}, {n_samples} draws; n samples of each of two groups, * hard cases; "
         f"means of {2 * n_samples} draws of n and m samples"
@@ -50,8 +52,9 @@ def coverage_kinds(budget):
         Check(f"coverage of means with fewer warnings than {WARNED:g}", unwarned, ">=", 0.94),
         Check("coverage of skewed means of 50", [one["coverage"] for one in skewed], ">=", 0.93),
         Check("mean width of skewed means of 50", [one["mean width"] for one in skewed], "<=", 2.4),
+        Check("widths of common costs", [one["width / Hall's"] for one in widths], "<=", 1.05),
     ]
-    return Report(title, records + means, checks)
+    return Report(title, records + means + widths, checks)
 
 
 def _two_groups(n):
@@ -152,5 +155,5 @@ KINDS = {
     "partial parity, normalized": (partial("normalized"), (100, 1000)),
     "partial parity, raw": (partial("raw"), (100, 1000)),
     "balance of clusters": (balances, (100, 1000)),
-}
+} | list_costs()
 """Draws and numbers of samples of each group, by name."""

@@ -1,6 +1,7 @@
 """Clusters with bounds on their sizes and on the shares of groups, compared with other solvers."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -9,90 +10,152 @@ from sklearn.cluster import KMeans
 from benchmarks import data
 from benchmarks.kmeans_cases import problem
 from benchmarks.packages import is_installed
+from benchmarks.peers import vector_index
 from benchmarks.peers.kmeans_methods import fair_assignment_lp
+from benchmarks.peers.vector_index import make_vectors
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from benchmarks.timing import median_seconds, run_alternately
+from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import FairKMeans
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._homotopy import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 
-N_SAMPLES = 10_000
-SIZES = {  # of 10 clusters; the peer takes half a minute for the strips
-    "blobs": ((950, 1050), (1000, 1000), (None, 1050)),
-    "strips": ((950, 1050),),
-}
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # ratios of shares
 
 
-@smallest(N_SAMPLES=200, SIZES={"blobs": ((19, 21),), "strips": ()})
-def size_bounds(budget):
-    """Time and cost of k-means with bounds on sizes against k-means-constrained."""
+class SizeCase(NamedTuple):
+    """Data, and bounds on the sizes of clusters."""
+
+    name: str  # of a function of `CLUSTER_DATA`
+    shape: tuple  # numbers of samples and features
+    n_clusters: int
+    bounds: tuple  # minimum and maximum size, as shares of the mean; None: no bound
+    n_runs: int | None = None  # None: those of the budget
+    peer_starts: tuple = (1, 10)  # of k-means-constrained; 10 is its default
+    max_iter: int = 300
+
+    @property
+    def sizes(self):
+        """Minimum and maximum number of samples."""
+        mean = self.shape[0] / self.n_clusters
+        return tuple(None if b is None else int(round(b * mean, 6)) for b in self.bounds)
+
+
+CASES = (
+    SizeCase("blobs", (10_000, 4), 10, (0.95, 1.05)),
+    SizeCase("blobs", (10_000, 4), 10, (1, 1)),
+    SizeCase("blobs", (10_000, 4), 10, (None, 1.05)),
+    SizeCase("strips", (10_000, 5), 10, (0.95, 1.05)),
+    SizeCase("topics", (20_000, 32), 100, (None, 1.1), 1, (1,)),
+    SizeCase("topics", (50_000, 64), 256, (None, 1.1), 1, ()),
+)
+LARGE_CASES = (  # with --large
+    SizeCase("topics", (20_000, 32), 100, (None, 1.1), 1, (10,)),
+    SizeCase("topics", (100_000, 64), 1000, (None, 1.1), 1, ()),
+    SizeCase("topics", (1_000_000, 128), 4096, (None, 1.1), 1, (), max_iter=20),
+)
+SMALL_CASES = (
+    SizeCase("blobs", (200, 4), 10, (0.95, 1.05)),
+    SizeCase("topics", (400, 4), 60, (None, 1.1), 1, (1,)),
+)
+
+
+def _make_strips(n_samples, n_features):
     rng = np.random.default_rng(0)
-    blobs, _, groups = make_fair_blobs(N_SAMPLES, centers=6, n_features=4, random_state=0)
-    strips = rng.normal(size=(N_SAMPLES, 5))
-    strips[:, 0] += 3 * rng.integers(0, 3, N_SAMPLES)
-    records = [
-        _compare_size_bounds(name, X, groups, sizes, budget.n_runs)
-        for name, X in (("blobs", blobs), ("strips", strips))
-        for sizes in SIZES[name]
-    ]
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, 0] += 3 * rng.integers(0, 3, n_samples)
+    return X
+
+
+CLUSTER_DATA = {
+    "blobs": lambda n, d: make_fair_blobs(n, centers=6, n_features=d, random_state=0)[0],
+    "strips": _make_strips,
+    "topics": lambda n, d: make_vectors(n, d, np.random.default_rng(0)),
+}
+
+
+@smallest(CASES=SMALL_CASES, LARGE_CASES=())
+@smallest(vector_index, N_TOPICS=20)
+def size_bounds(budget):
+    """Time and cost of k-means with bounds on sizes, KMeans and k-means-constrained."""
+    cases = CASES + (LARGE_CASES if budget.is_large else ())
+    records = [record for case in cases for record in _compare_size_bounds(case, budget.n_runs)]
     checks = [
         Check(name, [record[figure] for record in records if figure in record], *bound)
         for name, figure, *bound in (
-            ("times faster", "times faster", ">=", 20.0),
-            ("cost above %, median", "above %", "<=", 0.1),
+            ("k-means-constrained / ours, one start each", "peer / ours, 1 start", ">=", 1.0),
+            ("k-means-constrained / ours, defaults", "peer / ours, defaults", ">=", 20.0),
+            ("cost above that of the peer, one start, %", "above %, 1 start", "<=", 0.1),
         )
     ]
-    title = f"Bounds on sizes, {N_SAMPLES:,} samples, 10 clusters; both with their default starts"
+    title = (
+        "Bounds on sizes: CPU seconds and costs, medians. Defaults are 3 rough starts of "
+        "FairKMeans, 1 of which or more is finished, and 10 of k-means-constrained"
+    )
     return Report(title, records, checks)
 
 
-def _compare_size_bounds(name, X, groups, sizes, n_runs):
-    """Times and costs on one problem; ours also with the four-fifths rule in addition."""
-    smallest, largest = sizes
+def _compare_size_bounds(case, n_runs):
+    """A record of times and costs for each solver and number of starts."""
+    X, (smallest, largest) = CLUSTER_DATA[case.name](*case.shape), case.sizes
     bounds = {"min_cluster_size": smallest, "max_cluster_size": largest}
-    plain = np.bincount(KMeans(10, n_init=10, random_state=0).fit(X).labels_)
-    assert plain.min() < (smallest or 0) or plain.max() > largest, "the bounds do not bind"
+    settings = {"max_iter": case.max_iter}
 
-    def ours(seed):
-        return FairKMeans(10, min_balance=None, random_state=seed, **bounds).fit(X)
+    def plain(n_init, seed, X):
+        return KMeans(case.n_clusters, n_init=n_init, random_state=seed, **settings).fit(X)
 
-    def ours_with_shares(seed):
-        model = FairKMeans(10, min_share_ratio=0.8, random_state=seed, **bounds)
-        return model.fit(X, sensitive_features=groups)
+    def ours(n_init, seed, X):
+        settings_of_run = settings | {"n_init": n_init, "random_state": seed}
+        return FairKMeans(case.n_clusters, min_balance=None, **bounds, **settings_of_run).fit(X)
 
-    def peer(seed):
+    def peer(n_init, seed, X):
         from k_means_constrained import KMeansConstrained
 
-        return KMeansConstrained(10, size_min=smallest, size_max=largest, random_state=seed).fit(X)
+        sizes = {"size_min": smallest, "size_max": largest}
+        starts = {"n_init": n_init, "random_state": seed}
+        return KMeansConstrained(case.n_clusters, **sizes, **starts, **settings).fit(X)
 
-    contenders = {"ours": ours, "with shares": ours_with_shares}
+    contenders = {("KMeans", 1): plain, ("FairKMeans", 1): ours, ("FairKMeans", 3): ours}
     if is_installed("k_means_constrained"):
-        contenders["peer"] = peer
-    runs = run_alternately(contenders, n_runs)
-    for run in runs["ours"] + runs["with shares"]:
+        contenders |= {("k-means-constrained", n_init): peer for n_init in case.peer_starts}
+    # A first run compiles kernels.
+    ours(1, 0, X)
+    runs = {key: [] for key in contenders}
+    for seed in range(case.n_runs or n_runs):
+        for (solver, n_init), fit in contenders.items():
+            runs[solver, n_init].append(time_call(fit, n_init, seed, X))
+    for run in runs["FairKMeans", 1] + runs["FairKMeans", 3]:
         assert (smallest or 0) <= run.result.cluster_sizes_.min()
         assert run.result.cluster_sizes_.max() <= largest
-    costs = {key: np.median([run.result.inertia_ for run in runs[key]]) for key in runs}
-    seconds = {key: median_seconds(runs[key]) for key in runs}
+    return [_describe_solver(case, key, runs) for key in runs]
+
+
+def _describe_solver(case, key, runs):
+    """The record of a solver: its seconds and cost, and what it is compared with."""
+    (solver, n_init), (smallest, largest) = key, case.sizes
+
+    def median_cost(key):
+        return np.median([run.result.inertia_ for run in runs[key]])
+
+    seconds = {other: median_seconds(runs[other]) for other in runs}
     record = {
-        "data": name,
+        "data": f"{case.name}, {case.shape[0]:,} x {case.shape[1]}",
+        "clusters": case.n_clusters,
         "sizes": f"{smallest or 0} to {largest}",
-        "our CPU s": seconds["ours"],
-        "our cost": costs["ours"],
-        "with shares s": seconds["with shares"],
-        "share ratio": min(run.result.share_ratio_ for run in runs["with shares"]),
+        "solver": solver,
+        "starts": n_init,
+        "CPU s": seconds[key],
+        "/ KMeans": seconds[key] / seconds["KMeans", 1],
+        "cost": median_cost(key),
     }
-    if "peer" not in runs:
+    if solver != "k-means-constrained":
         return record
+    n_starts, name = (1, "1 start") if n_init == 1 else (3, "defaults")
     return record | {
-        "peer CPU s": seconds["peer"],
-        "times faster": seconds["peer"] / seconds["ours"],
-        "peer cost": costs["peer"],
-        "above %": 100 * (costs["ours"] / costs["peer"] - 1),
+        f"peer / ours, {name}": seconds[key] / seconds["FairKMeans", n_starts],
+        f"above %, {name}": 100 * (median_cost(("FairKMeans", n_starts)) / record["cost"] - 1),
     }
 
 
@@ -135,7 +198,7 @@ def _compare_assignments(case, model, level, n_runs):
 
     def ours(slack):
         dual = samples.solve_assignment(centers, limits)
-        relaxed = replace(samples, limits=limits._replace(slack=slack))
+        relaxed = replace(samples, limits=limits._replace(slack=np.array([slack])))
         point = recompute_point(relaxed, dual.labels, case.n_clusters, dual)
         return repair(relaxed, point, level)
 

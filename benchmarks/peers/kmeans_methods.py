@@ -69,6 +69,22 @@ def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=
     return labels
 
 
+def fairness_error(labels, codes):
+    """Sum over clusters of KL(U || P_k), infinite where a cluster has no sample of a group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fairness_error(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    0.0
+    """
+    shares = np.bincount(codes) / len(codes)
+    counts = np.array([np.bincount(codes[labels == k], minlength=len(shares)) for k in set(labels)])
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(shares * counts.sum(axis=1, keepdims=True) / counts)
+    return float((shares * logarithms).sum())
+
+
 def vfairkm_front(X, codes, n_clusters, mus, *, random_state=None):
     """One `vfairkm` clustering per weight in `mus`: an array (n_mus, n_samples) of labels."""
     init = _kmeans_centers(X, n_clusters, random_state)

@@ -25,11 +25,13 @@ from skfair.datasets import make_fair_blobs
 DATA = """
 import numpy as np
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 rng = np.random.default_rng(0)
 groups = rng.integers(0, 2, 1000)
 X = rng.normal(size=(1000, 5))
 X[:, 0] += 1.5 * groups
 y = X.sum(axis=1) + rng.logistic(size=1000) > 0.5
+four = rng.integers(0, 4, 1000)
 """
 POWERS, N_PROCESSES = (4, 5, 6), 3
 """Of 10, numbers of samples of fronts; processes after the first fit."""
@@ -47,6 +49,14 @@ FIRST_FITS = {
         "classification",
         "ConstrainedERMClassifier(tolerance=0.02).fit(X, y, {groups})",
     ),
+    "ConstrainedERMClassifier, equalized odds": (
+        "classification",
+        "ConstrainedERMClassifier('equalized_odds', tolerance=0.02).fit(X, y, {groups})",
+    ),
+    "ConstrainedERMClassifier, four groups": (
+        "classification",
+        "ConstrainedERMClassifier(tolerance=0.02).fit(X, y, sensitive_features=four)",
+    ),
     "ConstrainedERMClassifier, sparse X": (
         "classification",
         "ConstrainedERMClassifier().fit(sparse.csr_array(X * (X > 1.5)), y, {groups})",
@@ -62,6 +72,10 @@ FIRST_FITS = {
     "ConstrainedClassifierCV": (
         "classification",
         "ConstrainedClassifierCV(tolerance=0.05).fit(X, y, {groups})",
+    ),
+    "ConstrainedClassifierCV of LogisticRegression": (
+        "classification",
+        "ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05).fit(X, y, {groups})",
     ),
     "ConstrainedERMRegressor": (
         "regression",

@@ -3,9 +3,9 @@ Fair k-means as a smooth bi-objective problem
 =============================================
 
 The stochastic alternating bi-objective gradient method (SA2GD) of Liu and Vicente [1]_,
-:func:`skfair.solvers.literature.sa2gd`, alternates gradient steps on the cost of a clustering and
-on its imbalance. The numbers of steps weight the two objectives. On a smooth relaxation of fair
-k-means it finds several points of the trade-off, none better than those of
+:func:`skfair.solvers.literature.sa2gd_front`, alternates gradient steps on the cost of a
+clustering and on its imbalance. The numbers of steps weight the two objectives. On a smooth
+relaxation of fair k-means it finds several points of the trade-off, none better than those of
 :func:`~skfair.cluster.fair_kmeans_front`.
 """
 
@@ -24,16 +24,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from skfair.cluster import fair_kmeans_front
-from skfair.solvers import sa2gd
-
-
-def sa2gd_front(grad_a, grad_b, x, *, n_total, **settings):
-    """Final iterates for each split of the steps between the two objectives."""
-    splits = range(n_total + 1)
-    return np.array(
-        [sa2gd(grad_a, grad_b, x, n_a=n_a, n_b=n_total - n_a, **settings) for n_a in splits]
-    )
-
+from skfair.solvers import sa2gd_front
 
 # %%
 # 400 samples are in two groups that overlap along the first feature. The relaxation replaces the

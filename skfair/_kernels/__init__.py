@@ -153,9 +153,28 @@ def is_kernel(item):
 (LOGISTIC, SQUARED_HINGE, HINGE, SQUARED, ABSOLUTE, SIGMOID, RAMP, STEP, SCORE) = range(9)
 
 
-# Kernels whose first calls are interpreted, as compilation takes longer than a small fit.
-#
-# Both give the same numbers to the bit: the compiler may not reorder the operations of a kernel.
+# Kernels that are not compiled by the first small fits, as compilation takes longer than these.
+
+
+MAX_NUMPY_ENTRIES = 1_000_000
+"""Entries that a process passes over by numpy, as in its first fit of 1,000 samples, before it
+compiles a kernel of passes; below 0 there are none."""
+
+_n_numpy_entries = 0
+
+
+def is_numpy_enough(n_entries):
+    """Whether a pass over so many entries is left to numpy; all that were are counted.
+
+    Its results and those of the kernel of the pass are equal up to rounding.
+    """
+    global _n_numpy_entries
+    _n_numpy_entries += n_entries
+    return _n_numpy_entries <= MAX_NUMPY_ENTRIES
+
+
+# An interpreted kernel gives the same numbers to the bit as a compiled one: the compiler may not
+# reorder its operations.
 
 
 MAX_INTERPRETED_STEPS = 500_000
@@ -165,12 +184,13 @@ MAX_INTERPRETED_STEPS = 500_000
 @contextlib.contextmanager
 def compile_at_first_call():
     """A context in which kernels are compiled at their first call."""
-    global MAX_INTERPRETED_STEPS
-    before, MAX_INTERPRETED_STEPS = MAX_INTERPRETED_STEPS, -1
+    global MAX_INTERPRETED_STEPS, MAX_NUMPY_ENTRIES
+    before = MAX_INTERPRETED_STEPS, MAX_NUMPY_ENTRIES
+    MAX_INTERPRETED_STEPS, MAX_NUMPY_ENTRIES = -1, -1
     try:
         yield
     finally:
-        MAX_INTERPRETED_STEPS = before
+        MAX_INTERPRETED_STEPS, MAX_NUMPY_ENTRIES = before
 
 
 def interpret_at_first(count_steps):

@@ -8,8 +8,10 @@ cost.
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skfair._kernels import NO_INDEX, fastmath_helper, helper, jit
+from skfair._kernels.sparse_samples import kernel_rows, member_distances, row_of
 
 
 class Candidates(NamedTuple):
@@ -52,9 +54,16 @@ def _distance(x, center, zero):
     return total
 
 
-@jit
 def measure_candidates(X, centers, clusters, distances):
     """Squared distances to the candidates, summed in the precision of ``centers``."""
+    if not sparse.issparse(X):
+        return _measure_candidates(X, centers, clusters, distances)
+    for j, column in enumerate(clusters.T):
+        distances[:, j] = member_distances(X, centers, column)
+
+
+@jit
+def _measure_candidates(X, centers, clusters, distances):
     zero = centers[0, 0] * 0
     for p in range(len(X)):
         for j in range(clusters.shape[1]):
@@ -282,27 +291,28 @@ def search_candidates(X, clusters, clustering, sizes, bounds):
     """
     arcs = (len(sizes), len(sizes))
     gains, partners = np.full(arcs, np.inf, np.float32), np.full(arcs, -1, np.int32)
+    rows = kernel_rows(X)
     return _search_candidates(
-        X, clusters, clustering.labels, clustering.centers, sizes, bounds, gains, partners
+        rows, clusters, clustering.labels, clustering.centers, sizes, bounds, gains, partners
     )
 
 
 @jit
 def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partners):
     smallest, largest = bounds
-    total, n_features = 0.0, X.shape[1]
+    total, n_features = 0.0, centers.shape[1]
     for p in range(len(labels)):
-        a = labels[p]
+        a, x = labels[p], row_of(X, p)
         if sizes[a] <= 1:
             continue
-        here = _distance(X[p], centers[a], 0.0)
+        here = _distance(x, centers[a], 0.0)
         leaving = sizes[a] / (sizes[a] - 1.0) * here
         goal, partner, lowest = NO_INDEX, NO_INDEX, -1e-9 * here
         for j in range(clusters.shape[1]):
             b = np.int64(clusters[p, j])
             if b == a:
                 continue
-            there = _distance(X[p], centers[b], 0.0)
+            there = _distance(x, centers[b], 0.0)
             if sizes[b] < largest and sizes[a] > smallest:
                 change = sizes[b] / (sizes[b] + 1.0) * there - leaving
                 if change < lowest:
@@ -310,9 +320,9 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
             # An exchange with the sample of b that would gain most, or lose least, by going to a.
             q = np.int64(partners[b, a])
             if q >= 0 and labels[q] == b and there - here + gains[b, a] < lowest:
-                change = there - here
-                change += _distance(X[q], centers[a], 0.0) - _distance(X[q], centers[b], 0.0)
-                change -= (1.0 / sizes[a] + 1.0 / sizes[b]) * _distance(X[p], X[q], 0.0)
+                change, y = there - here, row_of(X, q)
+                change += _distance(y, centers[a], 0.0) - _distance(y, centers[b], 0.0)
+                change -= (1.0 / sizes[a] + 1.0 / sizes[b]) * _distance(x, y, 0.0)
                 if change < lowest:
                     goal, partner, lowest = b, q, change
             if there - here < gains[a, b]:
@@ -323,15 +333,16 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
         labels[p] = goal
         if partner == NO_INDEX:
             for f in range(n_features):
-                centers[a, f] += (centers[a, f] - X[p, f]) / (sizes[a] - 1.0)
-                centers[goal, f] -= (centers[goal, f] - X[p, f]) / (sizes[goal] + 1.0)
+                centers[a, f] += (centers[a, f] - x[f]) / (sizes[a] - 1.0)
+                centers[goal, f] -= (centers[goal, f] - x[f]) / (sizes[goal] + 1.0)
             sizes[a] -= 1
             sizes[goal] += 1
         else:
             labels[partner] = a
             partners[goal, a], gains[goal, a] = NO_INDEX, np.inf
+            y = row_of(X, partner)
             for f in range(n_features):
-                difference = X[partner, f] - X[p, f]
+                difference = y[f] - x[f]
                 centers[a, f] += difference / sizes[a]
                 centers[goal, f] -= difference / sizes[goal]
     return total

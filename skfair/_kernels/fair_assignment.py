@@ -18,6 +18,7 @@ from skfair._kernels.limits import (
     row_value,
     rows_allow,
 )
+from skfair._kernels.sparse_samples import row_of
 
 # The multipliers of a fair assignment, and the Newton step that improves them.
 #
@@ -721,9 +722,10 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
     distances = np.empty((queue.size, sizes.size))
     for i in range(queue.size):
         p = queue[i]
+        x = row_of(X, p)
         for k in range(sizes.size):
             if k == target or k == labels[p] or labels[p] == target:
-                distances[i, k] = squared_distance(X[p], centers[k])
+                distances[i, k] = squared_distance(x, centers[k])
     best, least_cost = np.empty(1, np.int64), np.empty(1)
     n_candidates, k = _queue_cheapest_samples(
         queue, distances, samples, clustering, target, above, limits, best, least_cost
@@ -766,10 +768,10 @@ def _argmin(values):
 def _record_move(X, masses, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
-    a = labels[p]
+    a, x = labels[p], row_of(X, p)
     path.cost_changes[n_moves] = move_cost(
-        squared_distance(X[p], centers[k]),
-        squared_distance(X[p], centers[a]),
+        squared_distance(x, centers[k]),
+        squared_distance(x, centers[a]),
         sizes[k],
         sizes[a],
         masses[p],
@@ -780,7 +782,10 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
 def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
     # About as many moves as members that groups lack.
     lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weights.max()
-    return distances.size + min(1 + lacking, path.samples.size) * QUEUE_SIZE * X.shape[1]
+    return (
+        distances.size
+        + min(1 + lacking, path.samples.size) * QUEUE_SIZE * clustering.centers.shape[1]
+    )
 
 
 @interpret_at_first(_count_steps)

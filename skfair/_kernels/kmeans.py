@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skfair._kernels import (
     NO_INDEX,
@@ -13,6 +14,13 @@ from skfair._kernels import (
     jit,
 )
 from skfair._kernels.limits import allows_change, allows_exchange, has_single_member, update_counts
+from skfair._kernels.sparse_samples import (
+    member_distances,
+    row_of,
+    sparse_distances,
+    sparse_nearest,
+    sparse_sums,
+)
 
 # A clustering that single moves change in place, and what a move does to it.
 #
@@ -59,8 +67,10 @@ def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     n_groups = limits.scales.shape[1]
     sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
     counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
-    clustering = Clustering(labels, sums, sizes, counts, members)
-    _add_cluster_sums(X, masses, weights, codes, clustering, limits.intersections)
+    clustering, added = Clustering(labels, sums, sizes, counts, members), X
+    if sparse.issparse(X):
+        sums, added = sparse_sums(X, masses, labels, n_clusters), np.empty((X.shape[0], 0))
+    _add_cluster_sums(added, masses, weights, codes, clustering, limits.intersections)
     return sums, sizes, counts, members
 
 
@@ -87,9 +97,15 @@ def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
                 members[k, intersections[code, a]] += np.int64(numbers_by_code[k, code])
 
 
-@jit
 def clustering_cost(X, masses, clustering):
     """Sum of masses times squared distances to the centres, in one sequential sum."""
+    if sparse.issparse(X):
+        return float(masses @ member_distances(X, clustering.centers, clustering.labels))
+    return _clustering_cost(X, masses, clustering)
+
+
+@jit
+def _clustering_cost(X, masses, clustering):
     labels, centers = clustering.labels, clustering.centers
     cost = 0.0
     for p in range(labels.size):
@@ -117,10 +133,11 @@ def move(X, masses, weights, codes, clustering, p, k, limits):
     sizes[k] += mass
     update_counts(counts[a], members[a], limits.intersections, code, -weights[p])
     update_counts(counts[k], members[k], limits.intersections, code, weights[p])
-    for f in range(X.shape[1]):
+    x = row_of(X, p)
+    for f in range(x.size):
         # Means without and with the sample.
-        centers[a, f] += mass * (centers[a, f] - X[p, f]) / sizes[a]
-        centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
+        centers[a, f] += mass * (centers[a, f] - x[f]) / sizes[a]
+        centers[k, f] -= mass * (centers[k, f] - x[f]) / sizes[k]
 
 
 @deferred_helper
@@ -170,6 +187,8 @@ def _fill_block_distances(X, centers, start, block, features, distances):
 def squared_distances(X, centers):
     """Squared Euclidean distances, (n_samples, n_clusters), float64 whatever X is."""
     centers = np.asarray(centers, dtype=np.float64)
+    if sparse.issparse(X):
+        return sparse_distances(X, centers)
     distances = np.empty((len(X), len(centers)))
     _squared_distances(X, centers, distances)
     return distances
@@ -191,6 +210,8 @@ def _squared_distances(X, centers, result):
 def squared_distances_by_cluster(X, centers):
     """Squared Euclidean distances, transposed: (n_clusters, n_samples)."""
     centers = np.asarray(centers, dtype=np.float64)
+    if sparse.issparse(X):
+        return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
     _squared_distances_by_cluster(X, centers, distances)
     return distances
@@ -211,7 +232,7 @@ def _squared_distances_by_cluster(X, centers, result):
 
 def nearest_centers(X, centers):
     """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
-    labels, least, _ = assign_nearest(X, np.ones(len(X)), centers)
+    labels, least, _ = assign_nearest(X, np.ones(X.shape[0]), centers)
     return labels, least
 
 
@@ -220,6 +241,11 @@ def assign_nearest(X, masses, centers):
 
     The sums are those of masses times samples, of masses, and the total cost.
     """
+    if sparse.issparse(X):
+        labels, least = sparse_nearest(X, centers)
+        sizes = np.bincount(labels, masses, len(centers))
+        sums = sparse_sums(X, masses, labels, len(centers))
+        return labels, least, (sums, sizes, float(masses @ least))
     labels, least = np.empty(len(X), np.int32), np.empty(len(X))
     sums, sizes = np.zeros(centers.shape), np.zeros(len(centers))
     cost = _assign_nearest(X, masses, centers, labels, least, sums, sizes)
@@ -257,7 +283,12 @@ def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
 # Passes of single moves that lower the k-means cost and keep a balance (Hartigan, 1975).
 
 
-@interpret_at_first(lambda X, distances, *_: distances.size)
+def _count_checks(X, distances, masses, weights, codes, clustering, limits):
+    # Features count where they are many.
+    return distances.size * max(1, clustering.centers.shape[1] - 200)
+
+
+@interpret_at_first(_count_checks)
 def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     """Move each sample to the cluster of minimum cost, within the limits.
 
@@ -279,8 +310,9 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
             >= 0
         ):
             # Check the candidate again at the current centres, which earlier moves have changed.
+            x = row_of(X, p)
             for k in range(sizes.size):
-                row[k] = squared_distance(X[p], centers[k])
+                row[k] = squared_distance(x, centers[k])
             best = _find_best_destination(row, masses, weights, codes, clustering, p, limits, cache)
             if best >= 0:
                 checked[:, :, labels[p]] = checked[:, :, best] = np.nan
@@ -515,7 +547,7 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
 
 
 def _count_steps(X, weights, codes, clustering, candidates, limits):
-    return candidates.lowest.size + 10 * candidates.samples.size * X.shape[1]
+    return candidates.lowest.size + 10 * candidates.samples.size * clustering.centers.shape[1]
 
 
 @interpret_at_first(_count_steps)
@@ -571,7 +603,8 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
             continue
         # Contribution of p to the change, and bounds that end the search.
         kappa = w / sizes[a] + w / sizes[c]
-        share = squared_distance(X[p], centers[c]) - squared_distance(X[p], centers[a])
+        x = row_of(X, p)
+        share = squared_distance(x, centers[c]) - squared_distance(x, centers[a])
         # The best partner: bounds ascend, so the search ends at the first that cannot gain.
         best, least = NO_INDEX, -1e-10 * squared_distance(centers[a], centers[c])
         for i in range(starts[returning], starts[returning + 1]):
@@ -579,10 +612,9 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
                 break
             q = samples[i]
             if labels[q] == c:
-                change = (
-                    share + squared_distance(X[q], centers[a]) - squared_distance(X[q], centers[c])
-                )
-                change -= kappa * squared_distance(X[p], X[q])
+                y = row_of(X, q)
+                change = share + squared_distance(y, centers[a]) - squared_distance(y, centers[c])
+                change -= kappa * squared_distance(x, y)
                 if change < least:
                     best, least = q, change
         # Make the exchange.

@@ -39,20 +39,20 @@ class Limits(NamedTuple):
     scales: np.ndarray  # (n_scales, n_groups) value of a member of a group; 0: not compared
     factors: np.ndarray  # (n_scales,) factors of the ratios in the scales
     intersections: np.ndarray  # (n_intersections, n_attributes) intp, the groups of each
-    slack: float  # weight by which rounding may change a count, in favour of the cluster
+    slack: np.ndarray  # (n_scales,) weight by which rounding may change counts, for a cluster
     rows: np.ndarray  # (n_rows, n_groups) coefficients of group counts; masses have to be weights
     bounds: np.ndarray  # (n_rows,) maximum of each row
     rounding: np.ndarray  # (n_rows,) weight by which rounding may exceed the bound
+    required: np.ndarray  # (n_groups,) bool: every cluster must have a member, if there is a level
 
 
 def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
     intersections = np.arange(n_groups)[:, np.newaxis]
     scales, rows = np.ones((1, n_groups)), np.empty((0, n_groups))
-    nothing = np.empty(0)
-    return Limits(
-        float(level), scales, np.ones(1), intersections, 0.0, rows, nothing, nothing.copy()
-    )
+    nothing, required = np.empty(0), np.ones(n_groups, dtype=bool)
+    ratios = float(level), scales, np.ones(1), intersections, np.zeros(1)
+    return Limits(*ratios, rows, nothing, nothing.copy(), required)
 
 
 def add_rows(limits, rows, bounds, rounding=0.0):
@@ -100,6 +100,19 @@ def max_violation(counts, limits):
     return max(0.0, pairs.max(), row_excess(counts, limits).max(initial=0.0))
 
 
+def allow_slack(limits, slack, ratio):
+    """The limits whose level a cluster may miss by a slack, though it reaches a smaller ratio."""
+    scales, factors, exact = limits.scales, limits.factors, limits.slack
+    limits = limits._replace(slack=exact + slack)
+    if ratio == 0:
+        return limits
+    return limits._replace(
+        scales=np.vstack([scales, scales]),
+        factors=np.concatenate([factors, factors * (limits.level / ratio)]),
+        slack=np.concatenate([limits.slack, exact]),
+    )
+
+
 def intersection_coefficients(limits):
     """Change of every row by a sample of an intersection and of weight 1, (n_intersections, _)."""
     return limits.rows.T[limits.intersections].sum(axis=1)
@@ -107,16 +120,16 @@ def intersection_coefficients(limits):
 
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    ratios = np.full(len(counts), np.inf)
-    for scale, factor in zip(limits.scales, limits.factors, strict=True):
+    ratios, counts = np.full(len(counts), np.inf), np.maximum(counts, 0.0)
+    for scale, factor, slack in zip(limits.scales, limits.factors, limits.slack, strict=True):
         # A scale of 0 leaves a group out: each attribute compares its groups.
         compared = scale > 0.0
-        scaled, slack = (counts * scale)[:, compared], (limits.slack * scale)[compared]
+        scaled, slack = (counts * scale)[:, compared], slack * scale[compared]
         lowest, highest = (scaled + slack).min(axis=1), (scaled - slack).max(axis=1)
         is_bound = highest > 0.0
         ratio = factor * (lowest / np.where(is_bound, highest, 1.0))
         ratios = np.minimum(ratios, np.where(is_bound, ratio, np.inf))
-    ratios[counts.min(axis=1) <= 0.0] = 0.0
+    ratios[(counts[:, limits.required] <= 0.0).any(axis=1)] = 0.0
     return ratios
 
 
@@ -133,14 +146,24 @@ def required_ratios(limits):
 
 
 def pair_rows(limits):
-    """Rows over the counts of a cluster, and their bounds, that say that the level is reached."""
-    ratios = required_ratios(limits)
-    np.fill_diagonal(ratios, 0.0)
-    smaller, larger = np.nonzero(ratios)
-    required, number = ratios[smaller, larger], np.arange(len(smaller))
-    rows = np.zeros((len(smaller), len(ratios)))
-    rows[number, larger], rows[number, smaller] = required, -1.0
-    return rows, limits.slack * (1.0 + required)
+    """Rows over the counts of a cluster, and their bounds, that say that the level is reached.
+
+    They do not say that no required group is missing.
+    """
+    rows, bounds = [], []
+    for slack in np.unique(limits.slack):
+        # The scales of one slack.
+        of_slack = limits.slack == slack
+        ratios = required_ratios(
+            limits._replace(scales=limits.scales[of_slack], factors=limits.factors[of_slack])
+        )
+        np.fill_diagonal(ratios, 0.0)
+        smaller, larger = np.nonzero(ratios)
+        number, required = np.arange(len(smaller)), ratios[smaller, larger]
+        rows.append(np.zeros((len(smaller), len(ratios))))
+        rows[-1][number, larger], rows[-1][number, smaller] = required, -1.0
+        bounds.append(slack * (1.0 + required))
+    return np.concatenate(rows), np.concatenate(bounds)
 
 
 # What a move does ---------------------------------------------------------------------
@@ -175,7 +198,7 @@ def has_single_member(members, limits):
 
 @deferred_helper
 def composition_ratio(counts, members, limits):
-    """Weight of the smallest over that of the largest group; 0 where a group is missing.
+    """Weight of the smallest over that of the largest group; 0 where a required one is missing.
 
     With several scales, the minimum over scales of the ratio times its factor.
     """
@@ -208,9 +231,10 @@ def _ratio_in_scale(counts, members, limits, s):
     for j in range(counts.size):
         scale = limits.scales[s, j]
         if scale > 0.0:
-            is_missing |= members[j] == 0
-            low = min(low, (counts[j] + limits.slack) * scale)
-            high = max(high, (counts[j] - limits.slack) * scale)
+            is_missing |= members[j] == 0 and limits.required[j]
+            count = counts[j] if members[j] > 0 else 0.0  # rounding may leave some weight
+            low = min(low, (count + limits.slack[s]) * scale)
+            high = max(high, (count - limits.slack[s]) * scale)
     return 0.0 if is_missing else limits.factors[s] * (low / high)
 
 

@@ -5,7 +5,7 @@ Flips are counted in bins first. Only bins whose points may be useful are sorted
 
 import numpy as np
 
-from skfair._kernels import inline_helper, interpret_at_first
+from skfair._kernels import inline_helper, interpret_at_first, jit
 
 ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
 """Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
@@ -50,11 +50,7 @@ def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
     return bins, tables
 
 
-def _count_steps(scores, slopes, lines, *_):
-    return 2 * len(lines) * scores.shape[1]
-
-
-@interpret_at_first(_count_steps)
+@jit
 def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables):
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
@@ -141,6 +137,10 @@ def _mark_bins(tables, is_useful, is_sorted, n_sorted):
         for b in range(is_useful.shape[1]):
             if is_sorted[line, b]:
                 n_sorted[line] += int(tables[line, b, COUNT])
+
+
+def _count_steps(scores, slopes, lines, *_):
+    return 2 * len(lines) * scores.shape[1]
 
 
 @interpret_at_first(_count_steps)

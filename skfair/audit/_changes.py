@@ -29,7 +29,9 @@ from skfair.audit._sections import (
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
 from skfair.groups import Groups, check_metric_input, fill_missing
 from skfair.inference import change_upper_limit, check_level
+from skfair.metrics import Rate, find_measures
 from skfair.utils._api import MatrixLike
+from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 # The report of two models or two periods.
@@ -134,8 +136,9 @@ class ChangeReport:
         names : tuple of two str, default=("before", "after")
             Names of the models.
         **settings
-            ``kind``, ``pos_label``, ``confidence_level``, ``min_group_size`` and ``title``, as in
-            :meth:`FairnessReport.from_predictions`.
+            ``kind``, ``pos_label``, ``measures``, ``confidence_level``, ``min_group_size`` and
+            ``title``, as in :meth:`FairnessReport.from_predictions`. Further measures must be
+            rates, such as a mean cost (:class:`skfair.metrics.Rate`).
 
         Returns
         -------
@@ -182,6 +185,7 @@ class ChangeReport:
         is_paired,
         kind=None,
         pos_label=None,
+        measures=(),
         confidence_level=0.95,
         min_group_size=30,
         title="Change report",
@@ -189,11 +193,18 @@ class ChangeReport:
         """The report of two dicts of columns."""
         level = check_level(confidence_level)
         check_group_size(min_group_size)
+        further = find_measures(measures) if len(measures) else {}
+        others = [name for name, one in further.items() if not isinstance(one, Rate)]
+        if others:
+            raise ValueError(
+                f"measures of a change must be rates, but {join_names(others)} is none; pass a "
+                "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
+            )
         samples, columns = _stack_periods(both)
         period, units = columns.pop("period"), columns.pop("unit")
         kind = infer_kind(kind, columns)
         positive = find_positive_label(kind, columns, pos_label)
-        estimators = measure_estimators(kind, columns, positive)
+        estimators = measure_estimators(kind, columns, positive, measures)
         by = groupings(samples.groups)
         units = units if is_paired else None
         frame, gaps = tabulate_changes(

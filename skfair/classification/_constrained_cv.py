@@ -37,8 +37,8 @@ from skfair.training import (
     status_of,
     to_class_labels,
     warn_of_cost,
+    warn_of_moved_decisions,
     warn_of_outcome,
-    warn_of_rare_decisions,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
@@ -441,7 +441,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             warn_of_cost(problem, parameters, plain)
             if self.confidence_level is not None:
                 scores = map(problem.predict_scores, (parameters, plain))
-                warn_of_rare_decisions(training.samples.weights, *scores)
+                warn_of_moved_decisions(training.samples.weights, *scores)
 
     def _unconstrained_intercepts(self, training):
         """Intercepts of the log-odds at which errors cost least, without constraint.

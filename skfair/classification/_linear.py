@@ -231,9 +231,9 @@ class ConstrainedERMClassifier(LinearClassifier):
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
     {missing, assume}
-    enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
-        How the public metric on the training data is made to keep its bound, see
-        :mod:`skfair.enforcement`. None: the smooth problem as the papers write it.
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the public metric on the training data keeps its bound. None: the smooth problem
+        as the papers write it.
     {loss}
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
@@ -304,7 +304,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         min_group_size: int | Literal["auto"] = "auto",
         missing: Literal["error", "at_random"] = "error",
         assume: Literal["sufficient", "independent"] | None = None,
-        enforcement: str | None = "auto",
+        enforcement: Literal["auto"] | None = "auto",
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
         fit_intercept: bool = True,
@@ -359,7 +359,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
             then. Constraints on partitioned data must be sums over samples: parities between
-            groups and classes, solved by "sqp" and with ``enforcement`` "auto" or None.
+            groups and classes, solved by "sqp".
         {y, sensitive_features, sample_weight, groups, group_probabilities}
 
         Returns
@@ -430,8 +430,8 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
-    enforcement : {"auto", "calibration"} or None, default="auto"
-        "auto" and "calibration": the tolerance holds for the training scores, and is used up to .01
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the tolerance holds for the training scores, and is used up to .01
         where it binds. None: the problem as written, :math:`\tau` from the tolerance.
     loss : {"logistic", "squared", "hinge", "auc"} or AUCLoss, default="logistic"
         Loss of a score; the hinge is smoothed at its breakpoint. "auc" and an
@@ -514,7 +514,7 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         min_group_size: int | Literal["auto"] = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
-        enforcement: Literal["auto", "calibration"] | None = "auto",
+        enforcement: Literal["auto"] | None = "auto",
         loss: str | AUCLoss = "logistic",
         alpha: float = 1e-4,
         fit_intercept: bool = True,

@@ -199,9 +199,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         with :class:`skfair.solvers.StochasticIDCA` all layers learn them.
     {tolerance, confidence_level, min_group_size}
         A constraint's own ``min_group_size`` takes precedence.
-    enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
-        How the last layer is made to keep the bound by the public metric on the training data, see
-        :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the last layer is moved until the public metric on the training data keeps the
+        bound. None: the network as the solver leaves it, for comparisons.
     hidden_layer_sizes : int or array-like of int, default=(64, 32)
         Units of each hidden layer.
     activation : {"relu", "tanh"}, default="relu"
@@ -285,7 +285,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         tolerance: float = 0.02,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
-        enforcement: str | None = "auto",
+        enforcement: Literal["auto"] | None = "auto",
         hidden_layer_sizes: int | Sequence[int] = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
         loss: str | Callable = "logistic",

@@ -58,8 +58,8 @@ from skfair.training import (
     to_class_labels,
     unconstrained_fit_attributes,
     warn_of_dependence,
+    warn_of_moved_decisions,
     warn_of_one_group,
-    warn_of_rare_decisions,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
@@ -367,7 +367,7 @@ class PartialParityPostprocessor(
         self._warn_after_fit(guarantee, bound)
         if self.confidence_level is not None:
             fair_scores = guarantee.candidate.scores
-            warn_of_rare_decisions(samples.weights, fair_scores, samples.y_score)
+            warn_of_moved_decisions(samples.weights, fair_scores, samples.y_score)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

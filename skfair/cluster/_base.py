@@ -59,6 +59,7 @@ class ClusterRequirements(NamedTuple):
     attribute_slices: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
     group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
+    n_clusters: int = 1
 
     def bind_to_groups(self, groups, attributes, places, weights):
         """The requirements of groups, whose columns and weights in the problem are given.
@@ -119,8 +120,11 @@ class ClusterRequirements(NamedTuple):
                 scales=np.vstack([scales, shares]),
                 factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
             )
+        limits = limits._replace(slack=np.zeros(len(limits.factors)))
         if intersections is not None:
             limits = limits._replace(intersections=intersections)
+        if self.members is not None:
+            limits.required[self.group_positions] = self.members >= self.n_clusters
         smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
@@ -155,8 +159,8 @@ def check_requirements(estimator, total, is_count):
     ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
     """
     total, n_clusters = float(total), estimator.n_clusters
-    smallest = _resolve_size(estimator.min_cluster_size, total, 0.0)
-    largest = _resolve_size(estimator.max_cluster_size, total, np.inf)
+    smallest = resolve_size(estimator.min_cluster_size, total, 0.0)
+    largest = resolve_size(estimator.max_cluster_size, total, np.inf)
     attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
     if is_count:
         # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
@@ -177,12 +181,11 @@ def check_requirements(estimator, total, is_count):
         )
     least, most = estimator.min_group_share, estimator.max_group_share
     shares = (0.0 if least is None else least, 1.0 if most is None else most)
-    return ClusterRequirements(
-        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest, shares
-    )
+    ratios = estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
+    return ClusterRequirements(*ratios, smallest, largest, shares, n_clusters=n_clusters)
 
 
-def _resolve_size(size, total, absent):
+def resolve_size(size, total, absent):
     """A bound on the size of a cluster as a weight: floats are shares of all."""
     if size is None:
         return absent

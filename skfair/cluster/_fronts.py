@@ -70,7 +70,7 @@ def fair_kmeans_front(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Rows to cluster; not sparse.
+        Rows to cluster; sparse ones are not made dense.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
         Group of each sample, as in :meth:`FairKMeans.fit`.
     n_clusters : int, default=8
@@ -110,7 +110,7 @@ def fair_kmeans_front(
     ValueError
         If a parameter or the data is invalid; the message says what must hold.
     TypeError
-        If X or ``sensitive_features`` is sparse.
+        If ``sensitive_features`` is sparse, or X where ``algorithm`` is "alternating".
 
     References
     ----------

@@ -5,12 +5,10 @@ Solvers bound smooth rates, but the guarantee is about decisions. Steps from one
 - the plain fit, which is returned if it keeps the bound;
 - correction: the smooth rates are moved by their residual to those of the decisions, and solved
   again; if that is not enough, with tighter tolerances;
-- the path: fixed multipliers weigh the rows in labels and weights that count decisions, and grow
-  until the decisions keep the bound;
-- the sweep: of all intercepts the one whose decisions keep the bound with the fewest errors, found
-  by sorting the scores (exactly, unless samples times groups are very many: then in bins). One
-  exists wherever constant decisions keep the bound. The same search goes on along directions in
-  which the rows of the constraint move fastest;
+- line searches: of all intercepts the one whose decisions keep the bound with the fewest errors,
+  found by sorting the scores (exactly, unless samples times groups are very many: then in bins).
+  One exists wherever constant decisions keep the bound. The same search goes on along directions
+  in which the rows of the constraint move fastest;
 - calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
   metric just keeps the requested one; if none of its fits keeps it, random local search lowers the
   metric itself;
@@ -26,7 +24,6 @@ from functools import partial
 
 import numpy as np
 
-from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.enforcement._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
 from skfair.enforcement._counting import sort_key
 from skfair.enforcement._fitter import (
@@ -38,13 +35,12 @@ from skfair.enforcement._fitter import (
 from skfair.enforcement._guarantee import Guarantee, fit_with_guarantee
 from skfair.enforcement._leave_one_out import LeaveOneOut, Mover, can_leave_one_out
 
-# Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers.
+# Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
 
 _MAX_CORRECTIONS = 6
 _MAX_PARTITIONED_CORRECTIONS = 4
 _MAX_TIGHTENINGS = 8
-_MAX_PATH_FITS = 8
 
 _MAX_NEWTON_STEPS = 40
 """Iterations of SQP on a corrected problem: 3 to 10 are usual, and more lead nowhere."""
@@ -116,65 +112,6 @@ def tighten_tolerances(fitter, candidate):
     return best
 
 
-def fit_multiplier_path(fitter, start):
-    """Yield fits with fixed multipliers, as labels and weights, until decisions keep the bound.
-
-    With multipliers p the cost of deciding 1 rather than 0 is ``-share * target + effects(p)`` for
-    each sample, so a fit with minus its sign as label and its size as weight has the costs of
-    decisions in the Lagrangian (A. Agarwal et al., A reductions approach to fair classification,
-    ICML 2018, section 3). The multipliers are those of the smooth fit times a length.
-    """
-    yield start
-    problem, multipliers = fitter.problem, start.result.multipliers
-    effects = _decision_effects(problem.constraint, start.scores, multipliers)
-    low, high, parameters = 0.0, np.inf, start.parameters
-    length = 1.0
-    for _ in range(_MAX_PATH_FITS):
-        gain = problem.mean_weights * problem.target - length * effects
-        weighted = replace(
-            problem,
-            constraint=ConstraintSystem(()),
-            target=np.where(gain > 0, 1.0, -1.0),
-            weights=np.abs(gain),
-        )
-        candidate = fitter.fit(weighted, parameters)  # there are no auxiliary unknowns
-        yield candidate._replace(result=replace(candidate.result, multipliers=length * multipliers))
-        parameters = candidate.parameters
-        # Bisection: rows beyond their bounds need larger multipliers, rows within smaller ones.
-        is_beyond = _weighted_excess(problem.constraint, candidate.scores, multipliers) > 0
-        low, high = (length, high) if is_beyond else (low, length)
-        length = 2.0 * low if np.isinf(high) else (low + high) / 2
-
-
-def _decision_effects(constraint, scores, multipliers):
-    """Change of ``multipliers @ rows`` by a positive decision of each sample, by the metric."""
-    effects = np.zeros(len(scores))
-    for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
-        _, slope = one.rows_at(one.exact_means(scores))
-        changes = [
-            np.subtract(
-                *(term(np.full(len(scores), sign), one.target).value for sign in (1.0, -1.0))
-            )
-            for term in one.exact
-        ]
-        effects = effects + spread_over_samples(one.events, changes, slope.T @ of_rows)
-    return effects
-
-
-def _weighted_excess(constraint, scores, multipliers):
-    """Multipliers times the excess of the rows over their bounds, by the metric.
-
-    It is positive if the rows are beyond their bounds on the whole. Multipliers are positive at
-    upper bounds, negative at lower ones.
-    """
-    total = 0.0
-    for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
-        active = of_rows != 0
-        bounds = np.where(of_rows > 0, one.upper, one.lower)[active]
-        total += float(of_rows[active] @ (one.rows_at(one.exact_means(scores))[0][active] - bounds))
-    return total
-
-
 # The loop that proposes candidates and takes the best.
 
 
@@ -192,7 +129,7 @@ _PATIENCE = 5
 
 
 def enforce(fitter, strategy):
-    """The candidate that meets the constraint of a fitter, by a strategy in ``ENFORCEMENTS``.
+    """The candidate that meets the constraint of a fitter, by a strategy in ``STRATEGIES``.
 
     A strategy of None takes the smooth problem as it is. All others return the plain fit if it
     keeps the bound.
@@ -219,7 +156,7 @@ def enforce(fitter, strategy):
     is_final = first.keeps_bound or (strategy == "brief" and first.result.status == "infeasible")
     if strategy in ("auto", "brief") and not counts_all:
         strategy = "correction" if counts_any or not is_final else "none"
-    propose, refine, finish = (ENFORCEMENTS | _INTERNAL_ENFORCEMENTS)[strategy]
+    propose, refine, finish = STRATEGIES[strategy]
     best = None
     for candidate in propose(fitter, first):
         refined = refine(fitter, candidate)
@@ -240,29 +177,21 @@ def _keep(fitter, candidate):
     return candidate
 
 
-ENFORCEMENTS = {
+STRATEGIES = {
     "auto": (fit_corrections, search_lines, _keep),
-    "correction": (fit_corrections, _keep, tighten_tolerances),
-    "sweep": (_propose_start, search_intercept, _keep),
-    "path": (fit_multiplier_path, search_intercept, _keep),
-    "calibration": (
-        _propose_start,
-        lambda fitter, one: calibrate_tolerances(fitter.start_at(one)),
-        _keep,
-    ),
-}
-"""Ways to keep a bound by the public metrics, by name: which candidates are proposed, how each is
-refined, and how the best of them is finished."""
-
-_INTERNAL_ENFORCEMENTS = {
     # A shorter search: of many models one seems fairer by chance.
     "brief": (
         fit_corrections,
         partial(search_lines, max_rounds=1, max_breadth=1, max_coefficients=0),
         _keep,
     ),
+    # Searches count decisions alone: they would lead mean losses away from their bounds.
+    "correction": (fit_corrections, _keep, tighten_tolerances),
+    "intercept": (_propose_start, search_intercept, _keep),
     "none": (_propose_start, _keep, _keep),
 }
+"""Ways to keep a bound by the public metrics, by name: which candidates are proposed, how each is
+refined, and how the best of them is finished. Users choose "auto", the others are its parts."""
 
 
 def enforce_in_population(fitter, strategy, confidence, train_without=None, clusters=None):
@@ -379,12 +308,6 @@ def _enforce_ranks(fitter, strategy):
     """
     if strategy is None:
         return fitter.fit_smooth()
-    if strategy not in ("auto", "brief", "fold", "calibration"):
-        name = next(one.name for one in fitter.constraint if one.metric_input == "ranks")
-        raise ValueError(
-            f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
-            "ranks; pass enforcement='auto'."
-        )
     candidate = calibrate_tolerances(fitter, _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES)
     is_final = candidate.keeps_bound or strategy in ("brief", "fold")
     return candidate if is_final else search_metric(fitter, candidate)

@@ -61,6 +61,10 @@ _MAX_ROUNDS = 3
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
 
+_REFUSED_ERROR_FACTOR = 1.3
+"""Further factor of standard errors where the level is not reached: the search has then chosen the
+luckiest of fits, none of which has the margin that allows for it."""
+
 _AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
@@ -110,7 +114,7 @@ class Guarantee(NamedTuple):
     training_tolerances : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to, of each constraint.
     probability : float
-        That the population keeps all requested tolerances; nan where none was requested.
+        That the population keeps all requested tolerances, at least; nan where none was requested.
     size_factor : float
         Sample size that would be enough, in multiples of the training data's; 1 if it is enough.
     limits : ndarray of shape (n_constraints,) or None
@@ -154,6 +158,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, mover=No
     probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
+        probability = min(probability, best.probability_of_fit(training, _REFUSED_ERROR_FACTOR))
         size_factor = best.required_size_factor(training, 1.0 - risk)
     elif (limits > requested).any():  # one constraint needs more than its share of the risk
         limits = requested
@@ -290,9 +295,13 @@ class _Evidence:
         risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
         return level <= 1.0 - sum(risks)
 
-    def probability_of_fit(self, training):
-        """Probability that all requested tolerances are kept by a fit of these training gaps."""
-        rows = zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True)
+    def probability_of_fit(self, training, error_factor=1.0):
+        """Probability that all requested tolerances are kept by a fit of these training gaps.
+
+        Standard errors are multiplied by the factor.
+        """
+        multiples = np.divide(self.multiples, error_factor**2)
+        rows = zip(self.posteriors, self._gap_factors(training), multiples, strict=True)
         probabilities = [one.probability(factor, multiple) for one, factor, multiple in rows]
         return max(0.0, 1.0 - sum(1.0 - probability for probability in probabilities))
 

@@ -74,12 +74,12 @@ class Plane:
     def _tabulate(self, rows, event, gains, n_events):
         """Smoothed sums of the gains of positive decisions at each point, (n_events, n_points)."""
         size = len(_BY) + 1
-        # Number of the first counted intercept that makes each decision positive.
+        # Where the counted intercepts turn decisions positive, in numbers of them.
         start = 1.0 + (1.0 - self.scores[rows] / self.reach) * (size - 2) / 2.0
         step = -self.slopes[rows] / self.reach * (size - 2) / 2.0
         first = event * size
-        moved = (np.clip(start + a * step, 0, size - 1).astype(np.intp) for a in _ALONG)
-        counts = np.array([np.bincount(first + at, gains, n_events * size) for at in moved])
+        firsts = (np.clip(start + a * step, 0, size - 1).astype(np.intp) for a in _ALONG)
+        counts = np.array([np.bincount(first + at, gains, n_events * size) for at in firsts])
         sums = counts.reshape(len(_ALONG), n_events, size).cumsum(axis=2)[..., :-1]
         smooth = _SMOOTH_ALONG @ sums.transpose(1, 0, 2) @ _SMOOTH_BY.T
         return smooth.reshape(n_events, -1)

@@ -660,7 +660,7 @@ def _preselect(fitters):
     counts_all = constraint.metric_inputs <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = enforce_and_select(fitters, "sweep")
+    fitter, candidate = enforce_and_select(fitters, "intercept")
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.occurring_decisions) == 1
     if is_constant or not candidate.keeps_bound:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skfair._kernels import is_numpy_enough
 from skfair.constraints import ConstraintSystem, DemographicParity, draw_batch
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
@@ -301,9 +302,14 @@ class ConstrainedProblem(Problem):
         -------
         Evaluation
         """
-        if multipliers is None or not self._has_one_pass:
+        if multipliers is None or not self._has_one_pass or self._is_numpy_enough():
             return Evaluation(self, x)
         return OnePassEvaluation(self, x, multipliers, False)
+
+    def _is_numpy_enough(self):
+        """Whether one more pass need not compile its kernel, of some 20 steps per sample."""
+        n_samples, n_columns = self.compiled.columns[0].shape
+        return is_numpy_enough(n_samples * (n_columns + 20))
 
     @cached_property
     def _has_one_pass(self):

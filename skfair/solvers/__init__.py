@@ -19,6 +19,7 @@ from skfair.solvers._stochastic_constrained import (
 from skfair.solvers._stochastic_constrained import ghost_direction as ghost_direction
 from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
 from skfair.solvers.literature import sa2gd as sa2gd
+from skfair.solvers.literature import sa2gd_front as sa2gd_front
 from skfair.solvers.literature._descent import GeometricDecay as GeometricDecay
 from skfair.solvers.literature._descent import HarmonicDecay as HarmonicDecay
 from skfair.solvers.literature._descent import SwitchingSubgradient

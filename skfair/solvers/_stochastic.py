@@ -246,7 +246,7 @@ class SGD(StochasticSolver):
 
     @classmethod
     def from_benchmark(cls, **changes: Any) -> Self:
-        """Batches of 8 [1]_; the paper prints no learning rate.
+        """Batches of 8, as in the public code of [1]_; the paper prints no step and no batch size.
 
         Parameters
         ----------

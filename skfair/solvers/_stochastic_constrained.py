@@ -12,7 +12,7 @@ import numpy as np
 from skfair.problems import original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
-from skfair.solvers.literature._descent import GeometricDecay
+from skfair.solvers.literature._descent import benchmark_switching
 from skfair.utils._sklearn import Interval, StrOptions
 
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
@@ -116,7 +116,9 @@ class SSLALM(StochasticSolver):
 
     @classmethod
     def from_benchmark(cls, **changes: Any) -> Self:
-        """The settings of the paper [1]_, with batches of 8; ``mu=0.0`` is its ALM.
+        """The settings of the paper [1]_, and batches of 8 as in its public code.
+
+        ``mu=0.0`` is its ALM.
 
         Parameters
         ----------
@@ -497,7 +499,7 @@ class StochasticSwitching(StochasticSolver):
 
     @classmethod
     def from_benchmark(cls, **changes: Any) -> Self:
-        """The settings of the paper, with batches of 8 and a drawn iterate [1]_.
+        """The settings of the paper with a drawn iterate [1]_, and the public code's batches of 8.
 
         Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.
 
@@ -515,14 +517,7 @@ class StochasticSwitching(StochasticSolver):
         .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
            of deep neural networks", section 4.2 and Table 3 (SSw).
         """
-        settings = {
-            "epsilon": GeometricDecay(1e-4, 0.97, hold=500),
-            "objective_step": 0.5,
-            "constraint_step": 0.05,
-            "output": "drawn",
-            "batch_size": 8,
-        }
-        return cls(**(settings | changes))
+        return cls(**(benchmark_switching() | {"batch_size": 8} | changes))
 
     @property
     def takes_last(self) -> bool:

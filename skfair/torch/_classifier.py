@@ -74,9 +74,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         ``groups``.
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence.
-    enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
-        How the last layer is made to keep the bound by the public metric on the training data, see
-        :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
+    enforcement : {"auto"} or None, default="auto"
+        "auto": the last layer is moved until the public metric on the training data keeps the
+        bound. None: the network as the solver leaves it, for comparisons.
     loss : str, callable or torch.nn.Module, default="logistic"
         Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`, or a loss
         of PyTorch with ``reduction="none"``, which gets scores and classes 0 and 1 in double
@@ -208,7 +208,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         tolerance: float = 0.02,
         confidence_level: float | None = None,
         min_group_size: int | Literal["auto"] = "auto",
-        enforcement: str | None = "auto",
+        enforcement: Literal["auto"] | None = "auto",
         loss: str | Callable = "logistic",
         alpha: float = 1e-4,
         surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",

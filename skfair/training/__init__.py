@@ -46,7 +46,7 @@ from skfair.training._outcome import (
     store_fit,
     unconstrained_fit_attributes,
     warn_of_cost,
+    warn_of_moved_decisions,
     warn_of_one_group,
     warn_of_outcome,
-    warn_of_rare_decisions,
 )

@@ -71,9 +71,6 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
 
-    _partitioned_enforcements = ("auto", None)
-    """Values of ``enforcement`` that need sums over samples alone."""
-
     _parameter_constraints = {
         **ConstrainedEstimator._parameter_constraints,
         "fit_intercept": ["boolean"],
@@ -86,7 +83,7 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         solver = self._chosen_solver()
         problem = super()._make_problem(training, constraints, weights)
         problem = problem.single() if solver.one_row else problem
-        if self.confidence_level is None and self.enforcement in self._partitioned_enforcements:
+        if self.confidence_level is None:
             problem = partition_problem(problem, solver, self.n_jobs)
         return problem
 
@@ -249,7 +246,6 @@ class PartialParityMixin:
     _parameter_constraints = {
         "interval": ["array-like", dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "enforcement": [StrOptions({"auto", "calibration"}), None],
         "solver": [StrOptions(_PERCENTILE_SOLVERS), Solver],
     }
 
@@ -257,8 +253,6 @@ class PartialParityMixin:
 
     surrogate = staticmethod(step_function)
     """Ranks are compared, and no decisions that a smooth function would stand for."""
-
-    _partitioned_enforcements = ("auto", "calibration", None)
 
     @property
     def _request_text(self):
@@ -436,11 +430,6 @@ def _check_partitionable(estimator, constraints, solver, columns):
         )
     if not isinstance(solver, SQP) or solver.hessian != "exact":
         raise ValueError(f"Partitioned samples need solver='sqp', got {estimator.solver!r}{remedy}")
-    if estimator.enforcement not in estimator._partitioned_enforcements:
-        raise ValueError(
-            "Partitioned samples need enforcement='auto' or None, got "
-            f"{estimator.enforcement!r}{remedy}"
-        )
     if estimator.confidence_level is not None or estimator.group_interactions:
         raise ValueError(
             "Partitioned samples need confidence_level=None and group_interactions=False, got "

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.constraints import VALID_MIN_GROUP_SIZE, ConstraintSystem, bind_all
-from skfair.enforcement import ENFORCEMENTS, Fitter, Guarantee, enforce_in_population
+from skfair.enforcement import Fitter, Guarantee, enforce_in_population
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
@@ -78,7 +78,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     _parameter_constraints = {
         "min_group_size": VALID_MIN_GROUP_SIZE,
-        "enforcement": [StrOptions(ENFORCEMENTS), None],
+        "enforcement": [StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(SOLVERS), Solver],
         "warm_start": ["boolean"],
@@ -594,7 +594,8 @@ constraint_violation_ : float
     "infeasible".
 guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
-    the tolerance; nan where ``confidence_level`` is None.
+    the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
+    bound, for which standard errors are 1.3 times as large.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio is 1 minus the ratio.

@@ -142,8 +142,8 @@ def describe_uncertainty(estimator, guarantee, constraints):
     # Rounded down, so that it never seems to be enough.
     probability = np.floor(1e3 * guarantee.probability) / 1e3
     return (
-        "The population keeps the bound with a probability of "
-        f"{probability:.3g} only, but confidence_level={estimator.confidence_level:g}. "
+        "The population keeps the bound with a probability of at least "
+        f"{probability:.3g}, but confidence_level={estimator.confidence_level:g}. "
         f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
@@ -310,6 +310,9 @@ _RARE_SHARE, _COMMON_SHARE, _RARE_RATIO = 0.01, 0.02, 10.0
 """A class is rare if the model gives it to less than the first share of the samples, and a fit
 without constraint to at least the second; or a fit without constraint to ten times as many."""
 
+_LARGE_MOVE = 0.1
+"""Change of the share of positive decisions of which a guarantee warns."""
+
 _UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
 _MAX_SAMPLES, _MAX_ROUGH_SAMPLES = 1 << 13, 1 << 11
 """The fit without constraint is a few Newton steps on a subsample of the first size, which
@@ -337,7 +340,7 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
-        warn_of_rare_decisions(problem.mean_weights, *scores)
+        warn_of_moved_decisions(problem.mean_weights, *scores)
 
 
 def _is_clearly_cheap(problem, free, start, candidate):
@@ -365,15 +368,23 @@ def _draw_subsample(problem, size):
     return problem.take(np.random.default_rng(0).integers(len(problem.target), size=size))
 
 
-def warn_of_rare_decisions(weights, scores, plain_scores):
-    """Warn if decisions are nearly constant, and those without constraint are not.
+def warn_of_moved_decisions(weights, scores, plain_scores):
+    """Warn if far more or fewer decisions are positive than without constraint, or nearly none.
 
-    Their rates are nearly equal in all groups of any population, so that a guarantee of them says
-    little. Constant decisions have a warning of their own.
+    Rates of nearly constant decisions are nearly equal in all groups of any population, so that a
+    guarantee of them says little. Constant decisions have a warning of their own.
     """
     rate, plain = (weights @ (one > 0) / weights.sum() for one in (scores, plain_scores))
     is_positive_rare = _is_rare(rate, plain)
     if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
+        if abs(rate - plain) > _LARGE_MOVE and 0.0 < rate < 1.0:
+            warn(
+                "The search for a guarantee moves the decisions: the model gives "
+                f"{rate:.1%} of the training samples the positive class, and without constraint "
+                f"{plain:.1%}. "
+                "If that is too far, raise the tolerance, pass more samples, or lower "
+                "confidence_level."
+            )
         return
     which = "positive" if is_positive_rare else "negative"
     share, without = (one if is_positive_rare else 1.0 - one for one in (rate, plain))

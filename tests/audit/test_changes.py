@@ -10,7 +10,7 @@ from scipy import stats
 from skfair.audit import ChangeReport
 from skfair.groups import Events
 from skfair.inference import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
-from skfair.metrics import demographic_parity_difference, equal_opportunity_difference
+from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -172,3 +172,26 @@ def test_formats_have_both_periods(paired, tmp_path):
     for text in (paired.to_html(), paired.to_markdown(), paired._repr_html_()):
         assert "Changed decisions by group" in text and "old" in text and "new" in text
     assert str(paired).splitlines()[0] == "Change report"
+
+
+def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
+    cost, n = Rate("cost", {"fp": 1, "fn": 20}), 400
+    rng = np.random.default_rng(0)
+    truth, groups = rng.random(n) < 0.3, np.tile(["a", "b"], n // 2)
+    before, after = (np.where(truth, 1, rng.random(n) < 0.1) for _ in range(2))
+    report = ChangeReport.from_predictions(
+        truth, before, after, sensitive_features=groups, measures=[cost]
+    )
+    rows = report.frame.set_index("measure").loc["cost"]
+    # An error that none of 200 samples shows may have a share of 3 / 200, each of which costs 20.
+    assert (rows["change_high"] > 20 * 3 / 200).all()
+    assert report.gaps.set_index("measure").loc["cost", "change_high"] > 20 * 3 / 200
+    np.testing.assert_allclose(rows["change"], rows["after"] - rows["before"])
+
+
+def test_further_measures_of_changes_are_rates():
+    y, groups = np.tile([0, 1], 50), np.repeat([0, 1], 50)
+    with pytest.raises(ValueError, match=r"measures of a change must be rates, but roc_auc"):
+        ChangeReport.from_predictions(
+            y, y, y, sensitive_features=groups, measures=["roc_auc", "recall"]
+        )

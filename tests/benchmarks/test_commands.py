@@ -1,10 +1,13 @@
 """Every command of ``python -m benchmarks`` runs at its smallest size."""
 
 import os
+from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from benchmarks import packages, sizes
+from benchmarks.papers.index import PAPERS
 from benchmarks.runner import BENCHMARKS, main, run
 from benchmarks.tables import show
 from benchmarks.timing import SMALLEST
@@ -24,6 +27,19 @@ FAST = {
 """Commands that need no data and take less than a second."""
 
 
+PICTURES = {
+    name: {
+        picture
+        for paper in PAPERS
+        for entry in paper.entries
+        if entry.command.split()[3:4] == [name]
+        for picture in entry.pictures
+    }
+    for name in BENCHMARKS
+}
+"""Files of the papers' figures by the name of the command that writes them."""
+
+
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch, tmp_path):
     """Without SKFAIR_DATA no data set is found, and none is downloaded."""
@@ -37,13 +53,21 @@ def no_network(monkeypatch, tmp_path):
     "name",
     [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in BENCHMARKS],
 )
-def test_a_command_runs_at_its_smallest_size(name):
+def test_a_command_runs_at_its_smallest_size(name, monkeypatch):
+    written, save = set(), Figure.savefig
+
+    def save_and_record(figure, path, **settings):
+        written.add(Path(path).name)
+        save(figure, path, **settings)
+
+    monkeypatch.setattr(Figure, "savefig", save_and_record)
     try:
         report = run(name, SMALLEST)
     except OSError as error:
         pytest.skip(f"needs public data: {error}")
     assert report.records or "not installed" in report.title
     assert report.title in show(report)
+    assert written >= PICTURES[name]
 
 
 def test_every_command_declares_its_smallest_size():

@@ -14,6 +14,7 @@ from benchmarks.kmeans_cases import (
     reference_fronts,
 )
 from benchmarks.papers.alternating_balance import table_1
+from benchmarks.peers.kmeans_methods import fairness_error, vfairkm_front
 from benchmarks.runner import BENCHMARKS, main
 from benchmarks.tables import Check, Report, check_table, show
 from benchmarks.timing import median_seconds, run_alternately
@@ -56,6 +57,17 @@ def test_reference_fronts_hold_cost_and_balance_of_every_method():
     fronts = reference_fronts("Adult_K10")
     assert tuple(fronts) == OTHER_METHODS
     assert all(points.shape[1] == 2 for points in fronts.values())
+
+
+def test_the_rule_of_the_paper_raises_three_of_the_printed_weights():
+    """Only on the second synthetic set does the printed weight make the fairness error small."""
+    multiples = {}
+    for name in SYNTHETIC:
+        case, weight = problem(name), table_1.largest_weight(problem(name))
+        (labels,) = vfairkm_front(case.X, case.codes, 2, [weight], random_state=0)
+        assert fairness_error(labels, case.codes) < table_1.FAIR
+        multiples[name] = weight / (table_1.MU_MAX[name] or table_1.SMALLEST_MU)
+    assert list(multiples.values()) == [5, 1, 30, 30]
 
 
 def test_fronts_made_here_stand_in_for_the_file(monkeypatch, tmp_path):

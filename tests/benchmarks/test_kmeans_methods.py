@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from benchmarks.peers.kmeans_methods import (
     fair_assignment_lp,
     fairlet_kmeans,
+    fairness_error,
     vfairkm,
     vfairkm_front,
 )
@@ -30,6 +31,14 @@ def balance(labels, codes):
 def agree(one, other):
     """Whether two labellings describe the same clusters."""
     return np.array_equal(one[:, None] == one, other[:, None] == other)
+
+
+def test_the_fairness_error_by_hand():
+    """Shares of the data 1/2 and 1/2, those of the clusters 3/4 and 1/4, and the reverse."""
+    codes = np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    expected = 2 * (0.5 * np.log(0.5 / 0.75) + 0.5 * np.log(0.5 / 0.25))
+    assert fairness_error(np.repeat([0, 1], 4), codes) == pytest.approx(expected)
+    assert fairness_error(codes, codes) == np.inf
 
 
 def test_vfairkm_without_penalty_is_kmeans():

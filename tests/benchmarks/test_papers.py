@@ -63,7 +63,10 @@ def test_an_entry_lists_what_is_smaller_or_different():
         "smaller: nodes 5,000 / 7,500 of 5,000 / 10,000; different: data made up; "
         "in full: run all, which can be stopped and resumed"
     )
-    assert entry._replace(sizes={"runs": (5, 5)}, differs=(), in_full="").extent == "as printed"
+    printed = entry._replace(sizes={"runs": (5, 5)}, differs=(), in_full="")
+    assert printed.extent == "as printed" and not entry.is_as_printed
+    chosen = printed._replace(chosen=("seed",))
+    assert chosen.extent == "as printed; chosen, as the paper prints none: seed"
     assert entry._replace(command=NO_COMMAND).extent == "not reproduced"
 
 
@@ -71,8 +74,17 @@ def test_an_entry_lists_what_is_smaller_or_different():
     "entry", [entry for entry in ENTRIES if "benchmarks" in entry.command], ids=lambda e: e.items
 )
 def test_every_benchmark_of_a_paper_declares_its_sizes(entry):
-    assert entry.sizes or entry.differs
+    assert entry.sizes or entry.differs or entry.chosen
     assert not entry.in_full or entry.in_full.split()[-1] in BENCHMARKS
+
+
+def test_the_counts_of_items_add_up():
+    counts = {record["paper"]: record for record in papers(QUICK).records}
+    assert len(counts) == len(PAPERS)
+    for row in counts.values():
+        parts = [row[extent] for extent in ("as printed", "smaller or different", "not reproduced")]
+        assert sum(parts) == row["tables and figures"]
+        assert row["of them, with chosen settings"] <= row["as printed"]
 
 
 def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
@@ -83,10 +95,10 @@ def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
 
 
 def test_declared_sizes_are_those_of_the_data():
-    from benchmarks.erm_cases import case
+    from benchmarks.papers.plada.time_course import ADULT, _case
 
     try:
-        cases = {name: case(name, 0) for name in ("Adult", "COMPAS")}
+        cases = {"Adult": _case(ADULT), "COMPAS": _case("COMPAS")}
     except OSError:
         pytest.skip("the data are not on this disk")
     for name, split in cases.items():

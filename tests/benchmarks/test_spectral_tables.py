@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import records, spectral_cases
+from benchmarks import record_tables, records, spectral_cases
 from benchmarks.papers.dc_admm import spectral_tables
 from benchmarks.papers.dc_admm.printed_numbers import (
     DC_ADMM,
@@ -185,6 +185,7 @@ def test_dc_admm_comes_near_the_costs_that_the_paper_prints_for_facebook():
 
 def test_all_tables_are_printed_and_summarised(monkeypatch):
     names = ["table_5", "table_9", "table_1", "table_6", "tables_2_3_8", "table_7", "figure_3"]
+    names.append("kernel_passes")
     for name in names:
         report = Report(f"{name}: found", [{"method": S_FSC, "time / DC-ADMM": 2.0}], [])
         monkeypatch.setattr(spectral_tables, name, lambda *sizes, report=report: report)
@@ -231,3 +232,31 @@ def test_deviations_are_those_of_five_runs():
     assert rows[0]["in the paper"] == TABLE_7["Thyroid RBF", 7200][1]
     assert all(row["deviation / mean"] >= 0 and row["mean CPU s"] > 0 for row in rows)
     assert isnan(rows[3]["in the paper"]), "of another size the paper has none"
+
+
+def test_coded_adult_has_the_number_of_columns_and_groups_of_the_paper():
+    try:
+        rows = spectral_cases.coded_adult_rows()
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    assert rows.X.shape == (32_561, 12) and rows.gamma == 1 / 12
+    assert np.unique(rows.codes).tolist() == list(range(7))
+
+
+def test_runs_on_kernels_in_tiles_are_kept_in_the_repository(monkeypatch, tmp_path):
+    monkeypatch.setattr(record_tables, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr(spectral_tables, "LARGEST_STORED", 50)
+    one = Problem("made up", 60, lambda: rand_laplace(60))
+    (first,) = compare(one, 2, (DEFAULT,), budget=QUICK)
+    assert (tmp_path / "recorded" / "spectral-full.csv").exists()
+    assert not (tmp_path / "spectral-tables").exists()
+    (again,) = compare(one, 2, (DEFAULT,), budget=QUICK._replace(recorded_only=True))
+    assert again == pytest.approx(first, nan_ok=True)
+
+
+def test_passes_over_a_kernel_are_counted():
+    kernel = spectral_tables._CountedKernel(np.arange(6.0)[:, None], 1.0)
+    expected = spectral_cases.rbf_kernel(kernel.X, gamma=1.0)
+    assert kernel.astype(np.float32) @ np.eye(6) == pytest.approx(expected)
+    kernel @ np.ones((6, 3))
+    assert kernel.n_passes == 2

@@ -74,13 +74,6 @@ def test_a_criterion_by_name(data):
     assert model.fit(X, y, sensitive_features=sex).constraint_violation_ == 0.0
 
 
-def test_enforcement_of_decisions_refuses_ranks(data):
-    X, y, sex = data
-    model = ConstrainedERMClassifier("partial_group_auc", enforcement="sweep")
-    with pytest.raises(ValueError, match="'sweep' leads decisions .* PartialGroupAUC compares"):
-        model.fit(X, y, sensitive_features=sex)
-
-
 def test_each_group_can_have_its_coefficients(data):
     X, y, sex = data
     model = ConstrainedERMClassifier(tolerance=0.05, group_interactions=True)

@@ -26,11 +26,15 @@ def test_composition_ratios_in_the_scales_of_the_limits_by_hand():
     np.testing.assert_allclose(
         composition_ratios(COUNTS, shares), [(2 / 6) / (8 / 12), (4 / 12) / (4 / 6)]
     )
-    both = limits._replace(scales=np.array([[1, 1], [1 / 6, 1 / 12]]), factors=np.array([1, 0.5]))
+    both = limits._replace(
+        scales=np.array([[1, 1], [1 / 6, 1 / 12]]), factors=np.array([1, 0.5]), slack=np.zeros(2)
+    )
     np.testing.assert_allclose(composition_ratios(COUNTS, both), [0.25, 0.25])
-    with_slack = limits._replace(slack=1.0)
+    with_slack = limits._replace(slack=np.ones(1))
     np.testing.assert_allclose(composition_ratios(COUNTS, with_slack), [3 / 7, 5 / 3])
     assert composition_ratios(np.array([[0.0, 5.0]]), with_slack) == 0  # a group is missing
+    optional = with_slack._replace(required=np.array([False, True]))
+    assert composition_ratios(np.array([[0.0, 5.0]]), optional) == 1 / 4
 
 
 def test_limits_of_requirements():
@@ -61,7 +65,8 @@ def test_the_level_is_reached_where_all_requirements_hold(seed, balance, share_r
         holds = keeps_balance(counts, level, with_slack) and keeps_balance(
             counts, share_ratio, with_slack, 1 / weights
         )
-        reached = composition_ratios(counts, limits._replace(slack=float(with_slack))).min()
+        slack = np.full(len(limits.factors), float(with_slack))
+        reached = composition_ratios(counts, limits._replace(slack=slack)).min()
         assert (reached >= limits.level * (1 - 1e-9)) == holds
 
 

@@ -19,7 +19,6 @@ from skfair.constraints import (
     draw_batch,
 )
 from skfair.enforcement._counting import _sums_along, flip_effects
-from skfair.enforcement._enforce import _decision_effects, _weighted_excess
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed
@@ -218,39 +217,6 @@ def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
     np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
-@specs
-@forms
-@kinds
-def test_decision_effects_add_up_to_the_rows(spec, single, kind):
-    samples, _, scores = sample(kind)
-    bound = bind(spec, samples, single)
-    v = np.random.default_rng(4).normal(size=len(bound.rows.lower))
-    decisions = np.where(scores > 0, 1.0, -1.0)
-    means = bound.exact_means(decisions)
-    _, combine = bound.rows_at(means)
-    change = means - bound.exact_means(-np.ones(N_SAMPLES))
-    effects = _decision_effects(ConstraintSystem((bound,)), decisions, v)
-    assert effects[decisions > 0].sum() == pytest.approx(v @ (combine @ change), abs=1e-13)
-
-
-@specs
-@forms
-@kinds
-def test_the_weighted_excess_is_that_of_the_rows(spec, single, kind):
-    samples, _, scores = sample(kind)
-    bound = bind(spec, samples, single)
-    rows, system = bound.rows, ConstraintSystem((bound,))
-    values, _ = rows.rows_at(rows.exact_means(scores))
-    for r in range(len(values)):
-        one = 2.0 * (np.arange(len(values)) == r)
-        if np.isfinite(rows.upper[r]):
-            above = 2 * (values[r] - rows.upper[r])
-            assert _weighted_excess(system, scores, one) == pytest.approx(above)
-        if np.isfinite(rows.lower[r]):
-            below = 2 * (rows.lower[r] - values[r])
-            assert _weighted_excess(system, scores, -one) == pytest.approx(below)
-
-
 def make_system(samples):
     specs = [
         DemographicParity(tolerance=0.3),
@@ -330,14 +296,6 @@ def test_decisions_of_systems():
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(system.rows.lower)
     shares = list(zip(components, system.split_by_constraint(v), strict=True))
     np.testing.assert_array_equal(np.concatenate([share for _, share in shares]), v)
-    for function, weights in ((_decision_effects, v), (_weighted_excess, np.abs(v))):
-        alone = sum(
-            function(ConstraintSystem((component,)), scores, share)
-            for component, share in zip(
-                components, system.split_by_constraint(weights), strict=True
-            )
-        )
-        np.testing.assert_allclose(function(system, scores, weights), alone, atol=1e-15)
 
 
 def test_a_system_of_nothing_has_no_rows_and_no_unknowns():

@@ -17,8 +17,8 @@ from skfair.constraints import (
     EqualOpportunity,
     LossParity,
 )
-from skfair.enforcement import ENFORCEMENTS, Fitter, _counting, enforce
-from skfair.enforcement._enforce import fit_corrections, fit_multiplier_path, tighten_tolerances
+from skfair.enforcement import Fitter, _counting, enforce
+from skfair.enforcement._enforce import STRATEGIES, fit_corrections, tighten_tolerances
 from skfair.enforcement._fitter import search_intercept, search_line, search_lines
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -125,7 +125,7 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
 @pytest.mark.parametrize(
     ("strategy", "spec"),
     [
-        *product(["auto", "sweep", "path"], SPECS),
+        *product(["auto", "brief", "intercept"], SPECS),
         *product(["correction"], SPECS[:2]),  # it cannot enforce equalized odds
     ],
 )
@@ -142,13 +142,13 @@ def test_every_strategy_keeps_the_tolerance(strategy, spec):
     assert best.error <= 0.33  # constant decisions: 0.5
 
 
-def test_auto_errs_no_more_than_the_sweep_alone():
+def test_auto_errs_no_more_than_a_search_of_intercepts():
     for seed in range(5):
         fitter = make_fitter(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
-        assert enforce(fitter, "auto").error <= enforce(fitter, "sweep").error
+        assert enforce(fitter, "auto").error <= enforce(fitter, "intercept").error
 
 
-@pytest.mark.parametrize("strategy", ENFORCEMENTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
     fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
     best, unconstrained = enforce(fitter, strategy), fitter.fit_unconstrained()
@@ -190,23 +190,6 @@ def test_candidates_are_ranked_by_violation_then_rounding_then_error():
     assert one.sort_key < one._replace(has_stable_decisions=False, error=0.1).sort_key
     assert one.sort_key < one._replace(violation=0.1, error=0.1).sort_key
     assert one._replace(error=0.4).sort_key < one.sort_key
-
-
-def test_the_path_scales_the_multipliers():
-    fitter = make_fitter(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
-    start = fitter.fit_smooth()
-    first, *scaled = fit_multiplier_path(fitter, start)
-    assert first is start
-    multipliers = start.result.multipliers
-    lengths = [best.result.multipliers[0] / multipliers[0] for best in scaled]
-    assert lengths[0] == 1.0
-    # Bisection: each length lies between the highest that was too low and the lowest too high.
-    assert all(0 < length < 100 for length in lengths)
-    assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
-    gap = fitter.constraint[0].gap
-    assert (
-        abs(gap(scaled[-1].scores) - 0.03) < abs(gap(fitter.fit_unconstrained().scores) - 0.03) / 3
-    )
 
 
 def test_smooth_rates_suffice_where_they_are_the_metric():
@@ -275,7 +258,7 @@ def test_without_constraint_the_plain_fit_keeps_the_bound():
     )
 
 
-@pytest.mark.parametrize("strategy", ["auto", "correction", "sweep", "path"])
+@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
 def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     problem = network_problem()
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
@@ -355,7 +338,7 @@ def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
 
 
 @pytest.mark.covering(2)
-@pytest.mark.parametrize("strategy", ["auto", "correction", "sweep", "path"])
+@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_decisions_are_constant_as_a_last_resort(strategy, spec, fit_intercept):

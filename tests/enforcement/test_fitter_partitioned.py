@@ -134,9 +134,7 @@ def test_weighted_decisions_keep_the_tolerance(partitioned_fits):
     assert gap <= 0.02
 
 
-@pytest.mark.parametrize(
-    "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
-)
+@pytest.mark.parametrize("settings", [{"group_interactions": True}, {"confidence_level": 0.6}])
 def test_settings_that_are_no_sum_over_samples_are_fitted_as_one_block(
     settings, partitioned_fits, monkeypatch
 ):

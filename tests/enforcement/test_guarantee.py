@@ -16,7 +16,13 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.enforcement import fit_with_guarantee
-from skfair.enforcement._guarantee import _AIMED_RISK_SHARE, _ERROR_FACTORS, N_FOLDS, _assign_folds
+from skfair.enforcement._guarantee import (
+    _AIMED_RISK_SHARE,
+    _ERROR_FACTORS,
+    _REFUSED_ERROR_FACTOR,
+    N_FOLDS,
+    _assign_folds,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -322,7 +328,8 @@ def test_a_small_sample_gets_the_factor_of_the_required_size():
     assert low < result.size_factor < high
     # The fit is nearly as certain as one of equal rates.
     posterior = constraint[0].posterior(decisions(groups, 0.0))
-    equal = posterior.probability(0.0, _ERROR_FACTORS["decisions"] ** -2)
+    factor = _ERROR_FACTORS["decisions"] * _REFUSED_ERROR_FACTOR
+    equal = posterior.probability(0.0, factor**-2)
     assert 1.0 - result.probability == pytest.approx(1.0 - equal, rel=0.25)
     assert 1 / 50 < result.training_tolerances[0] < 0.05
 

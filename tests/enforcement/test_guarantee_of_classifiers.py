@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse, stats
+from scipy.special import ndtri
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -149,7 +150,7 @@ def test_the_warning_about_a_small_sample_names_the_required_number():
         model.fit(X, y, sensitive_features=groups)
     (message,) = [str(one.message) for one in warned]
     assert re.search(r"group 'few', has n=12; about \d+", message)
-    probability = float(re.search(r"with a probability of ([.\d]+) only", message)[1])
+    probability = float(re.search(r"with a probability of at least ([.\d]+),", message)[1])
     assert 0.0 <= model.guarantee_probability_ - probability < 1e-3
     stated = float(re.search(r"keeps a tolerance of ([.\d]+) \(DemographicParity\)", message)[1])
     assert 0.05 < model.guaranteed_tolerances_[0] <= stated < 1.0
@@ -159,6 +160,21 @@ def test_the_warning_about_a_small_sample_names_the_required_number():
     assert model.predict(X).shape == (300,)
 
 
+def test_the_probability_of_a_refused_fit_is_a_lower_bound(monkeypatch):
+    X, y, groups = draw(300, seed=3)
+    stated = []
+    for factor in (1.0, 1.3):
+        monkeypatch.setattr("skfair.enforcement._guarantee._REFUSED_ERROR_FACTOR", factor)
+        model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.99999)
+        with pytest.warns(InfeasibleConstraintWarning, match="with a probability of at least"):
+            model.fit(X, y, sensitive_features=groups)
+        stated.append(model.guarantee_probability_)
+    # Larger errors make a gap that is likely kept less certain, by as many normal quantiles.
+    assert 0.5 < stated[1] < stated[0]
+    assert ndtri(stated[1]) == pytest.approx(ndtri(stated[0]) / 1.3, rel=0.15)
+
+
+@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
 def test_the_warning_states_every_ratio_and_tolerance_that_is_kept():
     X, y, groups = draw(400, seed=3)
     both = [DemographicParity(ratio=0.95), EqualOpportunity(tolerance=0.02)]
@@ -178,6 +194,7 @@ def test_the_warning_states_every_ratio_and_tolerance_that_is_kept():
     assert tolerance > 0.02
 
 
+@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
 def test_a_group_of_one_gets_an_answer_and_a_warning():
     X, y, groups = draw(200, seed=4)
     groups = np.where(np.arange(200) == 0, 2, groups)

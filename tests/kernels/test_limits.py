@@ -23,7 +23,7 @@ def tables(draw):
         intersections=intersections,
         scales=np.array([[1.0, 1, 0, 0, 0], [0, 0, 1, 1, 1]]),
         factors=np.ones(2),
-        slack=float(rng.integers(2)),
+        slack=np.full(2, float(rng.integers(2))),
     )
     n_rows = draw(st.integers(0, 3))
     rows, bounds = rng.normal(size=(n_rows, 5)), rng.normal(size=n_rows)
@@ -119,10 +119,11 @@ def test_the_ratio_in_other_scales_and_up_to_one_sample():
     shares = np.array([[1 / 4, 1 / 8]])
     assert ratio([2.0, 8.0], [2, 8], scales=shares) == 0.5
     both = {"scales": np.array([[1.0, 1.0], [1 / 4, 1 / 8]]), "factors": np.array([1.0, 0.4])}
+    both["slack"] = np.zeros(2)
     assert ratio([2.0, 8.0], [2, 8], **both) == pytest.approx(0.2)  # the second, times .4
-    assert ratio([2.0, 8.0], [2, 8], slack=1.0) == 3 / 7
-    assert ratio([0.0, 8.0], [0, 8], slack=1.0) == 0  # a group is missing all the same
-    assert ratio([1.0, 1.0], [1, 1], slack=1.0) == np.inf
+    assert ratio([2.0, 8.0], [2, 8], slack=np.ones(1)) == 3 / 7
+    assert ratio([0.0, 8.0], [0, 8], slack=np.ones(1)) == 0  # a group is missing all the same
+    assert ratio([1.0, 1.0], [1, 1], slack=np.ones(1)) == np.inf
 
 
 def test_the_groups_that_bind_are_those_of_the_least_ratio():
@@ -130,7 +131,7 @@ def test_the_groups_that_bind_are_those_of_the_least_ratio():
     limits = limits_kernels.balance_limits(3)
     assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)
     scales = np.array([[1.0, 1.0, 1.0], [1.0, 0.5, 9.0]])
-    limits = limits._replace(scales=scales, factors=np.ones(2))
+    limits = limits._replace(scales=scales, factors=np.ones(2), slack=np.zeros(2))
     assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 2)
     limits = limits._replace(factors=np.array([1.0, 9.0]))
     assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)

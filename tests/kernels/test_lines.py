@@ -169,7 +169,7 @@ def test_interpreted_kernels_of_lines_equal_compiled_ones(monkeypatch):
 
     with _kernels.compile_at_first_call():
         compiled = evaluate()
-    for name in ("_bin_line_flips", "_mark_bins", "_find_line_points"):
+    for name in ("_mark_bins", "_find_line_points"):
         kernel = getattr(line_kernels, name)
         monkeypatch.setattr(line_kernels, name, _kernels._interpreted_function(kernel))
     interpreted = evaluate()

@@ -13,6 +13,7 @@ from skfair.solvers import (
     GeometricDecay,
     MultiplierModel,
     StochasticGhost,
+    StochasticIDCA,
     StochasticPLADA,
     StochasticSwitching,
 )
@@ -187,6 +188,8 @@ def test_presets_are_the_published_settings():
     assert (ghost.tau, ghost.beta, ghost.lambda_) == (1.0, 10.0, 0.5)
     plada = StochasticPLADA.from_paper()
     assert (plada.eta, plada.tau, plada.alpha, plada.beta) == (0.1, 0.01, 10.0, 0.5)
+    sizes = [one.batch_size for one in (SGD.from_benchmark(), alm, switching)]
+    assert sizes == [8, 8, 8] and StochasticIDCA.from_paper().batch_size == 64
 
 
 def test_multiplier_model(problem):

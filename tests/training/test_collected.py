@@ -198,7 +198,6 @@ def test_features_of_text_are_refused(client):
     "settings",
     [
         {"solver": "gda"},
-        {"enforcement": "path"},
         {"confidence_level": 0.9},
         {"group_interactions": True},
         {"constraint": "partial_demographic_parity"},

@@ -16,9 +16,10 @@ from skfair.classification import (
     _constrained_cv,
 )
 from skfair.regression import ConstrainedERMRegressor
-from skfair.training import _outcome, warn_of_rare_decisions
+from skfair.training import _outcome, warn_of_moved_decisions
 
 COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
+MOVED = "search for a guarantee moves the decisions"
 
 
 @pytest.fixture(scope="module")
@@ -188,23 +189,25 @@ def test_rare_decisions_of_a_rare_class_are_not_warned_of(base, tolerance, name)
 
 
 @pytest.mark.parametrize(
-    ("rate", "plain", "is_warned"),
+    ("rate", "plain", "expected"),
     [
-        (0.009, 0.02, True),
-        (0.009, 0.019, False),  # without constraint decisions are rare, too
-        (0.0101, 0.09, False),
-        (0.019, 0.2, True),  # less than a tenth
-        (0.021, 0.2, False),
-        (0.991, 0.98, True),
-        (0.991, 0.985, False),
-        (0.981, 0.8, True),
-        (0.0, 0.5, False),  # constant decisions have their own warning
-        (1.0, 0.5, False),
-        (0.001, 0.0101, True),
-        (0.4, 0.5, False),
+        (0.009, 0.02, RARE),
+        (0.009, 0.019, None),  # without constraint decisions are rare, too
+        (0.0101, 0.09, None),
+        (0.019, 0.2, RARE),  # less than a tenth
+        (0.021, 0.2, MOVED),
+        (0.991, 0.98, RARE),
+        (0.991, 0.985, None),
+        (0.981, 0.8, RARE),
+        (0.0, 0.5, None),  # constant decisions have their own warning
+        (1.0, 0.5, None),
+        (0.001, 0.0101, RARE),
+        (0.4, 0.5, None),
+        (0.399, 0.5, MOVED),
+        (0.7, 0.5, MOVED),
     ],
 )
-def test_rare_decisions_at_the_edge(rate, plain, is_warned):
+def test_rare_and_moved_decisions_at_the_edge(rate, plain, expected):
     """Exact shares of 10,000 samples, the first of which has no weight."""
     scores = [
         np.where(np.arange(10_001) <= round(10_000 * one), 1.0, -1.0) for one in (rate, plain)
@@ -212,8 +215,30 @@ def test_rare_decisions_at_the_edge(rate, plain, is_warned):
     weights = np.r_[0.0, np.full(10_000, 0.5)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_rare_decisions(weights, *scores)
-    assert len(caught) == is_warned
+        warn_of_moved_decisions(weights, *scores)
+    messages = [str(one.message) for one in caught]
+    assert [expected in one for one in messages] == [True] * (expected is not None)
+    if expected == MOVED:
+        assert f"gives {rate:.1%} of" in messages[0] and f"constraint {plain:.1%}." in messages[0]
+
+
+def test_a_guarantee_that_moves_the_selected_share_says_so():
+    rng = np.random.default_rng(1)
+    groups = (rng.random(600) < 0.4).astype(int)
+    X = rng.normal(size=(600, 30))
+    X[:, :4] += 0.4 * groups[:, np.newaxis]
+    y = X[:, :6].sum(axis=1) * 0.4 + rng.logistic(size=600) > 0
+    model = ConstrainedERMClassifier(tolerance=0.15, confidence_level=0.95)
+    with pytest.warns(UserWarning, match=MOVED) as caught:
+        model.fit(X, y, sensitive_features=groups)
+    message = next(str(one.message) for one in caught if MOVED in str(one.message))
+    plain = ConstrainedERMClassifier(None).fit(X, y).predict(X).mean()
+    assert model.status_ != "uncertain" and abs(model.predict(X).mean() - plain) > 0.1
+    shares = [float(one) / 100 for one in re.findall(r"([.\d]+)%", message)]
+    assert shares == pytest.approx([model.predict(X).mean(), plain], abs=0.01)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=f".*{MOVED}")
+        model.set_params(confidence_level=None).fit(X, y, sensitive_features=groups)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +257,7 @@ def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
     calls = []
     for module in (_outcome, _constrained_cv):
         monkeypatch.setattr(
-            module, "warn_of_rare_decisions", lambda *arguments: calls.append(arguments)
+            module, "warn_of_moved_decisions", lambda *arguments: calls.append(arguments)
         )
     X, y, groups = six_groups(0, n=1200)
     groups = groups // 3

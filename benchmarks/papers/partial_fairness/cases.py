@@ -22,8 +22,11 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
 
 NAMES = ("a9a", "bank", "law school")
+BANK_WITH_DURATION = "bank with duration"
 INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0), "ACS": (0.2, 0.4)}
+INTERVALS[BANK_WITH_DURATION] = INTERVALS["bank"]
 FRACTIONS = {"bank": (0.6, 0.2, 0.2), "law school": (0.5625, 0.1875, 0.25)}  # G.1
+FRACTIONS[BANK_WITH_DURATION] = FRACTIONS["bank"]
 
 UNCONSTRAINED = {"a9a": (0.5970, 0.8499), "bank": (0.4366, 0.9015), "law school": (0.5397, 0.9004)}
 
@@ -106,7 +109,7 @@ def case(name, seed):
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        One of `NAMES`, or `BANK_WITH_DURATION`.
     seed : int
         Seed of the split.
 
@@ -151,8 +154,8 @@ def _a9a():
 @cache
 def _frame(name):
     """Features, target and groups of all rows."""
-    if name == "bank":
-        bunch = fetch_bank_marketing(sensitive="age")
+    if name in ("bank", BANK_WITH_DURATION):
+        bunch = fetch_bank_marketing(sensitive="age", drop_duration=name == "bank")
         y = bunch.target.to_numpy() == "yes"
     else:
         bunch = fetch_law_school()

@@ -1,4 +1,4 @@
-"""Networks under partial statistical parity: a constraint on all layers, or on the last one."""
+"""Networks under partial statistical parity: the curves of Figure 12, on a perceptron."""
 
 import warnings
 from itertools import product
@@ -8,24 +8,26 @@ import numpy as np
 from benchmarks import data
 from benchmarks.erm_cases import case
 from benchmarks.sizes import smallest
-from benchmarks.tables import Check, Report
+from benchmarks.tables import Check, Report, save_figure
 from skfair.classification import ConstrainedMLPClassifier
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import StochasticIDCA
 
-TOLERANCE = 0.05
+TOLERANCES = (0.02, 0.05, 0.1, 0.2)
+"""The curves of the figure; the paper does not print its tolerances."""
 SETTINGS = {
     "20-40 %, 10": ((0.2, 0.4), 10),
     "20-40 %, 50": ((0.2, 0.4), 50),
     "0-100 %, 50": ((0.0, 1.0), 50),
 }
 """Interval and number of percentiles, as in section G.9 of the paper."""
+PLAIN = "no constraint"
 SOLVERS = {"all layers": StochasticIDCA.from_paper(max_iter=12), "last layer": "adam-pd"}
 
 
 @smallest(data, MAX_SAMPLES=3000)
-@smallest(SETTINGS={"20-40 %, 10": ((0.2, 0.4), 10)})
+@smallest(TOLERANCES=(0.05,), SETTINGS={"20-40 %, 10": ((0.2, 0.4), 10)})
 def partial_networks(budget):
     """Perceptrons on COMPAS under the settings of Figure 12 of the partial-parity paper.
 
@@ -33,23 +35,47 @@ def partial_networks(budget):
     trains all layers of a perceptron (64-32) under the constraint, or the last layer only. Then the
     last layer is adjusted to the tolerance on the training rows. The gap may exceed the tolerance
     there where scores tie ("train excess", a warning of the fit). Differences are in units of whole
-    groups, on test rows, means over seeds.
+    groups, on test rows, means over seeds. A picture in benchmarks/figures has one curve per
+    setting, by the tolerance.
     """
     seeds = range(min(3, budget.n_runs))
+    fits = [(PLAIN, "last layer", np.nan), *product(SETTINGS, SOLVERS, TOLERANCES)]
     records = []
-    for setting, layers in [("no constraint", "last layer"), *product(SETTINGS, SOLVERS)]:
-        runs = [_run(setting, layers, seed) for seed in seeds]
+    for setting, layers, tolerance in fits:
+        runs = [_run(setting, layers, tolerance, seed) for seed in seeds]
         figures = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-        records.append({"interval": setting, "trained": layers, **figures})
+        one = {"interval": setting, "trained": layers, "tolerance": tolerance}
+        records.append(one | figures)
+    _draw(records)
     plain = records[0]["difference, 20-40 %"]
-    checks = [Check("difference without constraint", [plain], ">=", TOLERANCE)]
-    return Report(f"COMPAS, partial statistical parity, tolerance {TOLERANCE}", records, checks)
+    checks = [Check("difference without constraint", [plain], ">=", min(TOLERANCES))]
+    return Report("Figure 12 on COMPAS: partial statistical parity", records, checks)
 
 
-def _run(setting, layers, seed):
+def _draw(records):
+    """Draw Figure 12: accuracy against fairness on the interval, one line per setting."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        1, len(SOLVERS), figsize=(5.5 * len(SOLVERS), 4.2), sharey=True, layout="constrained"
+    )
+    for layers, ax in zip(SOLVERS, axes, strict=True):
+        for setting in (PLAIN, *SETTINGS):
+            points = [
+                (1 - row["difference, 20-40 %"], row["accuracy"])
+                for row in records
+                if row["interval"] == setting and (setting == PLAIN or row["trained"] == layers)
+            ]
+            ax.plot(*np.transpose(sorted(points)), "o-", label=setting)
+        ax.set(title=f"{layers} trained", xlabel="fairness on 20-40 %", ylabel="accuracy")
+    axes[0].legend()
+    save_figure(figure, "figure_12.png")
+
+
+def _run(setting, layers, tolerance, seed):
     interval, n_percentiles = SETTINGS.get(setting, (None, None))
     constraint = interval and PartialStatisticalParity(
-        interval, tolerance=TOLERANCE, scale="raw", n_percentiles=n_percentiles
+        interval, tolerance=tolerance, scale="raw", n_percentiles=n_percentiles
     )
     _, train, test = case("COMPAS", seed)
     model = ConstrainedMLPClassifier(constraint, solver=SOLVERS[layers], random_state=seed)

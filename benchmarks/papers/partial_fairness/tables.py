@@ -27,7 +27,7 @@ from benchmarks.papers.partial_fairness.cases import (
 )
 from benchmarks.papers.partial_fairness.compiled_idca import descend, scores_of, solve_idca
 from benchmarks.sizes import smallest
-from benchmarks.tables import Check, Report, half_width, join_reports
+from benchmarks.tables import Check, Report, half_width, join_reports, save_figure
 from benchmarks.timing import time_call
 from skfair.classification import PartialParityClassifier
 from skfair.metrics import (
@@ -35,12 +35,14 @@ from skfair.metrics import (
     partial_equal_opportunity_difference,
     partial_equalized_odds_difference,
 )
+from skfair.plotting._display import COLORS, pick_cyclic
 
 N_PERCENTILES = 10
 N_STEPS = 2000  # of the regularised problem, a tenth of the paper's
 ALPHA = 1e-4
 AS_PRINTED = {"width": 1.0, "alpha": 0.0}
 """Problem (15); ours has a wider ramp and a penalty."""
+OURS = "width 2, penalty 1e-4"
 
 FRONT = {  # raw tolerances that cover the fairness of the paper
     "a9a": (1.0, 0.36, 0.28, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004),
@@ -89,7 +91,7 @@ def partial_parity(budget):
             speed(budget),
             calibration(budget),
             postprocessor(budget),
-            baselines(fronts, budget),
+            baselines(fronts, printed, budget),
         ]
     )
 
@@ -399,7 +401,7 @@ def _postprocessor_point(problem, gap):
     return _point(shift_ranks(problem.train, problem.interval, gap), problem)
 
 
-def baselines(fronts, budget):
+def baselines(fronts, as_printed, budget):
     """Figure 1: other constraints on the same model, compared with ours at the same fairness."""
     records = []
     for name in NAMES:
@@ -417,12 +419,39 @@ def baselines(fronts, budget):
                 records.append(_comparison(name, "regularised (114)", weight, points, fronts))
     if is_installed("fairlearn"):
         records += _fairlearn(fronts, budget)
+    _draw_fronts({OURS: fronts, "(15)": as_printed}, records)
     title = (
         "Baselines, means over two splits (regularised and fairlearn: one). Unconstrained, the "
         f"paper has\n{UNCONSTRAINED}.\nThe regularised problem takes a tenth of the paper's steps "
         "with ten times the step size.\nOurs is empty outside the range of our fits."
     )
     return Report(title, records, [])
+
+
+def _draw_fronts(fronts, records):
+    """Draw the first row of Figure 1: accuracy against fairness, one line per method."""
+    import matplotlib.pyplot as plt
+
+    names = list(fronts[OURS])
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(5 * len(names), 4.5), squeeze=False, layout="constrained"
+    )
+    for name, ax in zip(names, axes[0], strict=True):
+        lines = {
+            method: [np.mean(seeds, axis=0)[[0, 2]] for seeds in by_name[name].values()]
+            for method, by_name in fronts.items()
+        }
+        for row in records:
+            if row["data"] == name:
+                lines.setdefault(row["method"], []).append((row["fairness"], row["accuracy"]))
+        for i, (method, points) in enumerate(lines.items()):
+            fairness, accuracy = np.transpose(sorted(map(tuple, points)))
+            ax.plot(
+                fairness, accuracy, "o-", markersize=3, color=pick_cyclic(COLORS, i), label=method
+            )
+        ax.set(title=name, xlabel="fairness", ylabel="accuracy")
+        ax.legend(fontsize="x-small")
+    save_figure(figure, "figure_1_statistical.png")
 
 
 def _linear_point(coef, problem):

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
@@ -424,7 +425,7 @@ class AlternatingSwaps(BaseEstimator):
                 f"Partitioned data require algorithm='homotopy', got {self!r}; or fit a subsample "
                 "in memory."
             )
-        X, weights = problem.X.astype(np.float64, copy=False), problem.weights
+        X, weights = _dense_samples(problem), problem.weights
         codes = _attribute_codes(problem)
         n_clusters = runs.n_clusters
         labels, _, _ = run_alternating_swaps(X, codes, weights, n_clusters, self, random_state)
@@ -584,7 +585,7 @@ class AlternatingFront(BaseEstimator):
             One without moves per clustering.
         """
         validate_params(self)
-        X, weights = samples.X.astype(np.float64, copy=False), samples.weights
+        X, weights = _dense_samples(samples), samples.weights
         codes = _attribute_codes(samples)
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]
@@ -594,3 +595,13 @@ def _attribute_codes(problem):
     """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
     intersections = problem.limits.intersections
     return (intersections - intersections.min(axis=0))[problem.codes]
+
+
+def _dense_samples(problem):
+    """X as float64; raise where it is sparse."""
+    if sparse.issparse(problem.X):
+        raise TypeError(
+            "algorithm='alternating' requires dense X, but X is sparse; use "
+            "algorithm='homotopy', or pass X.toarray()."
+        )
+    return problem.X.astype(np.float64, copy=False)

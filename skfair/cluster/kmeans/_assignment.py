@@ -17,7 +17,8 @@ from skfair._kernels.fair_assignment import (
     transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import intersection_coefficients, required_ratios
+from skfair._kernels.limits import allow_slack, intersection_coefficients, required_ratios
+from skfair._kernels.sparse_samples import dense_rows
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -196,22 +197,23 @@ def _subsample_gaps(evaluation, stride):
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
+_MAX_SEARCHED_COUNTS = 100  # of a table whose best ratio is searched for
+BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
 def repair_to_limits(problem, point, level, rows):
     """Labels near those of a point that keep the limits, for equal weights.
 
-    ``rows`` move if that suffices; otherwise all may. Returned as well is the slack: the weight
-    that each count may be short of the level, 0 where the level is kept exactly.
+    ``rows`` move if that suffices; otherwise all may.
     """
     labels, centers = point.clustering.labels.copy(), point.clustering.centers
     counts = problem.count_intersections(labels, len(centers))
-    table, margin = find_feasible_counts(problem, counts, level)
+    table = find_feasible_counts(problem, counts, level)
     surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
     # Move the rows along cheapest paths; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
         _move_surplus(problem, centers, labels, movable, surplus)
-    return labels, problem.largest_weight * (1 - margin)
+    return labels
 
 
 def _move_surplus(problem, centers, labels, rows, surplus):
@@ -231,25 +233,46 @@ def _move_surplus(problem, centers, labels, rows, surplus):
 def find_feasible_counts(samples, counts, level):
     """Integer counts near the weights ``counts`` that keep the limits, for equal weights.
 
-    Returns numbers of members, (n_clusters, n_intersections), and a margin: 1 if the table keeps
-    the level, 0 if it does up to one sample.
+    Returns numbers of members, (n_clusters, n_intersections). They reach the level; or else they
+    keep it up to one sample, and few counts also reach the best ratio that then is possible, up to
+    a tolerance. Where no table keeps all limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
     if counts.shape[1] == 1:
-        return _nearest_sizes(samples, counts), 1
-    # With a margin rounding keeps the level exactly; without one it may cost a sample.
-    # One attribute: a fractional table can be rounded. Several: the programme must be integer.
-    is_integer = samples.n_attributes > 1
-    for margin in (1, 0):
-        search = partial(_nearest_table, samples, counts, level, margin - is_integer, is_integer)
-        fractional = search()
-        if fractional is not None and samples.limits.rounding.any() and not is_integer:
-            # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
-            sizes = fractional.sum(axis=1)[:, np.newaxis]
-            fractional = search(sizes=controlled_rounding(sizes).ravel())
-        if fractional is not None:
-            return controlled_rounding(fractional).astype(np.int64), margin
-    return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
+        return _nearest_sizes(samples, counts)
+    limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
+
+    def search(ratio):
+        return _nearest_table(samples, counts, allow_slack(limits, weight, ratio), 0, True)
+
+    # One attribute: a fractional table can be rounded. With a margin rounding keeps the level
+    # exactly; without one it may cost a sample. Several attributes: the programme must be integer.
+    is_fractional = samples.n_attributes == 1
+    best = _rounded_table(samples, counts, limits, 1) if is_fractional else search(level)
+    if best is not None:
+        return best
+    best = _rounded_table(samples, counts, limits, 0) if is_fractional else None
+    best = search(0.0) if best is None else best
+    # Few counts: bisection for the best ratio, which is 0 where a group cannot be everywhere.
+    low, high, ratio = 0.0, level, level
+    if best is None or counts.size > _MAX_SEARCHED_COUNTS or not limits.required.all():
+        high = low
+    while high - low > BALANCE_TOLERANCE * level:
+        table = search(ratio)
+        low, high = (low, ratio) if table is None else (ratio, high)
+        best, ratio = best if table is None else table, (low + high) / 2
+    return np.round(counts if best is None else best).astype(np.int64)
+
+
+def _rounded_table(samples, counts, limits, margin):
+    """The integer table that rounds the nearest fractional one; None if there is none."""
+    search = partial(_nearest_table, samples, counts, limits, margin, False)
+    fractional = search()
+    if fractional is not None and limits.rounding.any():
+        # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
+        sizes = fractional.sum(axis=1)[:, np.newaxis]
+        fractional = search(sizes=controlled_rounding(sizes).ravel())
+    return None if fractional is None else controlled_rounding(fractional).astype(np.int64)
 
 
 def member_bounds(samples, n_members):
@@ -273,14 +296,14 @@ def _nearest_sizes(samples, counts):
     return sizes.astype(np.int64)
 
 
-def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
-    """The table nearest to the counts whose ratios hold with a margin of so many samples.
+def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
+    """The table nearest to the counts that keeps the limits, ratios by a margin of some samples.
 
     None if there is none; fractional, or any integer table. The unknowns of the linear programme
     are how far entries are above and below the counts, and for every cluster and scale the weight
     of the largest group. Clusters have the ``sizes``, if these are given.
     """
-    (n_clusters, n_codes), limits = counts.shape, samples.limits
+    n_clusters, n_codes = counts.shape
     n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
     is_in = np.zeros((n_groups, n_codes))
     is_in[limits.intersections.T, np.arange(n_codes)] = 1
@@ -297,13 +320,15 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
         bounds.append(bound - on_table @ counts.ravel())
 
     # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
-    for on_groups, on_largest, spare in _ratio_rows(limits, n_clusters, level):
-        add_rows(on_groups @ by_group, on_largest, -margin * spare)
+    for on_groups, on_largest, slack, spare in _ratio_rows(limits, n_clusters):
+        add_rows(
+            on_groups @ by_group, on_largest, (slack / samples.largest_weight - margin) * spare
+        )
     add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
     for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
         # Rows that rounding may not exceed are about numbers of members, which are integers. The
         # others have no margin: clusters of few members could not keep it.
-        bound = bound / samples.largest_weight
+        bound = (bound + is_integer * rounding) / samples.largest_weight
         bound = bound if rounding else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
         add_rows(
@@ -312,9 +337,8 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
             np.full(n_clusters, bound),
         )
     add_rows(-each, None, np.zeros(n_cells))
-    if level > 0:  # in every cluster a member of each group that is large enough
-        enough = is_in @ counts.sum(axis=0) >= n_clusters
-        add_rows(-by_group, None, -np.tile(enough.astype(float), n_clusters))
+    if limits.level > 0:  # in every cluster a member of each required group
+        add_rows(-by_group, None, -np.tile(limits.required.astype(float), n_clusters))
     sums, totals = by_code, np.zeros(n_codes)
     if sizes is not None:
         sums = sparse.vstack([by_code, by_cluster], format="csr")
@@ -341,24 +365,25 @@ def _nearest_table(samples, counts, level, margin, is_integer, sizes=None):
     return (counts.ravel() + above - below).reshape(counts.shape)
 
 
-def _ratio_rows(limits, n_clusters, level):
-    """Rows on counts, rows on weights of the largest groups, and what a sample more is worth there.
+def _ratio_rows(limits, n_clusters):
+    """Rows on counts and on weights of the largest groups, slack, and what a sample is worth there.
 
     The largest group of a scale is at least every group, and no group is below the level times it.
     """
-    n_scales, n_groups = limits.scales.shape
+    (n_scales, n_groups), level = limits.scales.shape, limits.level
     if level == 0 or n_groups == 1:
         return
     clusters = sparse.eye_array(n_clusters)
-    for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
+    columns = zip(limits.scales, limits.factors, limits.slack, strict=True)
+    for s, (scale, factor, slack) in enumerate(columns):
         # Rows of similar size for the solver; ratios do not depend on the scale.
         scale = scale / scale[scale > 0].min()
         weigh = sparse.kron(clusters, np.diag(scale)[scale > 0], format="csr")
         largest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
         largest = sparse.kron(clusters, largest, format="csr")
         spare = np.tile(scale[scale > 0], n_clusters)
-        yield weigh, -largest, spare
-        yield -factor * weigh, level * largest, factor * spare
+        yield weigh, -largest, slack, spare
+        yield -factor * weigh, level * largest, slack, factor * spare
 
 
 def controlled_rounding(table):
@@ -423,8 +448,8 @@ class RunSettings(NamedTuple):
         if isinstance(init, str):
             # Random samples, drawn by mass.
             share = masses / masses.sum()
-            rows = random_state.choice(len(X), self.n_clusters, replace=False, p=share)
-            return X[rows].astype(np.float64)
+            rows = random_state.choice(X.shape[0], self.n_clusters, replace=False, p=share)
+            return dense_rows(X, rows)
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
         return check_centers(init, (self.n_clusters, X.shape[1]))
@@ -433,18 +458,19 @@ class RunSettings(NamedTuple):
 def draw_centers(X, masses, n_clusters, random_state):
     """Starting centres by greedy k-means++, those that `sklearn.cluster.kmeans_plusplus` draws."""
     n_trials = 2 + int(np.log(n_clusters))
-    rows = [random_state.choice(len(X), p=masses / masses.sum())]
-    nearest = squared_distances_by_cluster(X, X[rows])[0]
+    rows = [random_state.choice(X.shape[0], p=masses / masses.sum())]
+    nearest = squared_distances_by_cluster(X, dense_rows(X, rows))[0]
     for _ in range(n_clusters - 1):
         # Some samples, drawn by their costs, of which the best becomes a centre.
         cumulated = np.cumsum(masses * nearest)
         numbers = random_state.uniform(size=n_trials) * cumulated[-1]
-        drawn = np.minimum(np.searchsorted(cumulated, numbers), len(X) - 1)
-        trials = np.minimum(squared_distances_by_cluster(X, X[drawn]), nearest)
+        drawn = np.minimum(np.searchsorted(cumulated, numbers), X.shape[0] - 1)
+        trials = squared_distances_by_cluster(X, dense_rows(X, drawn))
+        trials = np.minimum(trials, nearest)
         best = np.argmin(trials @ masses)
         nearest = trials[best]
         rows.append(drawn[best])
-    return X[rows].astype(np.float64)
+    return dense_rows(X, rows)
 
 
 def make_run_settings(parameters, data, n_auto):
@@ -544,19 +570,19 @@ def improve_by_swaps(samples, centers, cost, n_drawn, random_state, lead):
         cheapest, labels, nearest, second = _find_removable_clusters(samples, centers)
         cumulated = np.cumsum(masses * nearest)
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
-        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), len(X) - 1)
+        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
         dissolved = random_state.choice(cheapest, n_drawn)
         # Costs before other centres move: members of the cluster go to the second nearest.
         costs = np.empty(n_drawn)
         for k in np.unique(dissolved):
             drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
-            distances = squared_distances_by_cluster(X, X[rows[drawn]])
+            distances = squared_distances_by_cluster(X, dense_rows(X, rows[drawn]))
             costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
         for i in np.argsort(costs, kind="stable")[:_MAX_RELOCATIONS]:
             trial = centers.copy()
-            trial[dissolved[i]] = X[rows[i]]
+            trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
             trial, trial_cost = lead(trial)
             if trial_cost < cost * (1 - _MIN_RELOCATION_GAIN):
                 centers, cost, is_improved = trial, trial_cost, True

@@ -1,12 +1,14 @@
 """k-means whose clusters mirror the groups of the data: the estimator and its input."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import has_rows, limits_at_counts
 from skfair.cluster._base import (
+    ROUNDING,
     ClusterRequirements,
     FairClusterer,
     balance_attributes,
     check_requirements,
     missing_groups_message,
+    resolve_size,
     warn_if_one_group,
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._assignment import make_run_settings
+from skfair.cluster.kmeans._capacities import assign_within_capacities
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
@@ -210,12 +215,13 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     passed = X
     check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
-        X = check_array(X, dtype=FLOATS, order="C", input_name="X", estimator=estimator)
+        X = check_array(X, **ACCEPTED, input_name="X", estimator=estimator)
+    X = canonical_rows(X)
     check_finite_squares(X, "X")
     missing = missing_groups_message(estimator)
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
-    n_samples, n_rows = len(present), len(X)
+    n_samples, n_rows = len(present), X.shape[0]
     if n_samples < estimator.n_clusters:
         among = "" if n_samples == n_rows else " rows of positive sample_weight"
         raise ValueError(
@@ -234,12 +240,13 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections, weights.max())
     # Centre at the weighted mean; rows without weight are needed for their labels only.
-    others = np.delete(X, present, axis=0) if n_samples < n_rows else None
+    others = X[np.delete(np.arange(n_rows), present)] if n_samples < n_rows else None
     rows = X if others is None else X[present]
-    mean = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs).mean
+    problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
+    mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else problem.mean
     centered = center_rows(rows, mean)
     return KMeansInput(
-        ClusteringProblem(centered, weights, codes, limits, estimator.n_jobs),
+        replace(problem, X=centered),
         mean,
         groups,
         requirements,
@@ -252,15 +259,26 @@ def check_input(estimator, X, sensitive_features, sample_weight):
 
 
 def center_rows(X, mean):
-    """Rows about a mean, in the precision of X: there float32 loses least."""
+    """Rows about a mean, in the precision of X: there float32 loses least. Sparse ones stay."""
+    if sparse.issparse(X):
+        return X
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
+
+
+def canonical_rows(X):
+    """Sparse X as CSR without duplicate entries or stored zeros, dense X as it is."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
 
 
 def _complete_labels(others, present, labels, centers):
     """Labels of all rows in memory; rows without weight go to the nearest centre."""
     if others is None:
         return labels
-    completed = np.empty(len(present) + len(others), np.int32)
+    completed = np.empty(len(present) + others.shape[0], np.int32)
     is_present = np.zeros(len(completed), dtype=bool)
     is_present[present] = True
     completed[present], completed[~is_present] = labels, nearest_centers(others, centers)[0]
@@ -331,10 +349,30 @@ def partitioned_input(blocks, summary, requirements, attributes="intersections",
     return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
 
 
+def _append_offsets(X, centers, groups, offsets):
+    """Rows and centres with features whose squared distances are offsets, up to a constant.
+
+    ``groups`` says of each row in which groups it is, (n_samples, n_groups).
+    """
+    # With a row's features s and a centre's -w / (2 s) the square has the term w, an offset. One
+    # more feature of the centre makes what else it has equal in all clusters.
+    s = np.sqrt(np.abs(offsets).max() / 2) or 1.0
+    features = offsets / (-2 * s)
+    squares = (features**2).sum(axis=1)
+    others = np.sqrt(squares.max() - squares)
+    added = np.column_stack((s * groups, np.zeros(len(groups))))
+    if sparse.issparse(X):
+        X = sparse.hstack((X, added), format="csr", dtype=X.dtype)
+    else:
+        X = np.column_stack((X, added))
+    return X, np.column_stack((centers, features, others))
+
+
 # k-means whose clusters mirror the groups of the data.
 
 
 FLOATS = [np.float64, np.float32]  # X stays in its precision; sums and distances are float64
+ACCEPTED = {"dtype": FLOATS, "order": "C", "accept_sparse": "csr"}  # X, as scikit-learn checks it
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
@@ -371,8 +409,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     min_balance : float in [0, 1] or None, default=0.8
         Minimum balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
         bounds how rare a group may become in a cluster, not how common. Rounding to integer counts
-        may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed. None or 0
-        requires no balance: plain k-means.
+        may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed, and each
+        cluster has a member of every group with ``n_clusters`` members or more. Clusters of two or
+        three samples therefore keep any balance. Fits use little of it: those of up to 100 samples
+        of equal weights reach the balance, or the largest one that integers allow, up to a fiftieth
+        of what is required. Labels as ``init`` may use it in full. None or 0 requires no balance:
+        plain k-means.
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
@@ -404,8 +446,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
         shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" has a higher cost
-        than they have, except where only sizes of 50 clusters or more are bounded: then their
-        centres alone are used. Partitioned data take centres only.
+        than they have. Partitioned data take centres only.
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
@@ -546,7 +587,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     _cost_name = "cost (mean squared distance to centre)"
 
     __metadata_request__fit = {"sensitive_features": True}
-    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
     _parameter_constraints = {
         "n_clusters": [POSITIVE_INTEGERS],
@@ -626,11 +667,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; not sparse. Those of float32 stay so in memory, while sums and
-            distances are float64. May be partitioned, as may the other columns: arrays and
-            dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to 100,000
-            samples then get the labels of the fit in memory. More are fitted by passes over all,
-            warm-started on a subsample. ``algorithm`` must be "homotopy".
+            Rows to cluster; sparse ones are not made dense. Those of float32 stay so in memory,
+            while sums and distances are float64. May be partitioned, as may the other columns:
+            arrays and dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to
+            100,000 samples then get the labels of the fit in memory. More are fitted by passes
+            over all, warm-started on a subsample. ``algorithm`` must be "homotopy".
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -650,14 +691,23 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
         TypeError
-            If X or ``sensitive_features`` is sparse.
+            If ``sensitive_features`` is sparse, or X where ``algorithm`` is "alternating" or the
+            data are partitioned.
         """
         validate_params(self)
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
-    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
-    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        respect_sizes: bool = False,
+    ) -> np.ndarray:
         """Cluster of each row.
+
+        Sizes are bounded in the fit. New samples go to the nearest centre, however many have gone
+        there, unless ``respect_sizes`` is set.
 
         Parameters
         ----------
@@ -669,6 +719,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             squared distance plus offset, which keeps clusters of new data balanced as long as they
             resemble the training data. Without them it goes to the nearest centre, which guarantees
             no balance.
+        respect_sizes : bool, default=False
+            Assign new samples, each of weight 1, to the places that the training samples have left:
+            ``max_cluster_size - cluster_sizes_``, rounded down. The sum of squared distances (plus
+            offsets, with ``sensitive_features``) over X is the minimum, an exact solution of the
+            transportation problem. No call counts the samples of an earlier one. X must be in
+            memory.
 
         Returns
         -------
@@ -678,25 +734,65 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Raises
         ------
         ValueError
-            If a group was not seen during fit; the message lists the known ones.
+            If a group was not seen during fit; the message lists the known ones. With
+            ``respect_sizes``, if fewer places are left than X has samples, if the fit had no
+            ``max_cluster_size``, or if X is partitioned.
         """
         check_is_fitted(self)
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        if sensitive_features is None:
+        if not respect_sizes:
+            return self._predict_nearest(X, sensitive_features=sensitive_features)
+        places = self._count_free_places(X, sensitive_features)
+        X, groups = self._encode_rows(X, sensitive_features)
+        if places.sum() < X.shape[0]:
+            raise ValueError(
+                f"With respect_sizes the clusters must have a place for each of {X.shape[0]} "
+                f"samples, but max_cluster_size={self.max_cluster_size} leaves {places.sum()} "
+                "places; pass fewer samples, or fit with a larger max_cluster_size."
+            )
+        X, centers = self._center(X)
+        if groups is not None:
+            X, centers = _append_offsets(X, centers, groups, self.offsets_)
+        is_open = places > 0
+        labels = assign_within_capacities(X, centers[is_open], places[is_open])
+        return np.flatnonzero(is_open).astype(np.int32)[labels]
+
+    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
+    def _predict_nearest(self, X, *, sensitive_features=None):
+        """Cluster of each row, whatever the sizes."""
+        X, groups = self._encode_rows(X, sensitive_features)
+        if groups is None:
             return nearest_centers(*self._center(X))[0]
+        distances = squared_distances(*self._center(X))
+        return np.argmin(distances + groups @ self.offsets_.T, axis=1).astype(np.int32)
+
+    def _encode_rows(self, X, sensitive_features):
+        """Checked rows, and whether each is in each group; None without groups."""
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
+        if sensitive_features is None:
+            return X, None
         # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
         match = encode_known_values if self.attributes == "each" else encode_known_groups
-        codes = match(sensitive_features, len(X), self.groups_, self.handle_unknown)
+        codes = match(sensitive_features, X.shape[0], self.groups_, self.handle_unknown)
         # Unknown groups have no offset: their samples go to the nearest centre.
-        offsets = np.vstack((self.offsets_.T, np.zeros(len(self.cluster_centers_))))
-        offsets = offsets[codes.reshape(len(X), -1)].sum(axis=1)
-        distances = squared_distances(*self._center(X))
-        return np.argmin(distances + offsets, axis=1).astype(np.int32)
+        groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
+        return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
+
+    def _count_free_places(self, X, sensitive_features):
+        """Number of new samples of weight 1 that still fit into each cluster."""
+        if self.max_cluster_size is None or is_partitioned(X, sensitive_features):
+            raise ValueError(
+                "respect_sizes needs a fit with max_cluster_size, and samples in memory, but "
+                f"max_cluster_size={self.max_cluster_size} and X is of type {type(X).__name__}; "
+                "fit with a maximum size, and pass an array."
+            )
+        largest = resolve_size(self.max_cluster_size, self.cluster_sizes_.sum(), np.inf)
+        places = np.floor(largest * (1 + ROUNDING) - self.cluster_sizes_)
+        return np.maximum(places, 0).astype(np.int64)
 
     @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Euclidean distances to the centres.
+        """Euclidean distances to the centres, whatever the sizes of clusters in the fit.
 
         Parameters
         ----------
@@ -709,7 +805,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             In the precision of X, float32 or float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
         return np.sqrt(squared_distances(*self._center(X))).astype(X.dtype, copy=False)
 
     def score(
@@ -732,12 +828,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             For balance use `skfair.metrics.get_scorer`.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, **ACCEPTED, reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         return -float(weights @ nearest_centers(*self._center(X))[1])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in FLOATS]
         return tags
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
@@ -29,14 +28,17 @@ from skfair._kernels.kmeans import (
     squared_distances,
 )
 from skfair._kernels.limits import (
+    allow_slack,
     has_rows,
     intersection_coefficients,
     pair_rows,
     row_excess,
     satisfies_rows,
 )
+from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
+    BALANCE_TOLERANCE,
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
     extrapolate,
@@ -53,7 +55,7 @@ from skfair.cluster.kmeans._problem import (
     recompute_point,
 )
 from skfair.cluster.kmeans._size_dual import bounds_many_sizes
-from skfair.partitions import n_threads_of
+from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
 if TYPE_CHECKING:
@@ -81,14 +83,15 @@ def repair_and_search(problem, point, level, runs):
     """
     # Integer repair: required sizes, then the balance, by single moves.
     point = repair(problem, point, level)
-    if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-        if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
-            return point, status
-    # Moves got stuck: an integer table near the counts keeps the limits.
-    labels, slack = repair_to_limits(problem, point, level, near_ties(point))
-    problem = replace(problem, limits=problem.limits._replace(slack=slack))
-    point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    # Of few samples one is a large step of the balance: they have to come near to what is possible.
+    is_near = point.balance >= (1 - BALANCE_TOLERANCE) * level
+    is_near |= problem.n_samples > MAX_ITERATED_SAMPLES
+    if problem.has_equal_weights and not (
+        is_near and problem.keeps_limits(point.clustering.counts, level)
+    ):
+        # Moves got stuck: an integer table near the counts keeps the limits.
+        labels = repair_to_limits(problem, point, level, near_ties(point))
+        point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
 
 
@@ -118,22 +121,34 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
 
 
+def limits_at_point(samples, point, ratio):
+    """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
+
+    A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
+    to one sample, so do all clusterings that the search finds.
+    """
+    limits, reached = samples.limits, float(min(ratio, point.balance))
+    if reached == ratio or not samples.keeps_limits(point.clustering.counts, ratio):
+        return limits._replace(level=reached)
+    return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
+
+
 def _pair_samples(samples, point, ratio):
     """Distances of all pairs, and rows of the limits: also of the balance that a point has reached.
 
     A point that misses a limit may be replaced by any cheaper one that misses it by no more.
     """
-    counts, slack = point.clustering.counts, float(samples.largest_weight)
-    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    counts, limits = point.clustering.counts, limits_at_point(samples, point, ratio)
     columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
-    if samples.keeps_limits(counts, ratio):  # the ratio may be missed by one sample, but no more
-        columns.append(pair_rows(limits._replace(level=float(ratio), slack=slack)))
+    if limits.level > 0:  # no cluster may lack a required group
+        present = -np.eye(samples.n_groups)[limits.required]
+        columns.append((present, np.full(len(present), -samples.weights.min())))
     rows, bounds = map(np.concatenate, zip(*columns, strict=True))
     rounding = ROUNDING * samples.total_weight
     bounds = np.maximum(bounds, (counts @ rows.T).max(axis=0)) + rounding
     added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
     added = added * samples.weights[:, np.newaxis]
-    distances = squared_distances(samples.X, samples.X)
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     return PairedSamples(distances, samples.masses, added, bounds, rounding)
 
 
@@ -161,7 +176,7 @@ def _repair_rows(samples, point, ratio):
     # moves get stuck.
     is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
     if samples.has_equal_weights and not is_small and not samples.limits.rounding.any():
-        return repair_to_limits(samples, point, ratio, near_ties(point))[0]
+        return repair_to_limits(samples, point, ratio, near_ties(point))
     return move_into_bounds(samples, point)
 
 
@@ -228,12 +243,20 @@ def near_ties(point):
 def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes = samples.X, samples.weights, samples.codes
-    movable = X if len(rows) == len(X) else X[rows]
+    movable = X if len(rows) == len(weights) else X[rows]
     distances = squared_distances(movable, point.clustering.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
     return raise_balance(
-        X, samples.masses, weights, codes, clustering, rows, distances, limits, max_moves
+        kernel_rows(X),
+        samples.masses,
+        weights,
+        codes,
+        clustering,
+        rows,
+        distances,
+        limits,
+        max_moves,
     )
 
 
@@ -247,8 +270,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     """
     if not len(samples.weights):
         return point, "feasible"
-    # A point short of the ratio may not fall further, but need not reach it.
-    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    limits = limits_at_point(samples, point, ratio)
     # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
     # but the cost.
     exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
@@ -287,7 +309,8 @@ def improve_clustering(samples, clustering, limits, exchange):
         moving, moved = samples.take(rows), clustering._replace(labels=clustering.labels[rows])
         X, weights, codes = moving.X, moving.weights, moving.codes
         distances_now = squared_distances(X, moved.centers)
-        n_changes = hartigan_pass(X, distances_now, moving.masses, weights, codes, moved, limits)
+        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
+        n_changes = hartigan_pass(*passed, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
@@ -311,7 +334,7 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
+    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
 
 
 def _global_indices(rows):
@@ -359,6 +382,7 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with their cube
 
 
 class Homotopy(BaseEstimator):
@@ -460,6 +484,8 @@ class Homotopy(BaseEstimator):
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
             return solve_sizes(problem, runs, random_state, watch)
+        if samples is not problem:
+            _check_number_of_clusters(problem, runs.n_clusters)
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
@@ -641,6 +667,17 @@ class Homotopy(BaseEstimator):
         return draw_stratified(samples, size, random_state)
 
 
+def _check_number_of_clusters(problem, n_clusters):
+    """Raise for bounds on very many clusters of samples that are not all in memory."""
+    if n_clusters > MAX_PARTITIONED_CLUSTERS and has_rows(problem.limits):
+        raise ValueError(
+            f"Bounds on sizes or shares in more than {SUBSAMPLE_SIZES['k-means']:,} partitioned "
+            f"samples require n_clusters <= {MAX_PARTITIONED_CLUSTERS}, got {n_clusters} clusters "
+            f"of {problem.n_samples:,} samples; pass X as one array in memory, or fit a subsample "
+            "and predict the others."
+        )
+
+
 class RunStart(NamedTuple):
     """A start of k-means that is followed, its random numbers, and the point it has led to."""
 
@@ -663,7 +700,10 @@ def search_from_labels(problem, level, runs):
     clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
     dual = problem.assign(ClusteringPoint(clustering), level).dual
     point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
-    point, status = repair_and_search(problem, point, level, runs)
+    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+    else:
+        point, status = repair_and_search(problem, point, level, runs)
     return RunResult(point, 0, status, False)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
 from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.sparse_samples import member_distances
 from skfair.cluster.kmeans._assignment import RunSettings, extrapolate, member_bounds
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
@@ -65,6 +66,12 @@ def solve_sizes(
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
+    if runs.labels is not None:
+        # Search from the labels as well: no end may have a higher cost than they have.
+        dual = SizeDual(np.zeros(runs.n_clusters))
+        centers, ended = np.asarray(runs.init), (rounds.is_converged, rounds.is_stopped)
+        start = Rounds(centers, np.inf, dual, 0, *ended)
+        ends.append((_round_sizes(problem, start, runs.labels), start))
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -101,8 +108,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     ``samples`` are some or all of the problem, whose bounds are scaled to their number.
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
-    bounds = tuple(np.array(member_bounds(problem, problem.n_samples)) * len(X) / problem.n_samples)
-    slack = max(0.75, settings.slack * len(X) / n_clusters)
+    n_samples = X.shape[0]
+    bounds = tuple(
+        np.array(member_bounds(problem, problem.n_samples)) * n_samples / problem.n_samples
+    )
+    slack = max(0.75, settings.slack * n_samples / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     n_iter, n_poor, is_stopped = 0, 0, False
@@ -113,20 +123,20 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
             age += 1
             dual, now = ascend(candidates, bounds, dual, slack)
-            is_old = now.n_short > SHORT_SHARE * len(X)
+            is_old = now.n_short > SHORT_SHARE * n_samples
         if is_old:
             candidates, dual, now = assign_sizes(X, start, bounds, dual, slack)
             age, life = 1, min(life + 1, MAX_AGE)
         n_iter += 1
         if now.value > lowest and n_pushed > 0:
             start, n_pushed = means, 0  # the momentum has overshot
-            continue
-        clustering = samples.clustering_from_labels(now.labels, n_clusters)
-        is_empty = clustering.sizes == 0
-        clustering.centers[is_empty] = start[is_empty]
-        n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
-        lowest, previous, means = min(lowest, now.value), means, clustering.centers
-        start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+        else:
+            clustering = samples.clustering_from_labels(now.labels, n_clusters)
+            is_empty = clustering.sizes == 0
+            clustering.centers[is_empty] = start[is_empty]
+            n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
+            lowest, previous, means = min(lowest, now.value), means, clustering.centers
+            start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
         is_stopped = settings.watch is not None and settings.watch(ClusteringPoint(clustering))
     return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
 
@@ -134,16 +144,17 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
-def _round_sizes(problem, rounds):
-    """The point of a precise assignment after integer repair and local search."""
+def _round_sizes(problem, rounds, labels=None):
+    """The point of labels, or of a precise assignment, after integer repair and local search."""
     centers, n_clusters = rounds.centers, len(rounds.centers)
     bounds = member_bounds(problem, problem.n_samples)
     candidates, dual, now = assign_precisely(problem, centers, bounds, rounds.dual)
-    sizes = now.counts.copy()
-    repair_sizes(candidates, dual.multipliers, now.labels, sizes, bounds)
-    _move_to_any_cluster(problem.X, centers, now.labels, sizes, bounds)
+    labels = now.labels if labels is None else labels.copy()
+    sizes = np.bincount(labels, minlength=n_clusters)
+    repair_sizes(candidates, dual.multipliers, labels, sizes, bounds)
+    _move_to_any_cluster(problem.X, centers, labels, sizes, bounds)
     start = problem.solution_from_multipliers(dual.multipliers)
-    point = recompute_point(problem, now.labels, n_clusters, start)
+    point = recompute_point(problem, labels, n_clusters, start)
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
             labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
@@ -166,13 +177,8 @@ def _move_to_any_cluster(X, centers, labels, sizes, bounds):
         goals = np.flatnonzero(sizes < largest) if is_over else np.array([sizes.argmin()])
         rows = np.flatnonzero(sizes[labels] > (largest if is_over else smallest))
         costs = squared_distances(X[rows], centers[goals])
-        costs -= _member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
+        costs -= member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
         row, goal = np.unravel_index(costs.argmin(), costs.shape)
         sizes[labels[rows[row]]] -= 1
         labels[rows[row]] = goals[goal]
         sizes[goals[goal]] += 1
-
-
-def _member_distances(X, centers, labels):
-    """Squared distance of each sample to the centre of its cluster."""
-    return ((X - centers[labels]) ** 2).sum(axis=1)

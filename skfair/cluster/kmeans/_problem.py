@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.kmeans import (
@@ -18,6 +19,7 @@ from skfair._kernels.kmeans import (
     squared_distances_by_cluster,
 )
 from skfair._kernels.limits import Limits, composition_ratios, max_violation, satisfies_rows
+from skfair._kernels.sparse_samples import member_distances, squared_norms
 from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
@@ -91,10 +93,11 @@ class BaseClusteringProblem:
 
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
-        limits = self.limits._replace(slack=self.largest_weight)
+        slack = np.full(len(self.limits.factors), self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
-        is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and satisfies_rows(counts, limits)
+        ratios = composition_ratios(counts, self.limits._replace(slack=slack))
+        is_balanced = level == 0 or ratios.min() >= level * (1 - 1e-12)
+        return bool(is_balanced) and satisfies_rows(counts, self.limits)
 
 
 class FixedSamples:
@@ -127,7 +130,7 @@ class ClusteringProblem(BaseClusteringProblem):
     those of all samples.
     """
 
-    X: np.ndarray  # (n_samples, n_features) float64 or float32, C-contiguous
+    X: np.ndarray  # (n_samples, n_features) float64 or float32, C-contiguous; or CSR, not centred
     weights: np.ndarray  # (n_samples,) float64, all positive
     codes: np.ndarray  # (n_samples,) intp, intersections of the limits
     limits: Limits
@@ -227,7 +230,7 @@ class ClusteringProblem(BaseClusteringProblem):
         """
         labels, members = labels.copy(), members.copy()
         empty = list(np.flatnonzero(members == 0))
-        distances = self.masses * ((self.X - centers[labels]) ** 2).sum(axis=1)
+        distances = self.masses * member_distances(self.X, centers, labels)
         # From the farthest sample on, but never the last one of a cluster.
         for p in np.argsort(-distances, kind="stable"):
             if empty and members[labels[p]] > 1:
@@ -342,8 +345,11 @@ def draw_stratified(problem, size, random_state):
 
 
 def scatter_contributions(problem):
-    """Masses times squared distances to the origin, where the mean of all samples is."""
-    return problem.masses * np.einsum("ij,ij->i", problem.X, problem.X, dtype=np.float64)
+    """Masses times squared distances to the mean of all samples, which is the origin if dense."""
+    X = problem.X
+    if sparse.issparse(X):
+        return problem.masses * squared_distances(X, problem.mean[np.newaxis])[:, 0]
+    return problem.masses * squared_norms(X)
 
 
 def find_outlying(radii, scatter, size):
@@ -387,12 +393,21 @@ def find_equal_centers(problem, point):
 
 def distinct_rows(X, most):
     """Distinct rows of an array, at most so many."""
+    if sparse.issparse(X):
+        X = _number_rows(X)
     n_taken = 2 * most
     while True:
         rows = np.unique(X[:n_taken], axis=0)[:most]
         if len(rows) == most or n_taken >= len(X):
             return rows
         n_taken *= 4
+
+
+def _number_rows(X):
+    """A number for each sparse row, equal for equal rows, as a column."""
+    numbers, ends = {}, np.column_stack([X.indptr[:-1], X.indptr[1:]])
+    entries = ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in ends)
+    return np.array([[numbers.setdefault(entry, len(numbers))] for entry in entries])
 
 
 def _distinct_rows(problem, most):
@@ -446,6 +461,8 @@ def compute_cost(problem, labels, clustering):
 
 
 def _weighted_sums(problem):
+    if sparse.issparse(problem.X):
+        return problem.X.T @ problem.weights
     return (problem.X * problem.weights[:, np.newaxis]).sum(axis=0)
 
 

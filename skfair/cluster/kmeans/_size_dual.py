@@ -18,6 +18,7 @@ from skfair._kernels.candidates import (
     solve_laplacian,
 )
 from skfair._kernels.limits import intersection_coefficients
+from skfair._kernels.sparse_samples import multiply, squared_norms
 from skfair.cluster.kmeans._assignment import (
     FIRST_RIDGE,
     GOOD_GAIN,
@@ -49,7 +50,7 @@ def bounds_many_sizes(problem, n_clusters, limits):
         and problem.unit_costs is None
         and problem.background is None
         # Distances are compared in float32, where extreme values have no square.
-        and 1e-12 < np.abs(problem.X).max(initial=0) < 1e15
+        and 1e-12 < max(problem.X.max(), -problem.X.min()) < 1e15
     )
 
 
@@ -87,7 +88,7 @@ class SizeEvaluation(NamedTuple):
 
 def select_candidates(X, centers, multipliers, n_candidates):
     """The candidates of samples of float32, from products of blocks."""
-    n_samples, n_clusters = len(X), len(centers)
+    n_samples, n_clusters = X.shape[0], len(centers)
     shape = n_samples, min(n_candidates, n_clusters)
     clusters, distances = np.empty(shape, np.int32), np.empty(shape, np.float32)
     limits = np.full(n_samples, np.inf, np.float32)
@@ -98,10 +99,10 @@ def select_candidates(X, centers, multipliers, n_candidates):
     for begin in range(0, n_samples, BLOCK_ROWS):
         rows = slice(begin, begin + BLOCK_ROWS)
         block = X[rows]
-        reduced = np.dot(block, factors, out=costs[: len(block)])
+        reduced = multiply(block, factors, costs[: block.shape[0]])
         reduced += offsets
         select_smallest(reduced, clusters[rows], distances[rows])
-        norms = np.einsum("ij,ij->i", block, block)
+        norms = squared_norms(block).astype(np.float32)
         distances[rows] += norms[:, np.newaxis]
         if shape[1] < n_clusters:
             limits[rows] = distances[rows, -1] - FLOAT32_ROUNDING * (norms + squares.max())
@@ -205,7 +206,7 @@ def assign_sizes(X, centers, bounds, dual, slack):
         candidates = select_candidates(X, centers, dual.multipliers, dual.n_candidates)
         dual, now = ascend(candidates, bounds, dual, slack)
         residuals = np.abs(gradient(now.counts, dual.multipliers, bounds)).max()
-        is_short = now.n_short > SHORT_SHARE * len(X)
+        is_short = now.n_short > SHORT_SHARE * X.shape[0]
         if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or residuals <= 3 * slack):
             break
         if is_short:
@@ -223,6 +224,6 @@ def assign_precisely(problem, centers, bounds, dual):
         measure_candidates(problem.X, centers, selected.clusters, distances)
         candidates = selected._replace(distances=distances)
         dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        if now.n_short <= LAST_SHORT_SHARE * len(narrow) or n_candidates >= len(centers):
+        if now.n_short <= LAST_SHORT_SHARE * narrow.shape[0] or n_candidates >= len(centers):
             return candidates, dual, now
         n_candidates *= 2

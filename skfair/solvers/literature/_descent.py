@@ -195,8 +195,8 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
 
     If both are strongly convex with the constant c, the iterates approach the minimiser of
     :math:`\lambda f^a + (1 - \lambda) f^b` with :math:`\lambda = n_a / (n_a + n_b)`. The minimum
-    expected gap of that sum among the first T iterates is O(1 / T) (Theorem 5.1). A Pareto front is
-    one run for each split of :math:`n_a + n_b`.
+    expected gap of that sum among the first T iterates is O(1 / T) (Theorem 5.1). `sa2gd_front`
+    makes one run for each split of :math:`n_a + n_b`.
 
     Parameters
     ----------
@@ -261,6 +261,41 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     return x
 
 
+def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
+    """One run of `sa2gd` for each split of the steps of an iteration between two objectives.
+
+    Parameters
+    ----------
+    grad_a, grad_b, x0
+        As in `sa2gd`.
+    n_total : int
+        Steps of an iteration for both objectives together.
+    **settings
+        The other parameters of `sa2gd`.
+
+    Returns
+    -------
+    points : ndarray of shape (n_total + 1, *x0.shape)
+        The last iterates with 0, 1, ..., n_total steps for the first objective.
+
+    References
+    ----------
+    .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+       clustering", LION 2022, arXiv:2105.14172, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.solvers import sa2gd_front
+    >>> aims = (lambda x, random_state: x - 1.0), (lambda x, random_state: x + 1.0)
+    >>> points = sa2gd_front(*aims, np.zeros(1), n_total=4, n_iter=1000, strong_convexity=1.0)
+    >>> (points.ravel() + 1.0).round(1)
+    array([0. , 0.5, 1. , 1.5, 2. ])
+    """
+    pairs = [(n_a, n_total - n_a) for n_a in range(n_total + 1)]
+    return np.array([sa2gd(grad_a, grad_b, x0, n_a=a, n_b=b, **settings) for a, b in pairs])
+
+
 # The switching subgradient method.
 
 
@@ -270,6 +305,12 @@ _MULTIPLIER_DECAY = 0.99
 """Decay per iteration of the sums of steps that estimate the multipliers."""
 _MIN_STEP_SUM = 1e-12
 """Minimum sum of objective steps in the estimate of multipliers."""
+
+
+def benchmark_switching():
+    """Settings of SSw in the benchmark of stochastic methods, section 4.2."""
+    settings = {"objective_step": 0.5, "constraint_step": 0.05, "output": "drawn"}
+    return settings | {"epsilon": GeometricDecay(1e-4, 0.97, hold=500)}
 
 
 class HarmonicDecay(BaseEstimator):
@@ -443,13 +484,7 @@ class SwitchingSubgradient(Solver):
         .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
            of deep neural networks", section 4.2 (SSw).
         """
-        settings = {
-            "epsilon": GeometricDecay(1e-4, 0.97, hold=500),
-            "objective_step": 0.5,
-            "constraint_step": 0.05,
-            "output": "drawn",
-        }
-        return cls(**(settings | changes))
+        return cls(**(benchmark_switching() | changes))
 
     @property
     def requires(self) -> tuple[str, ...]:

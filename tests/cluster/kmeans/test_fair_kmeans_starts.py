@@ -17,6 +17,7 @@ LIMITS = {
     "none": {"min_balance": None},
     "balance": {},
     "share ratio": {"min_balance": None, "min_share_ratio": 0.9},
+    "group shares": {"min_balance": None, "min_group_share": 0.4},
     "sizes": {"min_balance": None, "min_cluster_size": 0.1, "max_cluster_size": 0.2},
 }
 

@@ -1,6 +1,7 @@
 """Bounds on the sizes of many clusters: sizes, labels and duals against independent solvers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import eye_array, kron, vstack
@@ -11,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from skfair._kernels.candidates import Candidates, repair_sizes, select_smallest
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _size_dual
-from skfair.datasets import make_fair_blobs
+from skfair.datasets import make_fair_blobs, open_blocks
+from skfair.partitions import SUBSAMPLE_SIZES
 
 N_CLUSTERS = 60
 
@@ -183,3 +185,75 @@ def test_starts_from_given_centres():
     X, _, _ = make_fair_blobs(600, centers=60, random_state=0)
     model = fit(X, init=X[:60], max_cluster_size=12, n_init="auto")
     assert model.cluster_sizes_.max() <= 12
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_fit_costs_more_than_labels_that_keep_the_bounds(blobs, dtype):
+    X, bounds = blobs.astype(dtype), {"min_cluster_size": 15, "max_cluster_size": 25}
+    # Labels in turns are poor, those of another fit good; one round leaves little time to leave.
+    good = fit(X, random_state=1, **bounds)
+    for labels in (good.labels_, np.arange(len(X)) % N_CLUSTERS):
+        centers = np.array([blobs[labels == k].mean(axis=0) for k in range(N_CLUSTERS)])
+        cost = ((blobs - centers[labels]) ** 2).sum()
+        model = fit(X, init=labels, tol=0.1, **bounds)
+        assert model.inertia_ <= cost * (1 + 1e-6)
+        sizes = np.bincount(model.labels_)
+        assert sizes.min() >= 15
+        assert sizes.max() <= 25
+
+
+def test_labels_that_miss_the_bounds_are_a_start(blobs):
+    labels = np.minimum(np.arange(len(blobs)), N_CLUSTERS - 1)  # the last cluster has most samples
+    model = fit(blobs, init=labels, max_cluster_size=25)
+    assert model.cluster_sizes_.max() <= 25
+
+
+def test_more_starts_never_cost_more(blobs):
+    costs = [fit(blobs, n_init=n, max_cluster_size=25).inertia_ for n in (1, 3, 5)]
+    assert costs == sorted(costs, reverse=True)
+
+
+class StopAfterTwoRounds:
+    """A callback that asks to stop after its second round."""
+
+    n_rounds = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.n_rounds += context.parent is not None
+        return self.n_rounds == 2
+
+
+@pytest.mark.callbacks
+def test_a_callback_ends_the_rounds_within_the_bounds(blobs):
+    model = FairKMeans(N_CLUSTERS, min_balance=None, max_cluster_size=25, random_state=0)
+    model.set_callbacks(StopAfterTwoRounds()).fit(blobs)
+    assert model.n_iter_ == 2
+    assert model.status_ == "max_iter"
+    assert model.cluster_sizes_.max() <= 25
+
+
+def test_partitions_in_memory_get_the_labels_of_the_array(blobs, tmp_path):
+    path = tmp_path / "X.parquet"
+    pd.DataFrame(blobs, columns=list("abcde")).to_parquet(path, row_group_size=300)
+    model = fit(open_blocks(path), max_cluster_size=25)
+    expected = fit(blobs, max_cluster_size=25)
+    np.testing.assert_allclose(model.cluster_sizes_, expected.cluster_sizes_)
+    np.testing.assert_array_equal(np.asarray(model.labels_), expected.labels_)
+
+
+def test_bounds_on_very_many_clusters_of_partitions_raise(tmp_path, monkeypatch):
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1000)
+    path = tmp_path / "X.parquet"
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    pd.DataFrame(X, columns=["a", "b"]).to_parquet(path, row_group_size=500)
+    with pytest.raises(ValueError, match="n_clusters <= 256, got 300 clusters of 2,000 samples"):
+        fit(open_blocks(path), 300, max_cluster_size=10)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.solvers import sa2gd
+from skfair.solvers import sa2gd, sa2gd_front
 
 # f_a = (x - a)' A (x - a) / 2 and f_b = (x - b)' B (x - b) / 2, both convex with constant 1
 A, a = np.array([[2.0, 0.5], [0.5, 1.5]]), np.array([1.0, -1.0])
@@ -33,6 +33,14 @@ def test_the_steps_weigh_the_objectives(n_a, n_b):
         strong_convexity=1,
     )  # fmt: skip
     np.testing.assert_allclose(result, minimizer(n_a / (n_a + n_b)), atol=1e-3)
+
+
+def test_a_front_has_one_run_for_each_split():
+    gradients, start = (noisy(A, a, 1), noisy(B, b, 1)), np.ones(2)
+    settings = {"n_iter": 20, "strong_convexity": 1, "random_state": 3}
+    points = sa2gd_front(*gradients, start, n_total=3, **settings)
+    runs = [sa2gd(*gradients, start, n_a=n, n_b=3 - n, **settings) for n in range(4)]
+    np.testing.assert_array_equal(points, runs)
 
 
 def test_the_first_iterations_follow_algorithm_4():

@@ -1,0 +1,185 @@
+"""What one sample of rounding allows: feasibility, the best balance, and laws of the cost."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.base import clone
+
+from skfair.cluster import FairKMeans, fair_kmeans_front
+
+# Integer programmes ---------------------------------------------------------------------
+
+
+def draw_instance(seed):
+    """Two or three groups of 2 to 30 members, 2 to 5 clusters, bounds of one of four kinds."""
+    rng = np.random.default_rng(seed)
+    n_groups, n_clusters = int(rng.integers(2, 4)), int(rng.integers(2, 6))
+    sizes = rng.integers(2, 31, size=n_groups)
+    sizes[0] = max(sizes[0], n_clusters - sizes[1:].sum())
+    groups, n_samples = np.repeat(np.arange(n_groups), sizes), int(sizes.sum())
+    X = rng.normal(size=(n_samples, 2))
+    X[:, 0] += 2 * groups
+    mean_size, margin = n_samples / n_clusters, int(rng.integers(3))
+    settings = {"min_balance": float(rng.choice([0.5, 0.8, 1.0]))}
+    if seed % 4 == 1:
+        settings["max_cluster_size"] = int(np.ceil(mean_size)) + margin
+    if seed % 4 in (2, 3):
+        settings["min_cluster_size"] = max(1, int(mean_size) - margin)
+    if seed % 4 == 3:
+        shares = sizes / n_samples
+        settings |= {"min_group_share": 0.9 * shares, "max_group_share": shares / 0.9}
+        settings["max_group_share"] = np.minimum(settings["max_group_share"], 1.0)
+        settings["min_balance"] = [None, 0.8][seed % 8 // 4]
+    return X, groups, n_clusters, settings
+
+
+def is_feasible(sizes, n_clusters, settings, level, ratio):
+    """Whether a table of integers keeps all bounds up to a sample, and a ratio exactly."""
+    n_groups = len(sizes)
+    cluster, pairs = np.ones((1, n_groups)), np.zeros((n_groups, n_groups, n_groups))
+    for i in range(n_groups):
+        for j in range(n_groups):
+            pairs[i, j, j] -= 1.0
+    identity, pairs_of = np.eye(n_groups)[:, None], pairs
+    low = np.broadcast_to(settings.get("min_group_share", 0.0), n_groups)[:, None]
+    high = np.broadcast_to(settings.get("max_group_share", 1.0), n_groups)[:, None]
+    # Rows of one cluster, and the minimum of each.
+    rows = [
+        (identity + level * pairs_of).reshape(-1, n_groups),
+        (identity + ratio * pairs_of).reshape(-1, n_groups),
+        np.eye(n_groups) - low,
+        high - np.eye(n_groups),
+        cluster,
+        -cluster,
+    ]
+    slacks = 1 + level, 0.0, 1.0, 1.0
+    least = [np.full(len(row), -slack - 1e-9) for row, slack in zip(rows, slacks, strict=False)]
+    least += [[settings.get("min_cluster_size", 1)], [-settings.get("max_cluster_size", np.inf)]]
+    each = np.kron(np.eye(n_clusters), np.vstack(rows))
+    totals = np.kron(np.ones((1, n_clusters)), np.eye(n_groups))
+    present = (sizes >= n_clusters) & (level > 0)
+    solved = optimize.milp(
+        np.zeros(n_clusters * n_groups),
+        constraints=[
+            optimize.LinearConstraint(each, np.tile(np.concatenate(least), n_clusters)),
+            optimize.LinearConstraint(totals, sizes, sizes),
+        ],
+        integrality=np.ones(n_clusters * n_groups),
+        bounds=optimize.Bounds(np.tile(present.astype(float), n_clusters)),
+    )
+    return solved.x is not None
+
+
+def find_best_ratio(sizes, n_clusters, settings, level):
+    """The largest ratio up to the level that a table reaches, up to .002 of it, from below."""
+    low, high = 0.0, level
+    if is_feasible(sizes, n_clusters, settings, level, level):
+        return level
+    while high - low > 0.002 * level:
+        middle = (low + high) / 2
+        is_reached = is_feasible(sizes, n_clusters, settings, level, middle)
+        low, high = (middle, high) if is_reached else (low, middle)
+    return low
+
+
+@pytest.mark.filterwarnings("ignore:Groups have fewer members")
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(12, 156, 12))]
+)
+def test_feasible_instances_are_fitted_with_the_best_balance(first):
+    """Of 156 instances; an `InfeasibleConstraintWarning` would be an error."""
+    n_feasible = 0
+    for seed in range(first, first + 12):
+        X, groups, n_clusters, settings = draw_instance(seed)
+        sizes = np.bincount(groups)
+        model = FairKMeans(n_clusters, random_state=0, **settings)
+        model.fit(X, sensitive_features=groups)
+        of_data = sizes.min() / sizes.max()
+        level = (settings["min_balance"] or 0.0) * of_data
+        holds = is_feasible(sizes, n_clusters, settings, level, 0.0)
+        assert not holds or model.status_ in {"optimal", "feasible"}
+        n_feasible += holds
+        if level > 0:
+            best = find_best_ratio(sizes, n_clusters, settings, level)
+            assert model.relative_balance_ >= best / of_data - 0.02
+    assert n_feasible == 12
+
+
+# Laws of the cost -----------------------------------------------------------------------
+
+
+def draw_far_samples(seed, n_samples=90):
+    """Heavy tails in two groups, and bounds within 5 % of their shares."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_t(2.5, size=(n_samples, 3)), rng.choice(2, n_samples, p=[0.4, 0.6])
+    shares = np.bincount(groups) / n_samples
+    return X, groups, {"min_group_share": 0.95 * shares, "max_group_share": shares / 0.95}
+
+
+def alternate_assignment(X, groups, bounds, centers):
+    """Labels of linear programmes of assignment and centres in turns, rounded in the end."""
+    n_samples, n_clusters = len(X), len(centers)
+    in_group = np.eye(2)[groups].T
+    low, high = bounds["min_group_share"][:, None], bounds["max_group_share"][:, None]
+    rows = np.vstack([low - in_group, in_group - high])
+    for _ in range(4):
+        distances = ((X - centers[:, None]) ** 2).sum(axis=2)
+        solved = optimize.linprog(
+            distances.ravel(),
+            A_ub=np.kron(np.eye(n_clusters), rows),
+            b_ub=np.zeros(n_clusters * len(rows)),
+            A_eq=np.tile(np.eye(n_samples), n_clusters),
+            b_eq=np.ones(n_samples),
+        )
+        shares = solved.x.reshape(n_clusters, n_samples)
+        centers = shares @ X / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
+    return shares.argmax(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fit_from_a_feasible_clustering_never_costs_more(seed):
+    X, groups, bounds = draw_far_samples(seed)
+    model = FairKMeans(4, min_balance=None, random_state=0, **bounds)
+    fitted = clone(model).fit(X, sensitive_features=groups)
+    balanced = FairKMeans(4, min_balance=0.95, random_state=0).fit(X, sensitive_features=groups)
+    alternated = alternate_assignment(X, groups, bounds, fitted.cluster_centers_)
+    n_feasible = 0
+    for labels in (fitted.labels_, balanced.labels_, alternated):
+        counts = np.eye(4)[labels].T @ np.eye(2)[groups]
+        sizes = counts.sum(axis=1, keepdims=True)
+        low, high = bounds["min_group_share"] * sizes, bounds["max_group_share"] * sizes
+        if max((low - counts).max(), (counts - high).max()) > 1 or sizes.min() == 0:
+            continue
+        n_feasible += 1
+        again = clone(model).set_params(init=labels).fit(X, sensitive_features=groups)
+        means = np.eye(4)[labels].T @ X / np.maximum(sizes, 1)
+        assert again.inertia_ <= ((X - means[labels]) ** 2).sum() * (1 + 1e-9)
+        assert again.constraint_violation_ == 0
+    assert n_feasible >= 2
+
+
+def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
+    """Six samples of either group, and labels that use the documented sample."""
+    X = np.arange(12.0)[:, np.newaxis]
+    groups, labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0]), np.repeat([0, 1], 6)
+    free = FairKMeans(2, min_balance=0.9, random_state=0).fit(X, sensitive_features=groups)
+    assert free.relative_balance_ >= 0.9
+    first, second = (np.bincount(groups[labels == k]) for k in (0, 1))
+    assert first.min() + 1 >= 0.9 * (first.max() - 1)
+    assert second.min() + 1 >= 0.9 * (second.max() - 1)
+    model = FairKMeans(2, min_balance=0.9, init=labels).fit(X, sensitive_features=groups)
+    assert model.inertia_ == 35 < free.inertia_
+    assert model.constraint_violation_ == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_looser_bound_of_one_front_never_costs_more(seed):
+    X, groups, _ = draw_far_samples(seed)
+    X[:, 0] += 2 * groups
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=4, n_levels=5, random_state=0
+    )
+    required = [0.0, 0.3, 0.6, 0.8, 0.9]
+    costs = [front.cost[front.select(min_balance=balance)] for balance in required]
+    assert (np.diff(costs) >= 0).all()
+    assert costs[-1] > costs[0]
