@@ -121,7 +121,8 @@ def find_planes(problem, parameters, scores, clusters=None):
     fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
     folds = [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
     parts = [problem.model.take(rows) for rows in folds]
-    moments = _fold_moments(parts, folds, problem.mean_weights, effects(problem, scores))
+    points = [part.evaluate(parameters) for part in parts]
+    moments = _fold_moments(points, folds, problem.mean_weights, effects(problem, scores))
     total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
     for rows, part, of_fold in zip(folds, parts, moments, strict=True):
         learned = _directions(total - of_fold, len(scores) - len(rows), up)
@@ -151,14 +152,14 @@ def effects(problem, scores):
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 
 
-def _fold_moments(parts, folds, weights, values):
+def _fold_moments(points, folds, weights, values):
     """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
     moments = []
-    for part, rows in zip(parts, folds, strict=True):
+    for point, rows in zip(points, folds, strict=True):
         weighted = weights[rows] * values[rows]
-        products = part.pull_back(weighted)[:, np.newaxis]
+        products = point.pull_back(weighted)[:, np.newaxis]
         square = np.array([[weighted @ values[rows]]])
-        moments.append(np.block([[part.gram(weights[rows]), products], [products.T, square]]))
+        moments.append(np.block([[point.gram(weights[rows]), products], [products.T, square]]))
     return np.array(moments)
 
 

@@ -49,6 +49,7 @@ def gap_on(model, data):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
 def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
     # 20 redraws: without a guarantee about half exceed the tolerance, with .9 about two of them.
     population, n_violations = draw(50_000, seed=1000), {None: 0, 0.9: 0}
