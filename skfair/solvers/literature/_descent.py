@@ -275,7 +275,7 @@ def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
 
     Returns
     -------
-    points : ndarray of shape (n_total + 1, *x0.shape)
+    points : ndarray of shape (n_total + 1, n_parameters)
         The last iterates with 0, 1, ..., n_total steps for the first objective.
 
     References
