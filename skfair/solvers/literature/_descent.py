@@ -275,8 +275,9 @@ def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
 
     Returns
     -------
-    points : ndarray of shape (n_total + 1, n_parameters)
-        The last iterates with 0, 1, ..., n_total steps for the first objective.
+    points : ndarray
+        The last iterates with 0, 1, ..., n_total steps for the first objective, along a first axis
+        of length ``n_total + 1``.
 
     References
     ----------
