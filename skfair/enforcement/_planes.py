@@ -120,13 +120,13 @@ def find_planes(problem, parameters, scores, clusters=None):
     codes = np.arange(len(scores)) if clusters is None else clusters
     fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
     folds = [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
-    parts = [problem.model.take(rows) for rows in folds]
-    points = [part.evaluate(parameters) for part in parts]
+    models = [problem.model.take(rows) for rows in folds]
+    points = [model.evaluate(parameters) for model in models]
     moments = _fold_moments(points, folds, problem.mean_weights, effects(problem, scores))
     total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
-    for rows, part, of_fold in zip(folds, parts, moments, strict=True):
+    for rows, model, of_fold in zip(folds, models, moments, strict=True):
         learned = _directions(total - of_fold, len(scores) - len(rows), up)
-        slopes[rows] = np.column_stack([part.scores(one) for one in learned])
+        slopes[rows] = np.column_stack([model.scores(one) for one in learned])
     for direction, of_one in zip(_directions(total, len(scores), up), slopes.T, strict=True):
         if of_one.std() > _TINY:
             length = _REACH * deviation / of_one.std()
