@@ -379,7 +379,7 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
     if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
         if abs(rate - plain) > _LARGE_MOVE and 0.0 < rate < 1.0:
             warn(
-                "The search for a guarantee moves the decisions: the model gives "
+                "The constraint and confidence_level move the decisions: the model gives "
                 f"{rate:.1%} of the training samples the positive class, and without constraint "
                 f"{plain:.1%}. "
                 "If that is too far, raise the tolerance, pass more samples, or lower "

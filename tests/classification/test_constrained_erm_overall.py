@@ -106,7 +106,7 @@ def test_overlapping_groups_are_near_the_overall_rate():
     ],
     ids=str,
 )
-@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_reports_and_warnings_name_the_side(constraint, name):
     X, y, groups = draw(300)
     model = ConstrainedERMClassifier(constraint.set_params(tolerance=0.01), confidence_level=0.99)

@@ -197,7 +197,7 @@ def test_a_guaranteed_ratio_is_held_with_a_margin(data):
     assert ratio >= 1 - model.tightened_tolerances_[0] > 0.7
 
 
-@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_a_ratio_of_few_samples_is_uncertain(data):
     X, y, groups, _ = data
     model = ConstrainedERMClassifier(DemographicParity(ratio=0.9), confidence_level=0.95)

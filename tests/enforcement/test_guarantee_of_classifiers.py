@@ -49,7 +49,7 @@ def gap_on(model, data):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
     # 20 redraws: without a guarantee about half exceed the tolerance, with .9 about two of them.
     population, n_violations = draw(50_000, seed=1000), {None: 0, 0.9: 0}
@@ -175,7 +175,7 @@ def test_the_probability_of_a_refused_fit_is_a_lower_bound(monkeypatch):
     assert ndtri(stated[1]) == pytest.approx(ndtri(stated[0]) / 1.3, rel=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_the_warning_states_every_ratio_and_tolerance_that_is_kept():
     X, y, groups = draw(400, seed=3)
     both = [DemographicParity(ratio=0.95), EqualOpportunity(tolerance=0.02)]
@@ -195,7 +195,7 @@ def test_the_warning_states_every_ratio_and_tolerance_that_is_kept():
     assert tolerance > 0.02
 
 
-@pytest.mark.filterwarnings("ignore:The search for a guarantee moves")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_a_group_of_one_gets_an_answer_and_a_warning():
     X, y, groups = draw(200, seed=4)
     groups = np.where(np.arange(200) == 0, 2, groups)

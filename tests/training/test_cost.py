@@ -19,7 +19,7 @@ from skfair.regression import ConstrainedERMRegressor
 from skfair.training import _outcome, warn_of_moved_decisions
 
 COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
-MOVED = "search for a guarantee moves the decisions"
+MOVED = "constraint and confidence_level move the decisions"
 
 
 @pytest.fixture(scope="module")
