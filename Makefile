@@ -64,13 +64,13 @@ LOWEST := .venv-lowest
 test-lowest: $(LOWEST)/.installed
 	NUMBA_CACHE_DIR=$(LOWEST)/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 		$(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest -W ignore::DeprecationWarning \
-		-p no:cacheprovider -n auto -m "not slow" $(addprefix tests/,groups models inference metrics plotting \
-		constraints problems ranking regression training cluster/kmeans/test_fair_kmeans.py \
+		-p no:cacheprovider -n auto -m "not slow" $(addprefix tests/,groups models statistics metrics plotting \
+		constraints problems ranking regression fitting cluster/kmeans/test_fair_kmeans.py \
 		cluster/kmeans/test_fair_kmeans_input.py classification/test_constrained_erm.py \
 		classification/test_constrained_erm_input.py)
 
 # Of what depends on the versions of Python and of other packages, as much as takes two minutes.
-SELECTION := test_common.py test_registries.py audit/test_command_line.py constraints solvers \
+SELECTION := test_common.py test_registries.py commands/test_report.py constraints solvers \
 	$(addprefix classification/test_,constrained_cv.py constrained_cv_classes.py constrained_erm.py \
 		constrained_erm_mixed.py partial_parity_input.py) \
 	$(addprefix cluster/,kmeans/test_fair_kmeans.py kmeans/test_fair_kmeans_input.py \

@@ -27,9 +27,9 @@ from skfair._kernels import compile_at_first_call
 from skfair.classification import ConstrainedClassifierCV
 from skfair.cluster import FairKMeans, fair_kmeans_front
 from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
-from skfair.inference import gap_interval
 from skfair.metrics import balance_score, cluster_composition, group_report
 from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay, ParetoFrontDisplay
+from skfair.statistics import gap_interval
 
 FOLDER = Path("demo")
 TIMEOUT = 60  # of the download, in seconds

@@ -7,7 +7,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 :mod:`skfair.classification`   classifiers under fairness constraints
 :mod:`skfair.audit`            certificates and reports of any model, on held-out data
 :mod:`skfair.constraints`      fairness criteria: groups, rates and tolerances
-:mod:`skfair.inference`        confidence intervals of rates, means and gaps
+:mod:`skfair.statistics`       confidence intervals of rates, means and gaps
 :mod:`skfair.metrics`          fairness metrics, quality of fronts, scorers
 :mod:`skfair.model_selection`  selection of the best model within a fairness bound
 :mod:`skfair.monitoring`       monitors of gaps over time, valid at every look
@@ -41,7 +41,6 @@ _SUBMODULES = (
     "constraints",
     "datasets",
     "exceptions",
-    "inference",
     "losses",
     "metrics",
     "model_selection",
@@ -54,6 +53,7 @@ _SUBMODULES = (
     "ranking",
     "regression",
     "solvers",
+    "statistics",
     "surrogates",
     "torch",
 )

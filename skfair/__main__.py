@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
 
-from skfair.audit import (
+from skfair.commands import (
     add_certify_command,
     add_monitor_command,
     add_plan_command,

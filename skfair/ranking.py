@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
 from skfair.constraints import RankingParity, warn_of_small_groups
+from skfair.fitting import ConstrainedLinearEstimator, TrainingData, estimator_docs
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import ConstrainedLinearEstimator, TrainingData, estimator_docs
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._fit import restore_on_failure

@@ -17,10 +17,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
     check_applies_to_numbers,
 )
-from skfair.losses import LOSSES
-from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV
-from skfair.training import (
+from skfair.fitting import (
     VALID_ASSUME,
     VALID_MISSING,
     ConstrainedLinearEstimator,
@@ -38,6 +35,9 @@ from skfair.training import (
     warn_of_cost,
     warn_of_outcome,
 )
+from skfair.losses import LOSSES
+from skfair.partitions import is_partitioned, row_by_row
+from skfair.postprocessing import ConstrainedCV
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure

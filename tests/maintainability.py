@@ -163,7 +163,7 @@ def public_names():
     """Names in the ``__all__`` of the subpackages that users import from."""
     packages = [module.name for module in pkgutil.iter_modules(skfair.__path__)]
     modules = [importlib.import_module(f"skfair.{name}") for name in packages if name[0] != "_"]
-    internal = {"skfair.partitions", "skfair.training", "skfair.utils"}
+    internal = {"skfair.partitions", "skfair.fitting", "skfair.utils"}
     return [
         f"{module.__name__}.{name}"
         for module in modules

@@ -15,43 +15,43 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MAY_IMPORT = {
     "": set(),
-    "audit": {"constraints", "groups", "inference", "losses", "metrics", "monitoring"}
+    "audit": {"constraints", "groups", "statistics", "losses", "metrics", "monitoring"}
     | {"partitions", "utils"},
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"_kernels", "exceptions"},
     "groups": {"exceptions", "partitions", "utils"},
-    "inference": {"groups", "utils"},
+    "statistics": {"groups", "utils"},
     "partitions": {"utils"},
     "losses": {"_kernels", "utils"},
     "surrogates": {"_kernels", "losses"},
     "models": {"_kernels", "partitions", "utils"},
-    "constraints": {"_kernels", "inference", "losses", "metrics", "groups", "surrogates", "utils"},
+    "constraints": {"_kernels", "statistics", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
     | {"surrogates", "utils"},
     "solvers": {"_kernels", "losses", "models", "problems", "utils"},
-    "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
+    "metrics": {"exceptions", "statistics", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
-    "monitoring": {"constraints", "groups", "inference", "losses", "metrics", "partitions"}
+    "monitoring": {"constraints", "groups", "statistics", "losses", "metrics", "partitions"}
     | {"utils"},
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},
-    "enforcement": {"_kernels", "constraints", "problems", "solvers"},
-    "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
-    | {"groups", "inference", "problems", "solvers", "surrogates", "utils"},
-    "postprocessing": {"constraints", "enforcement", "exceptions", "groups", "losses", "models"}
-    | {"partitions", "problems", "solvers", "surrogates", "training", "utils"},
+    "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
+    | {"problems", "solvers", "statistics", "surrogates", "utils"},
+    "postprocessing": {"constraints", "exceptions", "groups", "losses", "models"}
+    | {"partitions", "problems", "solvers", "surrogates", "fitting", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "postprocessing", "solvers", "surrogates", "training", "utils"},
+    | {"partitions", "postprocessing", "solvers", "surrogates", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
-    | {"training", "utils"},
-    "ranking": {"constraints", "groups", "losses", "solvers", "surrogates", "training", "utils"},
+    | {"fitting", "utils"},
+    "ranking": {"constraints", "groups", "losses", "solvers", "surrogates", "fitting", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
-    | {"solvers", "surrogates", "training", "utils"},
+    | {"solvers", "surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},
     "preprocessing": {"groups", "utils"},
-    "__main__": {"audit", "_warm_up"},
+    "commands": {"audit", "constraints", "groups", "metrics", "monitoring", "statistics", "utils"},
+    "__main__": {"commands", "_warm_up"},
     "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},
 }
 """For every subpackage, the other subpackages it may import; "" is the package's own front door."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.inference import Rates, interval_of_largest_contrast, pairwise_contrasts
+from skfair.statistics import Rates, interval_of_largest_contrast, pairwise_contrasts
 
 N_SAMPLES = {5: 2000, 1: 200}  # samples drawn from each population, by the runs of the budget
 N_BOOTSTRAPS = 200

@@ -12,9 +12,9 @@ import numpy as np
 from skfair.audit import Certificate, ChangeReport
 from skfair.constraints import MaximumRate, RateParity
 from skfair.groups import Events, Samples, check_groups
-from skfair.inference import Means, make_estimates
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
+from skfair.statistics import Means, make_estimates
 from skfair.surrogates import Sigmoid
 
 LEVEL = 0.95

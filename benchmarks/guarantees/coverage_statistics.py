@@ -11,7 +11,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import limit_metric
 from skfair.constraints import PartialStatisticalParity
-from skfair.inference import (
+from skfair.statistics import (
     AUCs,
     balance_limit,
     gap_interval,

@@ -18,8 +18,8 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier
-from skfair.inference import hidden_gap_interval, interval_from_bounds, make_recorded_groups
 from skfair.metrics import demographic_parity_difference
+from skfair.statistics import hidden_gap_interval, interval_from_bounds, make_recorded_groups
 
 N_REDRAWS = {5: 500, 1: 20}
 """Redraws of each cell, by the runs of the budget."""

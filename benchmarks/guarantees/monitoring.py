@@ -13,7 +13,6 @@ from benchmarks.packages import is_installed
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.inference import wilson_limits
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._monitor import check_settings, parameters
@@ -26,6 +25,7 @@ from skfair.monitoring._state import (
     log_evidence_against,
     log_mean,
 )
+from skfair.statistics import wilson_limits
 
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)

@@ -10,7 +10,7 @@ from benchmarks.tables import Check, Report, join_reports
 from skfair.audit import Certificate
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
-from skfair.inference import required_sample_size
+from skfair.statistics import required_sample_size
 
 N_CERTIFICATES, N_FITS = {5: 2000, 1: 200}, {5: 20, 1: 4}
 """Draws of each case, by the runs of the budget."""

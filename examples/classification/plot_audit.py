@@ -18,8 +18,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from skfair.audit import FairnessReport, certify, find_subgroups
-from skfair.inference import required_sample_size
 from skfair.plotting import GroupRateDisplay, SubgroupDisplay
+from skfair.statistics import required_sample_size
 
 rng, n = np.random.default_rng(0), 6000
 attributes = pd.DataFrame(

@@ -35,10 +35,10 @@ from sklearn.preprocessing import OneHotEncoder
 from skfair.audit import FairnessReport, certify
 from skfair.classification import ConstrainedClassifierCV
 from skfair.datasets import fetch_adult
-from skfair.inference import gap_interval, required_sample_size
 from skfair.metrics import demographic_parity_ratio
 from skfair.monitoring import GapMonitor
 from skfair.plotting import GapMonitorDisplay
+from skfair.statistics import gap_interval, required_sample_size
 
 try:
     adult = fetch_adult(drop_sensitive=True)

@@ -7,16 +7,23 @@ report can be attached to a model card.
 
 from skfair.audit._certify import Certificate, certify, limit_metric
 from skfair.audit._changes import ChangeReport
-from skfair.audit._command_line import (
-    add_certify_command,
-    add_plan_command,
-    add_report_command,
-)
+from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
-from skfair.audit._monitor_command import add_monitor_command
+from skfair.audit._files import check_complete_column as check_complete_column
+from skfair.audit._files import check_missing_marks as check_missing_marks
+from skfair.audit._files import check_same_notation as check_same_notation
+from skfair.audit._files import file_digest as file_digest
+from skfair.audit._files import find_label as find_label
+from skfair.audit._files import has_decimals as has_decimals
+from skfair.audit._files import holds_numbers as holds_numbers
+from skfair.audit._files import is_missing_mark as is_missing_mark
+from skfair.audit._files import parse_column as parse_column
+from skfair.audit._files import read_columns as read_columns
+from skfair.audit._formats import FACT_TITLES as FACT_TITLES
+from skfair.audit._formats import STYLE as STYLE
+from skfair.audit._formats import render_table as render_table
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
-from skfair.audit._subgroups_command import add_subgroups_command
 
 __all__ = [
     "Certificate",

@@ -34,7 +34,8 @@ from skfair.audit._predictions import (
     warn_of_dependent_samples,
 )
 from skfair.groups import check_alignment
-from skfair.inference import (
+from skfair.metrics import Metric
+from skfair.statistics import (
     ComplementEstimates,
     LogRates,
     Rates,
@@ -46,7 +47,6 @@ from skfair.inference import (
     gap_upper_limit,
     required_sample_size,
 )
-from skfair.metrics import Metric
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import (
     check_tolerance,
@@ -340,7 +340,7 @@ def certify(
     confidence level: no correction for their number is needed ([1]_). Differences of rates of
     unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
     not decide, by Berger and Boos's test. Other limits are those of
-    :func:`skfair.inference.gap_interval`, and of ratios :func:`skfair.inference.ratio_interval`,
+    :func:`skfair.statistics.gap_interval`, and of ratios :func:`skfair.statistics.ratio_interval`,
     which hold for large samples.
 
     Of models that break the tolerance at most one in twenty is certified at .95. The level is that
@@ -387,7 +387,7 @@ def certify(
     missing : {"error", "at_random"}, default="error"
         What happens to missing values of `sensitive_features`. "at_random" assumes, for rates of
         decisions, that groups are missing at random given X, decision and outcome, as in
-        :func:`skfair.inference.hidden_gap_interval`. The certificate states it.
+        :func:`skfair.statistics.hidden_gap_interval`. The certificate states it.
     odds_ratio : float, default=1.0
         With ``missing="at_random"``, the largest factor by which odds of a group may differ between
         equal samples with and without a record. ``np.inf`` assumes nothing.
@@ -397,7 +397,7 @@ def certify(
         Without `sensitive_features`, rates of decisions are computed from them alone.
     assume : {"sufficient", "independent"}, default=None
         What is assumed of probabilities alone, as in
-        :func:`skfair.inference.hidden_gap_interval`. None assumes nothing: then it is the largest
+        :func:`skfair.statistics.hidden_gap_interval`. None assumes nothing: then it is the largest
         gap that the probabilities allow that must be within the tolerance.
 
     Returns

@@ -28,8 +28,8 @@ from skfair.audit._sections import (
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
 from skfair.groups import Groups, check_metric_input, fill_missing
-from skfair.inference import change_upper_limit, check_level
 from skfair.metrics import Rate, find_measures
+from skfair.statistics import change_upper_limit, check_level
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text

@@ -8,12 +8,6 @@ import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._tables import group_text
-from skfair.inference import (
-    ProbabilisticGroups,
-    RecordedGroups,
-    estimate_means,
-    stack_features,
-)
 from skfair.metrics import (
     MEASURES,
     RATES,
@@ -26,6 +20,12 @@ from skfair.metrics import (
     find_positive_multiclass,
     make_bin_edges,
     to_numbers,
+)
+from skfair.statistics import (
+    ProbabilisticGroups,
+    RecordedGroups,
+    estimate_means,
+    stack_features,
 )
 from skfair.utils._checks import join_names
 

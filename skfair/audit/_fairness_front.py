@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.audit._predictions import bind_constraint, predict_for_metric, resolve_constraint
 from skfair.constraints import applicable_constraint_names
 from skfair.groups import Events, check_alignment
-from skfair.inference import check_level, interval_of_largest_contrast, make_estimates
+from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing

@@ -28,18 +28,6 @@ from skfair.groups import (
     fill_missing,
     make_probable_groups,
 )
-from skfair.inference import (
-    MIN_RECORDED,
-    HiddenGroups,
-    ProbabilisticGroups,
-    RecordedGroups,
-    check_group_arguments,
-    check_odds_ratio,
-    describe_missing_assumption,
-    describe_probability_assumption,
-    extreme_contrasts,
-    stack_features,
-)
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -53,6 +41,18 @@ from skfair.losses import (
 )
 from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, METRICS, find_positive, to_numbers
 from skfair.monitoring import outcome_use
+from skfair.statistics import (
+    MIN_RECORDED,
+    HiddenGroups,
+    ProbabilisticGroups,
+    RecordedGroups,
+    check_group_arguments,
+    check_odds_ratio,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    extreme_contrasts,
+    stack_features,
+)
 from skfair.utils._checks import (
     resolve_name,
     warn,
@@ -246,7 +246,7 @@ def check_fitted_model(estimator):
         raise TypeError(
             "estimator must have fit and predict, as those of scikit-learn do, but a "
             f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
-            "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
+            "skfair.audit.FairnessReport.from_predictions, or to skfair.statistics.gap_interval."
         )
     check_is_fitted(estimator)
 
@@ -264,9 +264,9 @@ def check_applies(constraint, estimator):
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
-            "is no regressor. For the balance of clusters use skfair.inference.balance_limit; for "
+            "is no regressor. For the balance of clusters use skfair.statistics.balance_limit; for "
             "other predictions skfair.audit.FairnessReport.from_predictions or "
-            "skfair.inference.gap_interval."
+            "skfair.statistics.gap_interval."
         )
     if constraint.counts_decisions:
         return

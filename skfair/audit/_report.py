@@ -69,13 +69,13 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
 from skfair.groups import check_group_probabilities, make_probable_groups
-from skfair.inference import (
+from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, Measures, check_strata, check_top_k
+from skfair.statistics import (
     check_group_arguments,
     check_level,
     describe_probability_assumption,
     require_assumption,
 )
-from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, Measures, check_strata, check_top_k
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -83,7 +83,7 @@ from skfair.utils._fit import write_text
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from skfair.inference import Interval
+    from skfair.statistics import Interval
 
 
 _REQUIRED_FIELDS = {*REPORT_FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
@@ -103,7 +103,7 @@ class FairnessReport:
     Intervals are Wilson's for rates, or exact ones for few successes or failures and where the
     level is divided among many comparisons, Student's or Hall's for means, and DeLong's for areas.
     Those of differences and ratios are computed from
-    them, and gaps too, as in :func:`skfair.inference.gap_interval`. Weighted samples count as the
+    them, and gaps too, as in :func:`skfair.statistics.gap_interval`. Weighted samples count as the
     effective number of equal weight.
 
     Intervals of groups hold one at a time, those of a gap for all groups of one attribute and
@@ -345,7 +345,7 @@ class FairnessReport:
             scoring rate.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
-            rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
+            rest on effective sample sizes, as in :func:`skfair.statistics.gap_interval`.
         pos_label : label, default=None
             The class that means success; of more than two it is compared with all others, and None
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
@@ -375,9 +375,9 @@ class FairnessReport:
             group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
             of its combinations, but not out of the overall row or the median. The page states their
             number. "at_random" estimates rates of decisions as
-            :func:`skfair.inference.hidden_gap_interval` does: it assumes that groups are missing at
-            random given `X`, predictions and outcomes. The numbers of samples are those of recorded
-            ones.
+            :func:`skfair.statistics.hidden_gap_interval` does: it assumes that groups are missing
+            at random given `X`, predictions and outcomes. The numbers of samples are those of
+            recorded ones.
         unknown : list of labels, default=None
             Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in
             any attribute. They are counted with the missing values, and `missing` says what happens
@@ -390,10 +390,10 @@ class FairnessReport:
             groups. With ``missing="at_random"`` they are further features. Without
             `sensitive_features`, rates of decisions are estimated from them alone, under what
             `assume` names. Bounds without an assumption are those of
-            :func:`skfair.inference.hidden_gap_interval`.
+            :func:`skfair.statistics.hidden_gap_interval`.
         assume : {"sufficient", "independent"}, default=None
             What is assumed of probabilities alone, as in
-            :func:`skfair.inference.hidden_gap_interval`. The findings state it.
+            :func:`skfair.statistics.hidden_gap_interval`. The findings state it.
         subgroups : bool, default=False
             Whether the subgroups of the attributes whose selection rates depart most are searched,
             as by :func:`find_subgroups`; they have a section of their own.

@@ -19,7 +19,7 @@ from skfair.audit._tables import (
     tabulate,
 )
 from skfair.groups import Groups, check_metric_input, fill_missing
-from skfair.inference import MIN_RECORDED, balance_limit, estimate_means
+from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
 
 
@@ -115,7 +115,7 @@ def check_min_published(min_published, kind):
 AT_RANDOM_ASSUMPTION = "if groups are missing at random given X, predictions and outcomes"
 
 
-BOUNDS_REMEDY = "skfair.inference.hidden_gap_interval has bounds without an assumption."
+BOUNDS_REMEDY = "skfair.statistics.hidden_gap_interval has bounds without an assumption."
 
 
 def check_can_model_groups(

@@ -21,9 +21,9 @@ from skfair.audit._formats import subgroups_to_json
 from skfair.audit._sections import value_text
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
-from skfair.inference import check_level, clopper_pearson_limits
 from skfair.metrics import find_positive
 from skfair.partitions import load_columns
+from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._fit import write_text
 

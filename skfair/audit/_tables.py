@@ -5,7 +5,7 @@ import pandas as pd
 from scipy import sparse
 
 from skfair.groups import MISSING, Groups, is_like_unknown
-from skfair.inference import (
+from skfair.statistics import (
     Interval,
     LogRates,
     interval_of_largest_contrast,

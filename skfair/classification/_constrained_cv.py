@@ -12,6 +12,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
 from skfair.constraints import Constraint, rate_moments
+from skfair.fitting import (
+    VALID_MISSING,
+    GroupAwareScoreMixin,
+    assumption_attributes,
+    check_missing_group_settings,
+    estimator_docs,
+    loss_weights,
+    resolve_constraints,
+    status_of,
+    to_class_labels,
+    warn_of_cost,
+    warn_of_moved_decisions,
+    warn_of_outcome,
+)
 from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
@@ -25,20 +39,6 @@ from skfair.postprocessing import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
     suits_joint_probabilities,
-)
-from skfair.training import (
-    VALID_MISSING,
-    GroupAwareScoreMixin,
-    assumption_attributes,
-    check_missing_group_settings,
-    estimator_docs,
-    loss_weights,
-    resolve_constraints,
-    status_of,
-    to_class_labels,
-    warn_of_cost,
-    warn_of_moved_decisions,
-    warn_of_outcome,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn

@@ -14,11 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import CONSTRAINTS, PARTIAL_CRITERIA, Constraint
-from skfair.losses import LOSSES, AUCLoss
-from skfair.partitions import is_partitioned, row_by_row
-from skfair.solvers import IDCA
-from skfair.surrogates import SURROGATES
-from skfair.training import (
+from skfair.fitting import (
     VALID_ASSUME,
     VALID_CONFIDENCE_LEVEL,
     VALID_MISSING,
@@ -35,6 +31,10 @@ from skfair.training import (
     resolve_constraints,
     to_class_labels,
 )
+from skfair.losses import LOSSES, AUCLoss
+from skfair.partitions import is_partitioned, row_by_row
+from skfair.solvers import IDCA
+from skfair.surrogates import SURROGATES
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks

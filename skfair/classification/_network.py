@@ -15,11 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import check_logistic_loss
 from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.losses import LOSSES
-from skfair.models import MLPModel
-from skfair.partitions import row_by_row
-from skfair.surrogates import SURROGATES
-from skfair.training import (
+from skfair.fitting import (
     VALID_CONFIDENCE_LEVEL,
     ConstrainedNetwork,
     check_classification_data,
@@ -28,6 +24,10 @@ from skfair.training import (
     resolve_constraints,
     to_class_labels,
 )
+from skfair.losses import LOSSES
+from skfair.models import MLPModel
+from skfair.partitions import row_by_row
+from skfair.surrogates import SURROGATES
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks

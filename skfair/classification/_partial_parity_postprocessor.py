@@ -14,6 +14,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import PARTIAL_CRITERIA, VALID_MIN_GROUP_SIZE, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.fitting import (
+    REPORT_ATTRIBUTE,
+    VALID_CONFIDENCE_LEVEL,
+    ConstraintReportMixin,
+    GroupAwareScoreMixin,
+    Subtask,
+    columns_of,
+    compares_nothing,
+    describe_uncertainty,
+    estimator_docs,
+    guarantee_attributes,
+    make_criterion,
+    store_fit,
+    to_class_labels,
+    unconstrained_fit_attributes,
+    warn_of_dependence,
+    warn_of_moved_decisions,
+    warn_of_one_group,
+)
 from skfair.groups import (
     VALID_HANDLE_UNKNOWN,
     check_alignment,
@@ -41,25 +60,6 @@ from skfair.postprocessing import (
     stratify,
     unique_levels,
     warn_if_training_data,
-)
-from skfair.training import (
-    REPORT_ATTRIBUTE,
-    VALID_CONFIDENCE_LEVEL,
-    ConstraintReportMixin,
-    GroupAwareScoreMixin,
-    Subtask,
-    columns_of,
-    compares_nothing,
-    describe_uncertainty,
-    estimator_docs,
-    guarantee_attributes,
-    make_criterion,
-    store_fit,
-    to_class_labels,
-    unconstrained_fit_attributes,
-    warn_of_dependence,
-    warn_of_moved_decisions,
-    warn_of_one_group,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn

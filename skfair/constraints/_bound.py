@@ -22,9 +22,9 @@ from skfair.constraints._gap import (
     stack_values,
 )
 from skfair.groups import Events
-from skfair.inference import UnknownPosterior, gap_posterior, make_estimates
 from skfair.losses import as_pointwise
 from skfair.metrics import counted_values, is_share, known_values
+from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
 
 # Reports of rates from their moments, which add up over partitions.
 

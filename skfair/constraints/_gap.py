@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import (
+from skfair.statistics import (
     ComplementEstimates,
     LogRates,
     Rates,

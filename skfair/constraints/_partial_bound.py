@@ -10,7 +10,7 @@ from scipy import sparse
 from skfair.constraints._bound import ConstraintSystem, make_share_report
 from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
-from skfair.inference import (
+from skfair.statistics import (
     AUCs,
     CurvePosterior,
     ShareCurves,

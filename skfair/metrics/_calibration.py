@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import Events, check_metric_input, to_pandas_index
-from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
+from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import spelling_hint
 

@@ -19,7 +19,6 @@ from skfair.groups import (
     merge_duplicate_rows_with_sizes,
     to_pandas_index,
 )
-from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._measures import (
     Measure,
@@ -30,6 +29,7 @@ from skfair.metrics._measures import (
     needs_raw_labels,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
+from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 
@@ -151,7 +151,7 @@ def group_report(
 
     See Also
     --------
-    skfair.inference.gap_interval : The interval of a difference of such rates.
+    skfair.statistics.gap_interval : The interval of a difference of such rates.
     demographic_parity_difference : The range of a column of this table.
 
     References

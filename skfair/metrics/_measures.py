@@ -16,14 +16,6 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from skfair.groups import Groups, check_metric_input
-from skfair.inference import (
-    Estimates,
-    GroupFunction,
-    estimate_areas,
-    estimate_averages,
-    estimate_by_bootstrap,
-    estimate_means,
-)
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
 from skfair.metrics._rates import (
     RATE_SYNONYMS,
@@ -35,6 +27,14 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
+from skfair.statistics import (
+    Estimates,
+    GroupFunction,
+    estimate_areas,
+    estimate_averages,
+    estimate_by_bootstrap,
+    estimate_means,
+)
 from skfair.utils._checks import join_names, spelling_hint
 
 RESPONSES = {

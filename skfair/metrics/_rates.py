@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, unique_values
-from skfair.inference import Estimates, estimate_means, estimate_quotients, make_estimates
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
+from skfair.statistics import Estimates, estimate_means, estimate_quotients, make_estimates
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
 # Aggregate the rates of the groups into one number: the gap between them.
@@ -218,7 +218,7 @@ class Rate:
         Returns
         -------
         hits, misses : ndarray of shape (n_groups, 3)
-            For :meth:`skfair.inference.Rates.from_sums`.
+            For :meth:`skfair.statistics.Rates.from_sums`.
         """
         share = to_confusion_matrix(self.denominator) / max(self.denominator)
         factors = np.stack((share > 0, share, share**2), axis=-1)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair.groups import Groups
-from skfair.inference import Estimates, FixedTotalRates, Rates, estimate_quotients
 from skfair.metrics._rates import Rate, to_confusion_matrix
+from skfair.statistics import Estimates, FixedTotalRates, Rates, estimate_quotients
 
 
 class TopSelection(NamedTuple):
@@ -71,7 +71,7 @@ class TopRate:
     """A rate of decisions about the k highest scores, of which samples at the cut have a share.
 
     Shares of selected samples in sets that do not depend on decisions, such as true positive rates,
-    have exact intervals given k (`skfair.inference.FixedTotalRates`). Others have their own, which
+    have exact intervals given k (`skfair.statistics.FixedTotalRates`). Others have their own, which
     do not condition on k.
     """
 

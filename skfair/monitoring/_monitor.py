@@ -28,7 +28,6 @@ from skfair.constraints import (
     RankingParity,
     as_terms,
 )
-from skfair.inference import Interval, check_level
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
 from skfair.monitoring._batches import (
@@ -52,6 +51,7 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions import load_rows
+from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
 

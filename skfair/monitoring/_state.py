@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
-from skfair.inference import constrained_rate
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -23,6 +22,7 @@ from skfair.monitoring._batches import (
     tabulate,
     to_target,
 )
+from skfair.statistics import constrained_rate
 from skfair.utils._checks import join_names, warn
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.

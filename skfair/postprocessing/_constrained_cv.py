@@ -15,6 +15,22 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import CONSTRAINTS, VALID_MIN_GROUP_SIZE, Constraint
+from skfair.fitting import (
+    REPORT_ATTRIBUTE,
+    VALID_CONFIDENCE_LEVEL,
+    ConstraintReportMixin,
+    FitProgressCallback,
+    Subtask,
+    columns_of,
+    compares_nothing,
+    guarantee_attributes,
+    refuse_partitioned,
+    resolve_constraints,
+    store_fit,
+    unconstrained_fit_attributes,
+    warn_of_dependence,
+    warn_of_one_group,
+)
 from skfair.groups import VALID_HANDLE_UNKNOWN, check_alignment, encode_groups_for_prediction
 from skfair.postprocessing._events import (
     EventFeatures,
@@ -43,22 +59,6 @@ from skfair.postprocessing._oof import (
     make_folds,
     mean_scores,
     warn_if_training_data,
-)
-from skfair.training import (
-    REPORT_ATTRIBUTE,
-    VALID_CONFIDENCE_LEVEL,
-    ConstraintReportMixin,
-    FitProgressCallback,
-    Subtask,
-    columns_of,
-    compares_nothing,
-    guarantee_attributes,
-    refuse_partitioned,
-    resolve_constraints,
-    store_fit,
-    unconstrained_fit_attributes,
-    warn_of_dependence,
-    warn_of_one_group,
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn

@@ -16,7 +16,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints import ConstraintSystem, as_terms, bind_all
-from skfair.enforcement import Fitter, Guarantee, enforce, enforce_in_population
+from skfair.fitting import (
+    Fitter,
+    Guarantee,
+    check_classification_data,
+    check_regression_data,
+    enforce,
+    enforce_in_population,
+    estimate_group_probabilities,
+    fill_groups,
+    warn_of_group_in_features,
+)
 from skfair.groups import check_alignment
 from skfair.losses import LogisticLoss, step_function
 from skfair.models import ArgmaxModel, LinearModel
@@ -31,13 +41,6 @@ from skfair.postprocessing._oof import final_step_features, predict_probabilitie
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.training import (
-    check_classification_data,
-    check_regression_data,
-    estimate_group_probabilities,
-    fill_groups,
-    warn_of_group_in_features,
-)
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import count_samples, safe_indexing
 

@@ -21,8 +21,8 @@ from skfair.constraints import (
     Shortfall,
     spread_over_samples,
 )
-from skfair.enforcement import Guarantee, search_lines
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.fitting import Guarantee, search_lines
 from skfair.postprocessing._events import group_codes, make_fitters
 from skfair.utils._checks import join_names, warn
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.constraints import as_terms
-from skfair.enforcement import Guarantee
+from skfair.fitting import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     enforce_and_select,

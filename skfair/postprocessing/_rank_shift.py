@@ -26,7 +26,7 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialEqualOpportunity,
 )
-from skfair.enforcement import Guarantee, fit_with_guarantee
+from skfair.fitting import Guarantee, fit_with_guarantee
 from skfair.groups import Groups, Samples, tabulate_scores
 from skfair.utils._checks import join_names
 

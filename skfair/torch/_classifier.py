@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
+from skfair.fitting import check_classification_data, estimator_docs, warn_if_revealed
 from skfair.losses import Pointwise
 from skfair.problems import Evaluation
 from skfair.solvers import AdamPrimalDual, Progress, Result
@@ -31,7 +32,6 @@ from skfair.torch._samples import (
     require_torch,
     take_lazy,
 )
-from skfair.training import check_classification_data, estimator_docs, warn_if_revealed
 from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import safe_indexing

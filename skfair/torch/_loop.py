@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair.constraints import Constraint, bind_all
+from skfair.fitting import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import (
@@ -27,7 +28,6 @@ from skfair.solvers import (
 from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
-from skfair.training import resolve_constraints
 from skfair.utils._checks import resolve_name, warn
 
 # Constraints as differentiable functions of scores.

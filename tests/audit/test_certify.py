@@ -27,9 +27,9 @@ from skfair.constraints import (
     PartialStatisticalParity,
     applicable_constraint_names,
 )
-from skfair.inference import gap_interval, ratio_interval, required_sample_size
 from skfair.metrics import METRICS, get_scorer
 from skfair.regression import ConstrainedERMRegressor
+from skfair.statistics import gap_interval, ratio_interval, required_sample_size
 
 RNG = np.random.default_rng(0)
 N = 3000

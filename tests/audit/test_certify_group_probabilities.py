@@ -7,7 +7,7 @@ import pytest
 from skfair.__main__ import main
 from skfair.audit import Certificate, certify
 from skfair.constraints import DemographicParity, EqualOpportunity, MinimumRate
-from skfair.inference import gap_interval, hidden_gap_interval
+from skfair.statistics import gap_interval, hidden_gap_interval
 
 RNG = np.random.default_rng(0)
 N = 6000

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import certify
 from skfair.constraints import DemographicParity, EqualOpportunity
-from skfair.inference import gap_interval, hidden_gap_interval
+from skfair.statistics import gap_interval, hidden_gap_interval
 
 RNG = np.random.default_rng(0)
 

@@ -9,8 +9,8 @@ from scipy import stats
 
 from skfair.audit import ChangeReport
 from skfair.groups import Events
-from skfair.inference import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
+from skfair.statistics import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
 
 RNG = np.random.default_rng(0)
 N = 2000

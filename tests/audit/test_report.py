@@ -16,7 +16,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair.audit import FairnessReport
 from skfair.audit._tables import group_text, significance_mask
-from skfair.inference import (
+from skfair.metrics import group_report
+from skfair.statistics import (
     Rates,
     balance_limit,
     gap_interval,
@@ -24,7 +25,6 @@ from skfair.inference import (
     pairwise_contrasts,
     ratio_interval,
 )
-from skfair.metrics import group_report
 
 RNG = np.random.default_rng(0)
 N = 1200

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.audit import FairnessReport
-from skfair.inference import hidden_gap_interval
+from skfair.statistics import hidden_gap_interval
 
 SENTENCES = {
     "sufficient": "if values and groups are uncorrelated among samples of equal probabilities",

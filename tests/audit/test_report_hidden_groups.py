@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import FairnessReport
-from skfair.inference import hidden_gap_interval
+from skfair.statistics import hidden_gap_interval
 
 RNG = np.random.default_rng(0)
 N = 6000

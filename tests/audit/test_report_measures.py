@@ -8,8 +8,8 @@ from sklearn.metrics import f1_score, matthews_corrcoef, r2_score
 
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
-from skfair.inference import gap_interval
 from skfair.metrics import Measure, Rate, group_report, reliability_table
+from skfair.statistics import gap_interval
 
 RNG = np.random.default_rng(0)
 N = 600

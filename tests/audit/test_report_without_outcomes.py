@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.audit import FairnessReport
-from skfair.inference import balance_limit, gap_interval, ratio_interval
+from skfair.statistics import balance_limit, gap_interval, ratio_interval
 
 RNG = np.random.default_rng(0)
 N = 600

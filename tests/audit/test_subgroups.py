@@ -14,7 +14,7 @@ from scipy import stats
 from skfair.__main__ import main
 from skfair.audit import FairnessReport, find_subgroups
 from skfair.audit import _subgroups as search
-from skfair.inference import clopper_pearson_limits
+from skfair.statistics import clopper_pearson_limits
 
 
 def make_table(n, rng, n_columns=5):

@@ -3,7 +3,7 @@ import pytest
 
 from benchmarks.guarantees.coverage import CountedRates, check_bootstrap
 from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, populations
-from skfair.inference import gap_interval, interval_of_largest_contrast, pairwise_contrasts
+from skfair.statistics import gap_interval, interval_of_largest_contrast, pairwise_contrasts
 
 
 def expand_counts(hits, sizes):

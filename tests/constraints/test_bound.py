@@ -18,7 +18,7 @@ from skfair.constraints import (
     LossParity,
     draw_batch,
 )
-from skfair.enforcement._counting import _sums_along, flip_effects
+from skfair.fitting._counting import _sums_along, flip_effects
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair._kernels import scores as kernels
-from skfair.enforcement import _counting
+from skfair.fitting import _counting
 
 N_TIMES = 51  # odd: no sample flips at a breakpoint
 

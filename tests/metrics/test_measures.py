@@ -13,9 +13,9 @@ from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups
-from skfair.inference import rate_limits
 from skfair.metrics import MEASURES, Measure, Rate, find_measure, group_report
 from skfair.metrics._measures import GroupComparison
+from skfair.statistics import rate_limits
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None
 

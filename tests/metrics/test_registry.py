@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from skfair import metrics
-from skfair.inference import gap_interval
 from skfair.metrics import METRICS, Metric, class_report, get_scorer
+from skfair.statistics import gap_interval
 
 
 def test_records_are_frozen_and_picklable():

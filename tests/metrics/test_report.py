@@ -6,10 +6,10 @@ import pytest
 from scipy import sparse, stats
 
 from skfair.groups import Events
-from skfair.inference import make_estimates
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _DEFAULT_MEASURES
 from skfair.partitions import BLOCK
+from skfair.statistics import make_estimates
 
 # True class, predicted class, group.
 ROWS = np.array(

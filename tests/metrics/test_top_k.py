@@ -8,10 +8,10 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from skfair.inference import FixedTotalRates, pairwise_contrasts
-from skfair.inference import interval_of_largest_contrast as interval_of
 from skfair.metrics import RATES, get_scorer, group_report
 from skfair.metrics._top_k import select_top
+from skfair.statistics import FixedTotalRates, pairwise_contrasts
+from skfair.statistics import interval_of_largest_contrast as interval_of
 
 SCORES = np.array([9, 8, 7, 7, 7, 7, 3, 2, 1, 0.0])
 TRUE = np.array([1, 0, 1, 0, 1, 0, 1, 0, 0, 0])

@@ -11,9 +11,9 @@ from skfair.constraints import (
     ErrorRateParity,
     PartialStatisticalParity,
 )
+from skfair.fitting import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.postprocessing._events import find_events, group_codes
-from skfair.training import TrainingData
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
 LABELS = list("aaabbb")

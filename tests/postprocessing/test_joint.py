@@ -16,13 +16,13 @@ from sklearn.model_selection import StratifiedKFold
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import DemographicParity, EqualizedOdds, MinimumRate
+from skfair.fitting import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
 from skfair.postprocessing import JointProbabilities
 from skfair.postprocessing._events import group_codes, make_fitters
 from skfair.postprocessing._joint import _ExpectedRateProgram, _fit_stack
-from skfair.training import TrainingData
 
 BASE = LogisticRegression()
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._counting import (
+from skfair.fitting._counting import (
     _measure_models,
     _residuals,
     count_along_lines,

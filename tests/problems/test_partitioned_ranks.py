@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.constraints import ConstraintSystem, PartialStatisticalParity, _partial_bound
-from skfair.enforcement._counting import make_counter
+from skfair.fitting._counting import make_counter
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints import ConstraintSystem, bind_all
+from skfair.fitting import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
@@ -15,7 +16,6 @@ from skfair.solvers import SGD, AdamPrimalDual
 from skfair.surrogates import Sigmoid
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
 from skfair.torch import _classifier as code
-from skfair.training import resolve_constraints
 
 torch = pytest.importorskip("torch")
 nn, DataLoader = torch.nn, torch.utils.data.DataLoader

@@ -5,9 +5,9 @@ from sklearn.linear_model import LogisticRegression
 from skfair.audit import certify, fairness_front, limit_metric
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialGroupAUC
-from skfair.inference import required_sample_size
 from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
+from skfair.statistics import required_sample_size
 from skfair.utils._checks import check_tolerance
 
 

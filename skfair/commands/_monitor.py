@@ -1,0 +1,737 @@
+"""The command ``python -m skfair monitor``: decisions over time from a file, and its page."""
+
+import json
+import re
+import sys
+import warnings
+from functools import partial
+from html import escape
+from math import isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from skfair import __version__
+from skfair.audit import (
+    STYLE,
+    check_complete_column,
+    check_missing_marks,
+    check_same_notation,
+    find_label,
+    is_missing_mark,
+    read_columns,
+    render_table,
+)
+from skfair.commands._options import (
+    FINDING_STATUS,
+    UNCERTIFIED_STATUS,
+    add_file_options,
+    add_output_options,
+    check_output,
+    output_results,
+    resolve_output,
+    translate_messages,
+)
+from skfair.constraints import applicable_constraint_names
+from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
+from skfair.monitoring import GapMonitor
+from skfair.statistics import check_level
+from skfair.utils._fit import write_text
+
+# A file of decisions over time: its columns, and how a monitor reads it period by period.
+
+
+PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+"""Lengths of batches, and their pandas aliases."""
+
+_PERIOD_LENGTH_DIFFERENCES = {"month": 3, "quarter": 2, "year": 1}
+"""Days by which the longest period is longer than the shortest."""
+
+_TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+"""Offset of a time zone at the end of a time of day."""
+
+
+class DecisionLog(NamedTuple):
+    """Columns of a file, of the samples that have a positive weight; None where not requested.
+
+    Attributes
+    ----------
+    y_pred, y_true, weights : Series
+        Predicted classes, outcomes (missing where outstanding) and weights.
+    groups : DataFrame
+        Protected attributes, as text.
+    periods : Series
+        First day of the period of each decision.
+    outcome_periods : Series
+        First day of the period in which each outcome was known; that of the decision without dates.
+    ids : Series
+        Names of the samples, if outcomes may come later.
+    """
+
+    y_pred: pd.Series
+    y_true: pd.Series | None
+    weights: pd.Series | None
+    groups: pd.DataFrame
+    periods: pd.Series
+    outcome_periods: pd.Series
+    ids: pd.Series | None
+
+
+def read_log(options):
+    """The columns that the options of the command name."""
+    roles = ("prediction", "time", "target", "outcome_date", "weight", "id")
+    names = [getattr(options, role) for role in roles]
+    names = [name for name in (*names, *options.sensitive) if name is not None]
+    table = read_columns(options.file, list(dict.fromkeys(names)))
+    weights = _read_weights(table, options.weight)
+    y_pred = check_complete_column(table, options.prediction)
+    y_true = _read_outcomes(table, options, y_pred)
+    groups = table[options.sensitive].astype(object)
+    periods = _find_periods(table[options.time], options.by, "--time")
+    known_in, is_late = periods, y_true is not None and y_true.isna().any()
+    if options.outcome_date is not None:
+        known_in, is_late = _outcome_periods(table, options, y_true, periods), True
+    ids = None
+    if is_late or options.id is not None:
+        ids = _read_ids(table, options)
+    groups = fill_missing(groups.map(str).where(groups.notna(), None))
+    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
+    if weights is None:
+        return log
+    return DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+
+
+def _read_weights(table, name):
+    """The column of weights, not negative and not all 0."""
+    if name is None:
+        return None
+    weights = check_complete_column(table, name)
+    is_number = pd.api.types.is_numeric_dtype(weights)
+    if not is_number or (weights < 0).any() or not (weights > 0).any():
+        raise ValueError(
+            f"The column {name!r} of --weight must hold numbers, none negative and at least one "
+            "positive; leave the option out if all samples count equally."
+        )
+    return weights.astype(float)
+
+
+def _read_outcomes(table, options, y_pred):
+    """Return the column of outcomes; raise if entries are missing that cannot come later."""
+    name = options.target
+    if name is None:
+        if options.outcome_date is not None:
+            raise ValueError("--outcome-date needs --target, the column of the outcomes.")
+        return None
+    predicted = set(y_pred.unique())
+    is_known = ~table[name].astype(object).map(
+        lambda one: (
+            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
+        )
+    ).to_numpy(dtype=bool)
+    may_be_late = options.delay is not None or options.outcome_date is not None
+    if not is_known.all() and not may_be_late:
+        raise ValueError(
+            f"The column {name!r} of --target lacks {(~is_known).sum()} of {len(table)} outcomes. "
+            "If they come later, keep these rows and pass --delay, the longest time until an "
+            "outcome is known, or --outcome-date, the column of the dates when outcomes were "
+            "known: without these rows the samples that are left are a selection."
+        )
+    if not is_known.any():
+        return pd.Series(None, index=table.index, dtype=object, name=name)
+    y_true = check_complete_column(table[is_known], name)
+    check_missing_marks(y_true, y_pred)
+    check_same_notation(y_true, y_pred)
+    return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
+
+
+def _outcome_periods(table, options, y_true, periods):
+    """The period in which each outcome was known; the decision's where there is no outcome."""
+    dates, is_known = table[options.outcome_date], y_true.notna()
+    if (wrong := is_known & dates.isna()).any():
+        raise ValueError(
+            f"--outcome-date: row {int(wrong.to_numpy().argmax()) + 1} has an outcome but no date "
+            f"in {options.outcome_date!r}; fill in both or none."
+        )
+    known_in = periods.copy()
+    known_in[is_known] = _find_periods(dates[is_known], options.by, "--outcome-date")
+    if (wrong := known_in < periods).any():
+        raise ValueError(
+            f"--outcome-date: in row {int(wrong.to_numpy().argmax()) + 1} the outcome was known "
+            "before the decision; exchange the columns if they are mistaken for one another."
+        )
+    return known_in
+
+
+def _read_ids(table, options):
+    """Names of the samples: a column, or the numbers of the rows."""
+    if options.id is None:
+        if options.state is not None:
+            raise ValueError(
+                "--state with outcomes that come later needs --id, a column that names each "
+                "sample, so that outcomes in later files belong to a decision."
+            )
+        return pd.Series([f"row {i + 1}" for i in table.index], index=table.index)
+    ids = check_complete_column(table, options.id)
+    if ids.duplicated().any():
+        raise ValueError(
+            f"--id must name a column of different values, but {ids[ids.duplicated()].iloc[0]!r} "
+            f"occurs more than once in {options.id!r}."
+        )
+    return ids
+
+
+def _find_periods(column, by, option):
+    """The first day of the period of each time, by the clock of its own time zone."""
+    times = column
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        text = column.map(
+            lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one
+        )
+        times = pd.to_datetime(text, errors="coerce", format="ISO8601")
+        if times.isna().all():  # dates with points begin with the day
+            times = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y")
+    if times.isna().any():
+        first = int(times.isna().to_numpy().argmax())
+        raise ValueError(
+            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, but row "
+            f"{first + 1} of {column.name!r} holds {column.iloc[first]!r}."
+        )
+    return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
+
+
+def parse_delay(text, by):
+    """The longest delay between periods: months, quarters and years differ in length."""
+    if text is None:
+        return None
+    try:
+        delay = pd.Timedelta(text)
+        is_span = not text.strip().isdecimal() and delay >= pd.Timedelta(0)
+    except ValueError:
+        is_span = False
+    if not is_span:
+        raise ValueError(
+            f"--delay must be a time span in days, hours or weeks, such as '90 days'; got {text!r}."
+        )
+    return delay + pd.Timedelta(_PERIOD_LENGTH_DIFFERENCES.get(by, 0), "D")
+
+
+def feed(monitor, log):
+    """Let a monitor read the periods that it has not read, and the outcomes that have come since.
+
+    Returns the number of decisions that are left out, because their period was read before.
+    """
+    is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
+    if hasattr(monitor, "status_"):
+        last = monitor.summary()["time"].iloc[-1]
+        is_new = log.periods > last
+        # Outcomes of earlier periods come with the first new one.
+        later = pd.concat([log.periods, known_in])
+        known_in = known_in.where(known_in > last, later[later > last].min())
+        known_in = known_in.fillna(last)
+    has_outcome = pd.Series(False, index=is_new.index)
+    if log.ids is not None and log.y_true is not None:
+        has_outcome = log.y_true.notna()
+    times = pd.concat([log.periods[is_new], known_in[has_outcome]])
+    for time in sorted(times.unique()):
+        rows = is_new & (log.periods == time)
+        if rows.any():
+            _feed_decisions(monitor, log, rows, time)
+        rows = has_outcome & (known_in == time)
+        if rows.any():
+            rows &= log.ids.isin(monitor.outstanding_ids_)
+        if rows.any():
+            monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
+    return int((~is_new).sum())
+
+
+def _feed_decisions(monitor, log, rows, time):
+    """Let a monitor read decisions, with their outcomes if none comes later."""
+    monitor.update(
+        log.y_pred[rows],
+        None if log.y_true is None or log.ids is not None else log.y_true[rows],
+        sensitive_features=log.groups[rows],
+        sample_weight=None if log.weights is None else log.weights[rows],
+        ids=None if log.ids is None else log.ids[rows],
+        time=time,
+    )
+
+
+# A monitor of a gap as one page of HTML, and its findings as sentences.
+
+
+_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
+
+_MAX_DATE_LABELS = 5
+"""Number of dates below the picture of a monitor, at most."""
+
+
+def render_monitor(monitor, title, period="batch"):
+    """The page of a GapMonitor, as HTML without scripts and external resources.
+
+    `period` is the length of its batches, such as "month".
+    """
+    lines = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body style="margin:0">',
+        f'<main>\n<article class="skfair-report">\n<h1>{escape(title)}</h1>',
+        "<section><h2>Findings</h2>",
+        *(f'<p class="finding">{escape(text)}</p>' for text in monitor_findings(monitor, period)),
+        "</section><section><h2>The gap over time</h2>",
+        _draw_gaps(monitor, period),
+        *_batch_table(monitor, period),
+        *_alarm_table(monitor, period),
+        *_rate_table(monitor),
+        "</section>",
+        *_method_section(monitor, period),
+        "</article>\n</main>\n</body>\n</html>\n",
+    ]
+    return "\n".join(lines)
+
+
+def monitor_results(monitor, options):
+    """The figures of the page, as what JSON can hold."""
+    tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
+    return {
+        "title": options.title,
+        "findings": list(monitor_findings(monitor, options.by)),
+        "by": options.by,
+        "constraint": str(monitor.constraint),
+        "tolerance": monitor.tolerance,
+        "confidence_level": monitor.confidence_level,
+        "run_length": monitor.run_length,
+        "status": monitor.status_,
+        "since": None if monitor.since_ is None else monitor.since_.isoformat(),
+        "n_outstanding": monitor.n_outstanding_,
+    } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
+
+
+def _records_to_json(table):
+    """Rows of a table as JSON, with dates of ISO 8601 and null for missing numbers."""
+    return table.to_json(orient="records", date_format="iso", double_precision=15)
+
+
+def monitor_findings(monitor, period="batch"):
+    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing."""
+    summary, rates = monitor.summary(), monitor.to_frame()
+    first, last = (_time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
+    groups = rates.groupby("attribute")["group"].nunique()
+    by = " and ".join(f"{n} groups by {name}" for name, n in groups.items())
+    batches = f"{len(summary)} batches, from {first} to {last}"
+    if not len(groups):
+        yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
+    else:
+        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
+        yield from _describe_gap(monitor, summary)
+    if monitor.n_outstanding_:
+        wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
+        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_gap(monitor, summary):
+    """Sentences on the gap so far, and whether the tolerance is kept."""
+    estimate, low, high = monitor.interval()
+    has_restarted = len(monitor.alarms_) and monitor.run_length is not None
+    start = "since the last alarm" if has_restarted else "so far"
+    yield (
+        f"The largest gap is {_percentage_points_text(estimate)} {start}, between "
+        f"{_percentage_points_text(low)} and "
+        f"{_percentage_points_text(high)} with {100 * monitor.confidence_level:g} % confidence at "
+        "this and all "
+        "other looks, if rates do not change; the tolerance is "
+        f"{_percentage_points_text(monitor.tolerance)}."
+    )
+    yield _describe_status(monitor, summary)
+
+
+def _describe_status(monitor, summary):
+    """Sentence on alarm, certificate or neither."""
+    alarms = monitor.alarms_
+    if monitor.status_ == "certified":
+        return _describe_certificate(monitor, summary)
+    if not len(alarms):
+        return (
+            f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
+            f"tolerance, of which {monitor.evidence_needed_:.3g} is needed, and "
+            f"{monitor.evidence_against_:.3g} against it; more batches decide."
+        )
+    # The alarms since the last certificate are about one excess.
+    alarms = alarms[alarms["since"] >= monitor.since_]
+    first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
+    again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
+    return (
+        f"Alarm since {first}: the gap exceeds the tolerance, most likely since "
+        f"{_time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
+    )
+
+
+def _describe_certificate(monitor, summary):
+    """Sentence on a certificate, which may come after alarms."""
+    alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
+    last = alarms["batch"].max() if len(alarms) else 0
+    since = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+    evidence = f"with an e-value of {monitor.evidence_for_:.3g} now"
+    if not len(alarms):
+        return f"The tolerance is kept: certified first in {since}, {evidence}."
+    return (
+        f"The tolerance is kept again: certified since {since}, {evidence}. Before, alarms were "
+        f"raised ({len(alarms)}, the last in {_batch_time_text(summary, last)})."
+    )
+
+
+def _batch_time_text(summary, batch):
+    """The time of a batch, as text."""
+    return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
+
+
+def _percentage_points_text(gap):
+    return f"{100 * gap:.1f} percentage points"
+
+
+def _time_text(summary, time):
+    """A time of a batch as text: a date, without its hours where all batches begin at midnight."""
+    if not isinstance(time, pd.Timestamp):
+        return f"{time:g}"
+    is_date = (summary["time"].dt.normalize() == summary["time"]).all()
+    return f"{time:%Y-%m-%d}" if is_date else f"{time:%Y-%m-%d %H:%M}"
+
+
+_COLORS = {"monitoring": "#0072b2", "certified": "#009e73", "alarm": "#d55e00"}
+"""Colours of the statement by status, as those of displays."""
+
+
+def _draw_gaps(monitor, period):
+    """Statements as a band, gaps of the batches alone as markers, and tolerance, over time."""
+    summary = monitor.summary()
+    known = summary["gap"].dropna()
+    top = max(1.5 * monitor.tolerance, 1.1 * known.max() if len(known) else 0.0) or 1.0
+    step = (_WIDTH - 2 * _MARGIN) / len(summary)
+
+    def x(position):
+        return f"{_MARGIN + step * (position + 0.5):.1f}"
+
+    def y(gap):
+        return f"{_HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * min(gap, top) / top:.1f}"
+
+    shapes = []
+    for i, row in enumerate(summary.itertuples()):
+        high, height = y(row.high), float(y(row.low)) - float(y(row.high))
+        shapes.append(
+            f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
+            f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
+        )
+    line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["estimate"]))
+    shapes.append(f'<polyline points="{line}" class="line"/>')
+    ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
+    at = y(monitor.tolerance)
+    shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
+    shapes += [
+        _marker(float(x(i)), float(y(gap)), gap > monitor.tolerance)
+        for i, gap in enumerate(summary["gap"])
+        if isfinite(gap)
+    ]
+    shapes += _axis_labels(monitor.tolerance, top, y)
+    shapes += _date_labels(summary, x)
+    return (
+        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
+        f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone '
+        "(circle: within the tolerance, triangle: above it). Band: what is stated on all "
+        "samples so far, its height the interval of the gap, its colour the status (blue: "
+        "monitoring, green: certified, orange: alarm). Line: gap so far. Dashed: tolerance.</p>"
+    )
+
+
+def _axis_labels(tolerance, top, y):
+    """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
+    right = _WIDTH - _MARGIN + 6
+    for gap in (0.0, top):
+        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{100 * gap:.1f} %</text>'
+    yield f'<text x="{right:g}" y="{float(y(tolerance)) + 4:g}">{100 * tolerance:.1f} %</text>'
+
+
+def _date_labels(summary, x):
+    """Yield some times of batches with their ticks, the first and the last among them."""
+    n = len(summary)
+    for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_DATE_LABELS)).round().astype(int)):
+        at, bottom = x(i), _HEIGHT - _MARGIN
+        time = escape(_time_text(summary, summary["time"].iloc[i]))
+        yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
+        yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
+
+
+def _marker(x, y, is_above):
+    """A triangle for a gap above the tolerance, else a circle."""
+    if not is_above:
+        return f'<circle cx="{x:g}" cy="{y:g}" r="4" fill="currentColor"/>'
+    return f'<path d="M{x:g} {y - 6:g}l6 10h-12z" fill="{_COLORS["alarm"]}" stroke="currentColor"/>'
+
+
+def _batch_table(monitor, period):
+    """Table of the batches."""
+    summary = monitor.summary()
+    titles = ("Samples", "Gap, points", "Interval so far", "For", "Against", "Status")
+    rows = []
+    for row in summary.itertuples():
+        gap = f"{100 * row.gap:.1f}" if isfinite(row.gap) else "–"
+        interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
+        evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
+        cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
+        rows.append((cells, row.status == "alarm"))
+    note = (
+        f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
+        f"tolerance now, and {1.0 / (1.0 - monitor.confidence_level):.3g} against it show that it "
+        "was exceeded at some time."
+    )
+    yield from render_table("Batches", note, (period.title(), *titles), rows)
+
+
+def _alarm_table(monitor, period):
+    """Table of the alarms, if there are any."""
+    summary, alarms = monitor.summary(), monitor.alarms_
+    if not len(alarms):
+        return
+    titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
+    rows = [
+        (
+            (
+                _batch_time_text(summary, row.batch),
+                _time_text(summary, row.time),
+                _time_text(summary, row.since),
+            ),
+            False,
+        )
+        for row in alarms.itertuples()
+    ]
+    yield from render_table("Alarms", "", titles, rows)
+
+
+def _rate_table(monitor):
+    """Table of the rates of all batches together, by group."""
+    rates = monitor.to_frame()
+    rates["sum"] = rates["rate"] * rates["weight"]
+    keys = ["attribute", "cell", "group"]
+    totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
+    rows = []
+    for (attribute, cell, group), row in totals.iterrows():
+        rate = f"{100 * row['sum'] / row['weight']:.1f} %"
+        rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
+    titles = ("Group", "Attribute and cell", "Samples", "Rate")
+    note = (
+        f"Groups of fewer than {AUTO_MIN_GROUP_SIZE} samples that are also less than 1 % of all "
+        "are not compared."
+    )
+    yield from render_table("Rates in all batches", note, titles, rows)
+
+
+def _method_section(monitor, period):
+    """How the statements are to be read."""
+    error = f"{100 * (1 - monitor.confidence_level):.3g} %"
+    periods = "batches" if period == "batch" else f"{period}s"
+    yield "<section><h2>How to read this</h2><ul>"
+    if monitor.run_length is None:
+        alarm = (
+            f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
+            f"its probability is at most {error}, however often the page is made."
+        )
+        restart = "Nothing begins again after an alarm."
+    else:
+        alarm = (
+            "While the gap is within the tolerance there is on average at most one false alarm in "
+            f"{monitor.run_length:g} {periods}."
+        )
+        restart = (
+            f"After an alarm both begin again with the next {period}, at a stricter level, and are "
+            "about the samples since."
+        )
+    for text in (
+        alarm,
+        f"A certificate of a tolerance that is not kept has a probability of at most {error} in "
+        f"all {periods} together, and so has an interval that is ever wrong, however often the "
+        "page is made.",
+        f"Certificate and interval assume that the rates of groups do not change; the alarm does "
+        f"not. {restart}",
+        f"Made by skfair {__version__} (GapMonitor with {monitor.constraint}).",
+    ):
+        yield f"<li>{escape(text)}</li>"
+    yield "</ul></section>"
+
+
+# The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
+
+
+_OPTIONS = {
+    "constraint": "--constraint",
+    "tolerance": "--tolerance",
+    "confidence_level": "--confidence",
+    "run_length": "--run-length",
+    "pos_label": "--positive",
+    "delay": "--delay",
+    "max_weight": "--max-weight",
+}
+"""Parameters of a monitor -> options of the command."""
+
+_PHRASES = {
+    "pass ids now and call update_labels then": "leave their entries empty and pass --delay or "
+    "--outcome-date",
+    "Create the monitor with delay": "Pass --delay",
+    "Create the monitor with a larger max_weight": "Pass a larger --max-weight with the first file",
+    **{f"{name} must": f"{option} must" for name, option in _OPTIONS.items()},
+}
+"""What messages of monitors advise -> what it is for the command."""
+
+
+def add_monitor_command(commands):
+    """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
+    monitor = commands.add_parser(
+        "monitor",
+        help="monitor a gap over time, valid at every look",
+        description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
+        "without a certificate since, 0 otherwise, 1 if nothing is certified with "
+        "--require-certificate, and 2 after an error.",
+    )
+    add_file_options(monitor)
+    add = monitor.add_argument
+    add("--prediction", required=True, help="column of predicted classes")
+    add("--time", required=True, help="column of dates of the decisions")
+    add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
+    add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
+    add("--outcome-date", help="column of the dates when outcomes were known")
+    add("--delay", help="longest time until an outcome is known, such as '90 days'")
+    add("--id", help="column that names each sample, for outcomes that come in a later file")
+    add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
+    add("--weight", help="column of sample weights")
+    add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
+    add("--constraint", help="default demographic_parity, with a target equalized_odds")
+    add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
+    add("--confidence", type=float, default=0.95, help="1 less the probability of false statements")
+    add(
+        "--run-length",
+        type=parse_run_length,
+        default=100.0,
+        help="mean number of batches until a false alarm (default 100), or none: one alarm at "
+        "most, false with the error of --confidence",
+    )
+    add(
+        "--state",
+        type=Path,
+        help="JSON file to resume from, and to write for the next file; a period is read once, so "
+        "it should be over",
+    )
+    add(
+        "--require-certificate",
+        action="store_true",
+        help="exit with 1 while the tolerance is not certified",
+    )
+    add("--title", default="Fairness monitor", help="heading of the page")
+    add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
+    monitor.set_defaults(run=partial(_run, monitor))
+
+
+def parse_run_length(text):
+    """Number of batches, or None."""
+    return None if text.lower() == "none" else float(text)
+
+
+def _run(parser, options):
+    """Write the page of a monitor; return the exit status."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            monitor, n_left_out = _feed_file(options)
+        _write(monitor, options)
+    except (OSError, ValueError, TypeError) as error:
+        parser.error(str(error))
+    for message in dict.fromkeys(str(one.message) for one in caught):
+        print(f"{parser.prog}: warning: {message}", file=sys.stderr)
+    sentences = list(monitor_findings(monitor, options.by))
+    if n_left_out:
+        sentences.append(
+            f"{n_left_out:,} decisions of periods that were read before are not read again."
+        )
+    if options.out is not None:
+        sentences.append(f"The whole report is in {options.out}.")
+    output_results(options, sentences, json.dumps(monitor_results(monitor, options)))
+    if monitor.status_ == "certified":
+        return 0
+    # An alarm stands until a certificate, as the findings state.
+    if len(monitor.alarms_):
+        return FINDING_STATUS
+    return UNCERTIFIED_STATUS if options.require_certificate else 0
+
+
+def _feed_file(options):
+    """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
+    check_level(options.confidence, "--confidence")
+    resolve_output(options, (".html", ".htm", ".json"))
+    if options.state is not None:
+        check_output(options.state, options.file, (".json",), "--state")
+        for option, path in {"--out": options.out, "--json": options.json}.items():
+            if path is not None and options.state.resolve() == Path(path).resolve():
+                raise ValueError(f"--state and {option} must be two files, but both are {path}.")
+    if options.constraint not in (None, *applicable_constraint_names("decisions")):
+        raise ValueError(
+            f"--constraint must be one of {applicable_constraint_names('decisions')}; got "
+            f"{options.constraint!r}."
+        )
+    log = read_log(options)
+    with translate_messages(_PHRASES):
+        monitor = _resume_or_start(options, log)
+        return monitor, feed(monitor, log)
+
+
+def _resume_or_start(options, log):
+    """The monitor of the file --state, if there is one and the options are the same."""
+    params = {
+        "constraint": options.constraint
+        or ("demographic_parity" if log.y_true is None else "equalized_odds"),
+        "tolerance": options.tolerance,
+        "confidence_level": options.confidence,
+        "run_length": options.run_length,
+        "delay": parse_delay(options.delay, options.by),
+        "max_weight": options.max_weight,
+    }
+    if options.state is not None and options.state.exists():
+        return _resume(options, params)
+    if options.max_weight is None:
+        params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
+    has_outcomes = log.y_true is not None and log.y_true.notna().any()
+    labels = log.y_true.dropna() if has_outcomes else log.y_pred
+    return GapMonitor(**params, pos_label=find_label(options.positive, labels))
+
+
+def _resume(options, params):
+    """The monitor that the file --state holds, if it has these parameters."""
+    text = options.state.read_text(encoding="utf-8")
+    try:
+        monitor = GapMonitor.from_json(text)
+    except ValueError as error:
+        raise ValueError(f"--state {options.state} cannot be read: {error}") from error
+    if options.max_weight is None:
+        params["max_weight"] = monitor.max_weight
+    stored = {"by": json.loads(text).get("by", options.by), "positive": monitor.pos_label}
+    requested = {"by": options.by, "positive": options.positive}
+    if options.positive in (None, str(monitor.pos_label)):
+        requested["positive"] = monitor.pos_label
+    for name, value in params.items():
+        stored[_OPTIONS[name][2:]], requested[_OPTIONS[name][2:]] = getattr(monitor, name), value
+    for option, value in requested.items():
+        if stored[option] != value:
+            raise ValueError(
+                f"--{option} must be that of {options.state}, {stored[option]}; got {value}. A "
+                "monitor keeps its parameters; leave out --state to begin another."
+            )
+    return monitor
+
+
+def _write(monitor, options):
+    """Write the page or its figures, then the state, so that an error leaves the earlier state."""
+    if options.out is not None and options.out.suffix.lower() == ".json":
+        results = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
+        write_text(results, options.out)
+    elif options.out is not None:
+        write_text(render_monitor(monitor, options.title, options.by), options.out)
+    if options.state is not None:
+        state = json.loads(monitor.to_json()) | {"by": options.by}
+        write_text(json.dumps(state), options.state)

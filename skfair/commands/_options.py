@@ -1,0 +1,249 @@
+"""What all commands share: options, messages, and results with an exit status."""
+
+import json
+import os
+import re
+import tempfile
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+from skfair.statistics import ASSUMPTIONS, check_level
+from skfair.utils._checks import join_names, warn
+from skfair.utils._fit import write_text
+
+# Options of several commands, and messages about them.
+
+
+_OPTIONS = {
+    'kind="classification"': "--kind classification",
+    'kind="regression"': "--kind regression",
+    'kind="clustering"': "--kind clustering",
+    'missing="exclude"': "--missing exclude",
+    'missing="group"': "--missing group",
+    'missing="at_random"': "--missing at_random",
+    "Without X": "Without --features",
+    "Pass X": "Pass --features",
+    "X is used": "--features is used",
+    "group_probabilities": "--group-probability",
+    "assume=": "--assume ",
+    "pass assume.": "pass --assume.",
+    "missing='error'": "--missing error",
+    "missing='at_random'": "--missing at_random",
+    "unknown=[...]": "--unknown",
+    "min_share": "--min-share",
+    "min_published": "--min-published",
+    "provenance": "--provenance",
+    "pos_label=...": "--positive",
+    "pos_label": "--positive",
+    "y_true": "--target",
+    "y_pred": "--prediction",
+    "y_proba or y_score": "--probability",
+    "y_proba": "--probability",
+    "sensitive_features": "--sensitive",
+    "sample_weight": "--weight",
+    "control_features": "--control",
+    "measures": "--measure",
+}
+"""Parameters of reports -> options of the command line."""
+
+
+def add_file_options(command):
+    """Add the file of samples, and the class that means success in it."""
+    add = command.add_argument
+    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
+    add("--positive", help="the class that means success, as it is written in the file")
+
+
+def add_column_options(command, kinds):
+    """Add the file and the options that name its columns, groups and labels."""
+    add_file_options(command)
+    add = command.add_argument
+    add("--target", help="column of the truth; left out if outcomes are not known")
+    add(
+        "--prediction",
+        required=True,
+        help=f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}",
+    )
+    add(
+        "--sensitive",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of protected attributes (groups); left out if only probabilities are known",
+    )
+    add(
+        "--group-probability",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of the probability of each group; with --missing at_random they model it",
+    )
+    add(
+        "--assume",
+        choices=sorted(ASSUMPTIONS),
+        help="what is assumed of --group-probability without --sensitive",
+    )
+    add(
+        "--features",
+        nargs="+",
+        metavar="COLUMN",
+        default=[],
+        help="columns that --missing at_random models the groups by",
+    )
+    add("--weight", help="column of sample weights")
+    add(
+        "--kind",
+        choices=kinds,
+        help="what the predictions are (default: regression if the target has decimals)",
+    )
+    add(
+        "--unknown",
+        nargs="+",
+        metavar="LABEL",
+        help="labels of unknown groups, such as Unknown or 'Decline to state'",
+    )
+    add("--threshold", type=float, help="scores above it are positive (default .5)")
+    add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
+
+
+def add_tolerance_options(command):
+    """Add --tolerance and --ratio, of which one is required; return their group of options."""
+    bound = command.add_mutually_exclusive_group(required=True)
+    bound.add_argument("--tolerance", type=float, help="largest gap allowed, such as 0.05")
+    bound.add_argument("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
+    return bound
+
+
+def check_column_options(options):
+    """Raise for columns, kinds and labels that contradict each other."""
+    check_level(options.confidence, "--confidence")
+    named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
+    named += [*(getattr(options, "control", None) or []), *options.group_probability]
+    repeated = {name for name in named if name is not None and named.count(name) > 1}
+    if repeated:
+        raise ValueError(
+            f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
+            "twice among --target, --prediction, --probability, --sensitive, --control and "
+            "--group-probability."
+        )
+    if not options.sensitive and not options.group_probability:
+        raise ValueError(
+            "Groups are compared: name the columns of protected attributes by --sensitive, or of "
+            "probabilities of groups by --group-probability."
+        )
+    if options.target is not None and options.kind == "clustering":
+        raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
+    if options.target is None and options.threshold is not None and options.positive is not None:
+        raise ValueError(
+            "--positive names a class, but without --target --threshold makes the decisions: "
+            "scores above it are positive. Leave one of the two out."
+        )
+    if options.kind == "regression":
+        class_options = ("positive", "threshold", "probability")
+        unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
+        if unused:
+            raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
+
+
+def translate_message(message, phrases=MappingProxyType({})):
+    """Rewrite a message about parameters as one about command-line options."""
+    options = {**phrases, **_OPTIONS}
+    names = "|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in options)
+    return re.sub(names, lambda match: options[match[0]], message)
+
+
+@contextmanager
+def translate_messages(phrases=MappingProxyType({})):
+    """Turn errors and warnings about parameters of the library into some about options.
+
+    `phrases` of the library and those of a command extend the names of the parameters.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise ValueError(translate_message(str(error), phrases)) from error
+    for warning in caught:
+        warn(translate_message(str(warning.message), phrases), warning.category)
+
+
+# Results of a command: a page, JSON, sentences, and an exit status that says what was found.
+
+
+_FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "data"}
+"""Endings of files that are written."""
+
+
+def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
+    """Raise for an output that cannot be written, or that is one of the input files."""
+    # The input must not be overwritten, whatever path names it.
+    inputs = file.rglob("*") if file.is_dir() else [file]
+    if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
+        raise ValueError(
+            f"{option} must not be a file that is read, but {out} is: it would overwrite the "
+            "predictions. Choose another name."
+        )
+    if out.suffix.lower() not in suffixes:
+        raise ValueError(
+            f"{option} must end in one of {join_names(suffixes)}, got {out}. "
+            f"{join_names(f'{one} is {_FORMATS[one]}' for one in suffixes)}; a browser prints a "
+            "page to PDF."
+        )
+    # Try to write, before the work of the report.
+    folder = Path(os.path.realpath(out)).parent
+    if not folder.is_dir():
+        raise ValueError(
+            f"{option} must be in a folder that exists, but {folder} does not; create it."
+        )
+    if out.exists() and not out.is_file():
+        raise ValueError(f"{option} must be a file, but {out} is something else, such as a folder.")
+    try:
+        if out.exists():
+            out.open("a").close()
+        # A new file is written beside the old one, which it then replaces.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OSError(f"{option} must be writable, but {out} is not ({error.strerror}).") from None
+
+
+FINDING_STATUS, UNCERTIFIED_STATUS = 3, 1
+"""Exit statuses: something was found that needs attention; what was asked for is not shown."""
+
+
+def add_output_options(command, page=None, formats=""):
+    """Add --json, and with a default page also --out, which ends in one of the formats."""
+    if page is not None:
+        command.add_argument(
+            "--out", type=Path, help=f"{formats} (default {page}, with --json none)"
+        )
+    command.add_argument(
+        "--json", metavar="FILE", help="write the results as JSON; - is standard output"
+    )
+    command.set_defaults(page=page)
+
+
+def resolve_output(options, suffixes=tuple(_FORMATS)):
+    """Set the default page, and check that page and JSON can be written."""
+    if options.page is not None and options.out is None and options.json is None:
+        options.out = Path(options.page)
+    file = getattr(options, "file", Path(os.devnull))
+    if options.page is not None and options.out is not None:
+        check_output(options.out, file, suffixes)
+    if options.json not in (None, "-"):
+        check_output(Path(options.json), file, (".json",), "--json")
+
+
+def output_results(options, sentences, text):
+    """Print sentences, and write JSON if it was requested; on standard output it is alone.
+
+    JSON on standard output is ASCII, so that no encoding of a console changes it.
+    """
+    if options.json == "-":
+        print(json.dumps(json.loads(text), indent=1))
+        return
+    if options.json is not None:
+        write_text(text, options.json)
+        sentences = [*sentences, f"The results are in {options.json}."]
+    print(*sentences, sep="\n")

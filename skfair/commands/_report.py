@@ -1,0 +1,194 @@
+"""The command ``python -m skfair report``: audit a file of predictions of any tool."""
+
+import os
+import sys
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+
+from skfair.audit import (
+    FACT_TITLES,
+    FairnessReport,
+    file_digest,
+)
+from skfair.commands._options import (
+    FINDING_STATUS,
+    add_column_options,
+    add_output_options,
+    check_column_options,
+    output_results,
+    resolve_output,
+    translate_message,
+    translate_messages,
+)
+from skfair.commands._predictions import read_predictions
+from skfair.metrics import Measure, Rate
+from skfair.utils._checks import join_names
+
+
+def add_report_command(commands):
+    """Add the command ``report`` to the subparsers of ``python -m skfair``."""
+    report = commands.add_parser(
+        "report",
+        help="audit predictions in CSV or Parquet files",
+        description="Fairness report of a file of predictions. The exit status is 0 without a "
+        "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
+        "after an error.",
+    )
+    add_column_options(report, ["classification", "regression", "clustering"])
+    add = report.add_argument
+    add("--probability", help="column of the probability of the positive class")
+    add("--subgroups", action="store_true", help="search subgroups that depart, too")
+    add(
+        "--missing",
+        choices=["exclude", "group", "error", "at_random"],
+        help="what happens to empty groups (default: group, or exclude for a summary); at_random "
+        "estimates them",
+    )
+    add(
+        "--measure",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="further measures: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
+    )
+    add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
+    add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
+    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
+    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    add("--min-published", type=int, help="smallest count that is published, such as 10")
+    add("--title", default="Fairness report", help="heading of the page")
+    add_output_options(report, "report.html", "page, .html, .md or .json")
+    report.set_defaults(run=partial(_run_report, report))
+
+
+def _run_report(parser, options):
+    """Write the report that the options ask for; return the exit status."""
+    try:
+        _check_options(options)
+        resolve_output(options)
+        report = _build_report(options)
+        missing = _write_report(report, options)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        parser.error(str(error))
+    page = [f"The whole report is in {options.out}."] if options.out is not None else []
+    output_results(options, [*report.findings, *page, *missing], report.to_json())
+    return FINDING_STATUS if report.has_finding else 0
+
+
+def _write_report(report, options):
+    """Write the report in the format of the file, and return what a summary lacks."""
+    missing = []
+    if options.summary is not None:
+        with translate_messages():
+            missing = report.missing_fields(options.summary)
+    if options.out is None:
+        return missing
+    if options.out.suffix.lower() == ".json":
+        report.to_json(options.out)
+    elif options.out.suffix.lower() == ".md":
+        report.to_markdown(options.out, summary=options.summary)
+    else:
+        report.to_html(options.out, summary=options.summary)
+    return [f"Missing in the summary: {translate_message(sentence)}" for sentence in missing]
+
+
+def _check_options(options):
+    """Raise for options of a report that contradict each other, before anything is read."""
+    if options.summary is not None and _writes_only_json(options):
+        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
+    check_column_options(options)
+
+
+def _writes_only_json(options):
+    """Whether the report is written as JSON alone."""
+    if options.out is None:
+        return options.json is not None
+    return options.out.suffix.lower() == ".json"
+
+
+def _build_report(options):
+    """The report that the options ask for."""
+    columns, threshold = read_predictions(options)
+    with translate_messages():
+        return FairnessReport.from_predictions(
+            kind=options.kind,
+            unknown=options.unknown,
+            missing=_choose_missing(options),
+            min_share=options.min_share,
+            confidence_level=options.confidence,
+            title=options.title,
+            min_published=options.min_published,
+            measures=[_import_measure(name) for name in options.measure],
+            provenance=_provenance(options, _count_samples(columns), threshold),
+            subgroups=options.subgroups,
+            **columns,
+        )
+
+
+def _choose_missing(options):
+    """What happens to empty groups: --missing, or what suits the page."""
+    if options.missing is not None or not options.sensitive:
+        return options.missing or "error"
+    return "group" if options.summary is None else "exclude"
+
+
+def _count_samples(columns):
+    """Number of samples of the file."""
+    groups = columns["sensitive_features"]
+    return len(columns["group_probabilities"] if groups is None else groups)
+
+
+def _import_measure(name):
+    """The function of a name such as package.module:function; other names unchanged."""
+    module, sign, attribute = name.partition(":")
+    if not sign:
+        return name
+    with _extend_import_path():
+        try:
+            measure = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"--measure must name a function as package.module:function, but {name!r} cannot "
+                f"be imported ({error}). Check the spelling, and the folder the command runs in."
+            ) from error
+    if not callable(measure) and not isinstance(measure, Rate | Measure):
+        raise ValueError(
+            f"--measure must name a function, a Rate or a Measure, but {name} is {measure!r}."
+        )
+    return measure
+
+
+@contextmanager
+def _extend_import_path():
+    """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _provenance(options, n_rows, threshold):
+    """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
+    roles = ("target", "prediction", "probability", "weight")
+    named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
+    lists = {"sensitive": options.sensitive, "control": options.control}
+    lists["probabilities of groups"] = options.group_probability
+    named += [f"{role} {', '.join(names)}" for role, names in lists.items() if names]
+    # Facts about the file come first; those that the user states may replace them.
+    facts = {"file": options.file.name, "sha256": file_digest(options.file)}
+    facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
+    if threshold is not None:
+        facts["threshold"] = f"{threshold:g}: scores above it are positive"
+    for text in options.provenance:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ValueError(
+                f"--provenance must be NAME=TEXT, such as source='applications of 2025'; got "
+                f"{text!r}. Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
+            )
+        facts[name.strip()] = value.strip()
+    return facts

@@ -1,0 +1,63 @@
+"""A fit under constraints, from the input to a model that keeps its bounds by the public metrics.
+
+`_input` checks samples, `_enforce` has the loop, `_fitter` solves, `_counting` counts decisions,
+`_guarantee` holds bounds in the population, and `_outcome` says what came of it.
+"""
+
+from skfair.fitting._counting import Candidate as Candidate
+from skfair.fitting._enforce import enforce as enforce
+from skfair.fitting._enforce import enforce_in_population as enforce_in_population
+from skfair.fitting._fitter import Fitter as Fitter
+from skfair.fitting._fitter import search_lines as search_lines
+from skfair.fitting._guarantee import Guarantee as Guarantee
+from skfair.fitting._guarantee import fit_with_guarantee as fit_with_guarantee
+from skfair.fitting._input import (
+    VALID_ASSUME,
+    VALID_MISSING,
+    TrainingData,
+    Unit,
+    assumption_attributes,
+    check_classification_data,
+    check_missing_group_settings,
+    check_regression_data,
+    estimate_group_probabilities,
+    estimate_missing_groups,
+    fill_groups,
+    loss_weights,
+    refuse_partitioned,
+    resolve_constraints,
+    standardize_target,
+    to_class_labels,
+    warn_if_revealed,
+    warn_of_dependence,
+    warn_of_group_in_features,
+)
+from skfair.fitting._linear import (
+    ConstrainedLinearEstimator,
+    PartialParityMixin,
+    fit_partitioned,
+    make_criterion,
+)
+from skfair.fitting._model import (
+    VALID_CONFIDENCE_LEVEL,
+    ConstrainedNetwork,
+    ConstraintReportMixin,
+    GroupAwareScoreMixin,
+    estimator_docs,
+)
+from skfair.fitting._outcome import (
+    REPORT_ATTRIBUTE,
+    FitProgressCallback,
+    Subtask,
+    columns_of,
+    compares_nothing,
+    describe_uncertainty,
+    guarantee_attributes,
+    status_of,
+    store_fit,
+    unconstrained_fit_attributes,
+    warn_of_cost,
+    warn_of_moved_decisions,
+    warn_of_one_group,
+    warn_of_outcome,
+)

@@ -1,0 +1,593 @@
+"""Checked input of fits, as training data, and warnings for dependent samples."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_X_y, compute_class_weight, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.groups import (
+    Samples,
+    check_alignment,
+    check_one_label_type,
+    check_samples,
+    unique_values,
+)
+from skfair.losses import LogisticLoss, is_pairwise, step_function
+from skfair.models import LinearModel
+from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
+from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
+from skfair.solvers import SQP
+from skfair.statistics import (
+    ASSUMPTIONS,
+    check_group_arguments,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    predict_group_probabilities,
+    require_assumption,
+    to_log_odds,
+    unmix_group_probabilities,
+)
+from skfair.utils._checks import (
+    check_finite_squares,
+    explain_conversion,
+    positive_class,
+    resolve_name,
+    warn,
+    warn_of_clustered_samples,
+)
+from skfair.utils._sklearn import safe_indexing
+
+# Checked input of fits, as training data.
+
+
+_N_PROBE_SAMPLES = 200
+"""Samples that show for most columns that they do not reveal the group."""
+
+
+class Unit(NamedTuple):
+    """Units that scores are trained in: the distance from a center, over a spread."""
+
+    center: float = 0.0
+    spread: float = 1.0
+
+    def to_unit(self, values):
+        """Values in these units."""
+        return (values - self.center) / self.spread
+
+    def from_unit(self, values):
+        """Values in these units in the user's ones."""
+        return self.center + self.spread * values
+
+
+class TrainingData(NamedTuple):
+    """Samples of positive weight.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features, float64.
+    classes : ndarray of shape (n_classes,) or None
+        Labels of the classes, ascending; None for real targets.
+    samples : Samples
+        Targets (-1 and +1 for the positive class; positions of more than two classes; or real
+        numbers), groups and weights, and the features as they were passed.
+    pos_label : label or None
+        The positive class; None for real targets, and where there are more than two.
+    unit : Unit
+        Units that scores are trained in, in which the positive class has positive scores. (In the
+        user's units the second of the ``classes`` has.)
+    lacks_groups : bool
+        Whether groups were to be compared, but there are no two: then nothing is constrained.
+    """
+
+    X: np.ndarray
+    classes: np.ndarray
+    samples: Samples
+    pos_label: object = None
+    unit: Unit = Unit()
+    lacks_groups: bool = False
+
+    @property
+    def labels(self):
+        """Class of each sample, or its real target, (n_samples,)."""
+        if self.classes is None:
+            return self.unit.from_unit(self.samples.target)
+        if len(self.classes) > 2:
+            return self.classes[self.samples.target.astype(np.intp)]
+        return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
+
+    def one_vs_rest(self):
+        """One binary problem per class, in which it is positive; the same data with two classes."""
+        if len(self.classes) == 2:
+            return [self]
+        return [
+            self._replace(
+                samples=self.samples._replace(
+                    target=np.where(self.samples.target == code, 1.0, -1.0)
+                ),
+                pos_label=label,
+            )
+            for code, label in enumerate(self.classes)
+        ]
+
+
+def check_classification_data(estimator, X, y, columns, request):
+    """Validated input of a classifier's ``fit``, as `TrainingData`.
+
+    Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. The
+    request says what the user wants of groups, for the warning that none were passed; None if
+    nothing. Raises ValueError for what scikit-learn refuses in X and y, for rows that do not match,
+    for negative weights, for a number of classes that the estimator does not support, and if groups
+    are compared and the positive class is unknown.
+    """
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
+    classes = _find_classes(y)
+    if len(classes) > 2:
+        _check_many_classes(estimator, classes)
+        samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
+        return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
+            f"data of positive sample_weight contains only one class: {classes[0]}."
+        )
+    is_compared = request is not None and not lacks_groups
+    positive = find_positive(classes, estimator.pos_label, is_compared)
+    target = 2.0 * (y == positive)
+    target -= 1.0
+    unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
+    return TrainingData(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
+
+
+# Groups that are recorded for some samples only.
+
+
+VALID_MISSING = {"error", "at_random"}
+"""Values of the parameter `missing` of estimators that model groups which are not recorded."""
+
+VALID_ASSUME = {*ASSUMPTIONS}
+"""Values of the parameter `assume` of estimators that take probabilities of groups."""
+
+_MIN_RECORDED = 500
+"""Recorded samples below which the model of the groups is a warning."""
+
+
+def check_missing_group_settings(estimator, constraints, without_groups):
+    """Raise for settings with modelled groups that need the group of every sample.
+
+    ``without_groups`` has parameters that can make predictions depend on the group, each with the
+    value that does not.
+    """
+    setting = _group_model_setting(estimator)
+    if setting is None:
+        return
+    ranked = [one for one in constraints if one.rate(step_function, LogisticLoss()) is None]
+    remedies = {
+        f"{name}={getattr(estimator, name)!r}, by which predictions depend on the group,": (
+            f"{name}={value!r}"
+        )
+        for name, value in without_groups.items()
+        if getattr(estimator, name) != value
+    }
+    if getattr(estimator, "confidence_level", None) is not None:
+        remedies[f"confidence_level={estimator.confidence_level!r}"] = "confidence_level=None"
+    if ranked:
+        reason = f"constraint={type(ranked[0]).__name__}, which compares ranks,"
+        remedies[reason] = "a constraint on rates, such as 'demographic_parity'"
+    if remedies:
+        reason, remedy = next(iter(remedies.items()))
+        raise ValueError(
+            f"{setting} estimates the groups that are not recorded, but {reason} needs the group "
+            f"of every sample. Pass {remedy}, or fit the samples that have a recorded group."
+        )
+
+
+def _group_model_setting(estimator):
+    """The setting by which groups are modelled, as text; None if every group must be recorded."""
+    if estimator.missing == "at_random":
+        return "missing='at_random'"
+    assume = getattr(estimator, "assume", None)
+    return None if assume is None else f"assume={assume!r}"
+
+
+def _check_group_arguments(estimator, columns):
+    """Raise for arguments about groups that contradict each other or the estimator."""
+    groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
+    assume = getattr(estimator, "assume", None)
+    if probabilities is None and assume is None:
+        return
+    missing = getattr(estimator, "missing", "error")
+    if probabilities is None and groups is None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities of groups; pass fit(X, y, "
+            "group_probabilities=...), or assume=None."
+        )
+    check_group_arguments(groups, probabilities, assume, missing)
+    require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
+
+
+def estimate_missing_groups(training, assume=None):
+    """The training data, with probabilities of groups in place of those that are missing.
+
+    A decision that depends on X alone is independent of the group given X and y, so that rates of
+    groups in which samples count by P(group | X, y) are those of the groups. `assume` says how
+    these follow from probabilities, where no group is recorded.
+    """
+    samples = training.samples
+    groups, columns = samples.groups, [training.X, samples.target[:, np.newaxis]]
+    if not groups.is_partly_recorded or assume == "sufficient":
+        return training
+    if assume == "independent":
+        probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
+        return _replace_groups(training, groups.replace_memberships(probabilities))
+    return fill_groups(training, estimate_group_probabilities(training, columns))
+
+
+def estimate_group_probabilities(training, columns):
+    """Probabilities of groups given columns, and probabilities that were passed, if there are."""
+    samples = training.samples
+    if samples.group_probabilities is not None:
+        columns = [*columns, to_log_odds(samples.group_probabilities)]
+    groups = samples.groups
+    return predict_group_probabilities(_stack(columns), groups.recorded_codes, len(groups.labels))
+
+
+def _stack(columns):
+    """Matrices of columns side by side, of which the first may be sparse."""
+    if sparse.issparse(columns[0]):
+        return sparse.hstack(columns).tocsr()
+    return np.hstack(columns)
+
+
+def fill_groups(training, probabilities):
+    """The training data, with these probabilities of the groups that are missing."""
+    groups = training.samples.groups
+    n_recorded = int((groups.recorded_codes >= 0).sum())
+    if n_recorded < _MIN_RECORDED:
+        warn(
+            f"Only {n_recorded} samples have a recorded group, from which those of "
+            f"{len(training.samples.target) - n_recorded} others are estimated. The gap of the "
+            f"decisions may then differ from the tolerance by far: record {_MIN_RECORDED} or more, "
+            "drawn at random, and certify on held-out samples whose group is recorded."
+        )
+    return _replace_groups(training, groups.fill_missing(probabilities))
+
+
+def _replace_groups(training, groups):
+    """The training data with other groups."""
+    samples = training.samples._replace(groups=groups)
+    return training._replace(samples=samples.largest_first())
+
+
+def assumption_attributes(training, assume=None):
+    """What the fit assumes of samples whose group is not known; empty if there are none."""
+    if not training.samples.groups.is_partly_recorded:
+        return {"assumption_": ""}
+    known = (
+        describe_missing_assumption(1.0, "X and y")
+        if assume is None
+        else describe_probability_assumption(assume)
+    )
+    return {"assumption_": known}
+
+
+def _find_classes(y):
+    """Sorted class labels; raises scikit-learn's errors for invalid ones."""
+    if y.dtype.kind == "O":  # labels of several types cannot be sorted
+        check_one_label_type(y, "y")
+        check_classification_targets(y)
+        return unique_values(y)
+    classes = unique_values(y)
+    # Two labels are classes if and only if all labels are.
+    check_classification_targets(classes if len(classes) <= 2 else y)
+    return classes
+
+
+def _check_many_classes(estimator, classes):
+    """Raise for more than two classes where they are not supported, and a positive one of them."""
+    if not get_tags(estimator).classifier_tags.multi_class:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target has {len(classes)} "
+            f"classes: {classes[:5].tolist()}. ConstrainedClassifierCV(LogisticRegression()) holds "
+            "the constraints for each of more than two classes, with linear scores, and so it does "
+            "around any classifier; sklearn.multiclass.OneVsRestClassifier fits a "
+            f"{type(estimator).__name__} for each, without a guarantee for their joint decisions."
+        )
+    if estimator.pos_label is not None:
+        raise ValueError(
+            f"pos_label={estimator.pos_label!r} names the one class that means success, but of "
+            f"{len(classes)} classes each is compared between groups; pass pos_label=None."
+        )
+
+
+def find_positive(classes, pos_label, is_compared):
+    """The positive class; by default the second one where no groups are compared."""
+    if pos_label is None and not is_compared:
+        return classes[1]
+    positive = positive_class(set(classes.tolist()), pos_label)
+    return classes[classes.tolist().index(positive)]
+
+
+def to_class_labels(is_positive, classes, pos_label):
+    """Classes of decisions, from whether each is the positive one of two classes."""
+    return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
+
+
+def check_regression_data(estimator, X, y, columns, request):
+    """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
+    target = y.astype(np.float64)
+    check_finite_squares(target, "y")
+    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
+
+
+def standardize_target(training, is_centered):
+    """The same data with real targets in units of their spread, so that tolerances fit any scale.
+
+    They are centered if there is an intercept.
+    """
+    target, weights = training.samples.target, training.samples.weights
+    center = np.average(target, weights=weights) * is_centered
+    spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
+    unit = Unit(float(center), float(spread) or 1.0)
+    samples = training.samples._replace(target=unit.to_unit(target))
+    return training._replace(samples=samples, unit=unit)
+
+
+def _check_input(estimator, X, y, columns, request):
+    """Features, targets and samples of positive weight; whether groups are missing."""
+    refuse_partitioned(estimator, X)
+    check_alignment(X=X, y=y, **columns)
+    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
+    # Models decide which dense float32 features become float64.
+    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
+    settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
+    with explain_conversion(X, estimator):
+        checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
+    check_finite_squares(checked, "X", estimator)  # which squares are if X is
+    missing = request and (
+        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
+        "unconstrained. Pass fit(X, y, sensitive_features=...)."
+    )
+    # Samples of zero weight are left out of all that follows.
+    _check_group_arguments(estimator, columns)
+    may_be_missing = getattr(estimator, "missing", "error") == "at_random"
+    options = {"overlapping": True, "may_be_missing": may_be_missing}
+    samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
+    if sparse.issparse(checked):
+        checked = sparse.csr_array(checked)
+    features = X if hasattr(X, "columns") else checked  # constraints can name columns
+    if len(rows) < len(target):
+        checked, target = checked[rows], target[rows]
+        features = safe_indexing(features, rows)
+    is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
+    lacks_groups = request is not None and not is_known
+    samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    samples = samples.largest_first()
+    uses_groups = getattr(estimator, "group_interactions", False)
+    if request is not None and not uses_groups:
+        warn_if_revealed(checked, samples.groups, "with group_interactions")
+    return checked, target, samples, lacks_groups
+
+
+def attributes_in_features(X, groups):
+    """Names of sensitive attributes that are columns of X, as they are or one-hot encoded.
+
+    Groups that overlap are not looked for.
+    """
+    if not groups.is_disjoint:
+        return []
+    names = []
+    values, _ = groups.attribute_codes_of_groups()
+    for name, of_group in zip(groups.attributes, values.T, strict=True):
+        n_values = len(np.unique(of_group[groups.counts > 0]))
+        is_known = 1 < n_values <= X.shape[0] / 2  # in groups of one sample nothing varies
+        if is_known and _is_revealed(X, of_group, groups.codes):
+            names.append(name)
+    return names
+
+
+def _is_revealed(X, of_group, codes):
+    """Whether columns that are constant within every value of an attribute identify all values.
+
+    ``of_group`` is the value of each group, and ``codes`` the group of each sample.
+    """
+    # Columns that are constant within every group.
+    columns = np.arange(X.shape[1])
+    # Most columns vary within a group, as few samples show.
+    for rows in (slice(_N_PROBE_SAMPLES), slice(None)):
+        _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
+        values = _to_dense(X[rows][:, columns])
+        is_constant = (values == values[first][numbers]).all(axis=0)
+        columns = columns[is_constant]
+        if not len(columns):
+            return False
+    return len(np.unique(values[first][:, is_constant], axis=0)) == len(first)
+
+
+def _to_dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def warn_if_revealed(X, groups, setting):
+    """Warn if columns of X are a sensitive attribute, as `warn_of_group_in_features` does."""
+    if attributes_in_features(X, groups):
+        warn_of_group_in_features(setting)
+
+
+def warn_of_group_in_features(setting):
+    """Warn that X reveals the group, so that decisions depend on it as with a setting."""
+    warn(
+        f"X reveals the group of nearly all samples, so that decisions depend on the group as "
+        f"{setting}. If they must not, leave out the columns that reveal it, such as the sensitive "
+        "feature itself."
+    )
+
+
+def refuse_partitioned(estimator, X):
+    """Raise for partitioned samples, which a fit in memory would gather without being asked."""
+    if is_partitioned(X):
+        raise TypeError(
+            f"{type(estimator).__name__} is fitted to samples in memory, but these are "
+            "partitioned. Fit a subsample in memory, and predict(X) for all: it computes one "
+            "partition at a time. Classifiers and regressors called ConstrainedERM... and "
+            "PartialParity..., and FairKMeans, are fitted to partitioned samples."
+        )
+
+
+def loss_weights(class_weight, training):
+    """Weight of each sample's loss, (n_samples,): its own times that of its class."""
+    if class_weight is None:
+        return training.samples.weights
+    if isinstance(class_weight, dict):
+        wrong = {k: v for k, v in class_weight.items() if not (0.0 < v < np.inf)}
+        if wrong:
+            raise ValueError(
+                f"The weights in class_weight must be positive and finite, but got {wrong}. To "
+                "leave out a class, leave out its samples."
+            )
+    labels = training.labels
+    per_class = compute_class_weight(
+        class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
+    )
+    return training.samples.weights * per_class[np.searchsorted(training.classes, labels)]
+
+
+# From what users call a constraint to objects.
+
+
+def resolve_constraints(constraint):
+    """List of the constraints that a parameter names; raises ValueError for unknown names."""
+    if constraint is None:
+        return []
+    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]
+
+
+# Warning for samples that depend on one another: copies, and members of one household.
+
+
+_MAX_DUPLICATE_SHARE = 0.03
+"""Share of repeated samples up to which the guarantee is hardly affected."""
+
+_CHANCE_RATIO = 0.1
+"""Pairs of samples with equal features that differ in target or group at least this often, compared
+with any two samples, are equal by chance: their features have few values."""
+
+
+def warn_of_dependence(X, training):
+    """Warn if samples seem to belong together: ``confidence_level`` needs independent ones.
+
+    X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
+    """
+    if training.samples.clusters is not None:
+        return
+    share = _share_of_copies(X, training)
+    if share > 0.0:
+        warn(
+            f"{share:.0%} of the samples repeat another one exactly (features, target and "
+            "sensitive features), but confidence_level takes samples for independent: folds then "
+            "test on samples that they were trained on, and the probability is too high. Pass "
+            "fit(..., groups=ids), with equal ids for samples that belong together, or leave the "
+            "copies out and pass sample_weight."
+        )
+        return
+    warn_of_clustered_samples(
+        X,
+        "But confidence_level takes samples for independent, and the probability is too high if "
+        "they are not. Pass fit(..., groups=ids), with equal ids for samples that belong together, "
+        "and with different ids if all are independent.",
+    )
+
+
+def _share_of_copies(X, training):
+    """Share of samples that repeat another one, if it is large and no chance; else 0."""
+    features = _hash_rows(X)
+    if features is None or len(features) != len(training.samples.target):
+        return 0.0
+    codes = training.samples.groups.codes if training.samples.groups.is_disjoint else 0
+    outcome = (
+        np.unique(training.samples.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
+    )
+    _, features = np.unique(features, return_inverse=True)
+    both = np.unique(features * (outcome.max() + 1) + outcome, return_counts=True)[1]
+    share = 1.0 - len(both) / len(outcome)
+    if share <= _MAX_DUPLICATE_SHARE:
+        return 0.0
+    # How often do pairs with equal features, and any pairs, have equal target and group?
+    among_equal = _count_ordered_pairs(both) / _count_ordered_pairs(np.bincount(features))
+    among_all = _count_ordered_pairs(np.bincount(outcome)) / _count_ordered_pairs(
+        np.array([len(outcome)])
+    )
+    return 0.0 if 1.0 - among_equal > _CHANCE_RATIO * (1.0 - among_all) else share
+
+
+def _count_ordered_pairs(counts):
+    """Twice the number of pairs within sets of equal samples."""
+    counts = counts.astype(np.float64)
+    return float(counts @ (counts - 1.0))
+
+
+def _project_rows(X):
+    """A random combination of the columns, added in the same order for all rows."""
+    projection = np.zeros(len(X))
+    factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
+    for column, factor, of_missing in zip(X.T, *factors, strict=True):
+        projection += np.where(np.isnan(column), of_missing, factor * column)
+    return projection
+
+
+def _hash_rows(X):
+    """A number per row, equal for equal rows; None for what is no table."""
+    import pandas as pd
+
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        X.sum_duplicates()
+        columns, values = (pd.util.hash_array(part) for part in (X.indices, X.data))
+        # Sums wrap around, so that they are the same in any order.
+        sums = np.concatenate(([np.uint64(0)], np.cumsum(columns * values, dtype=np.uint64)))
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        X = X.reshape(len(X), -1)
+        if X.dtype.kind in "biuf":
+            return _project_rows(X)
+        X = pd.DataFrame(X)
+    if not isinstance(X, pd.DataFrame):
+        return None
+    return pd.util.hash_pandas_object(X, index=False).to_numpy()
+
+
+# Problems of very many samples, in blocks of rows that threads process at the same time.
+
+
+def partition_problem(problem, solver, n_jobs):
+    """A problem of very many samples in blocks of rows for threads.
+
+    The problem itself if it is small, or not a sum over its samples.
+    """
+    if not (needs_subsample(problem) and is_sum_over_samples(problem, solver)):
+        return problem
+    subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
+    if subsample is problem:
+        return problem
+    partitions = make_partitions(blocks(len(problem.target)), n_jobs).map(problem.contribution)
+    return make_partitioned(problem, partitions, subsample)
+
+
+def make_partitioned(problem, partitions, subsample):
+    """A problem's settings, with partitions in place of its samples."""
+    compares_ranks = "ranks" in problem.constraint.metric_inputs
+    make = PartitionedRankProblem if compares_ranks else PartitionedProblem
+    return make.from_problem(problem, partitions, subsample)
+
+
+def is_sum_over_samples(problem, solver):
+    """Whether all that a solver needs of a problem is a sum over its samples."""
+    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
+    is_linear = isinstance(problem.model, LinearModel)
+    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
+    return is_exact and is_linear and adds_up

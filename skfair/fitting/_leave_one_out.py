@@ -1,0 +1,280 @@
+"""Scores of samples by a linear model fitted without them, and moves of models along lines."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from scipy import sparse
+from scipy.linalg import lstsq, null_space, qr
+
+from skfair.constraints import ConstraintSystem, spread_over_samples
+from skfair.fitting._counting import excess_of
+from skfair.fitting._planes import find_planes
+
+_RANK_TOL = 1e-8
+"""Part of the largest row in addition to others, below which a row depends on them."""
+
+_RIDGE = 1e-10
+"""Curvature that is added to a Hessian, relative to the largest."""
+
+_MAX_CLUSTER = 0.01
+"""Largest share of the samples in a cluster that a step of Newton's method leaves out."""
+
+_MAX_LEVERAGE = 0.9
+"""Largest leverage of a sample that counts."""
+
+_TINY = 1e-12
+"""Smallest curvature that is distinguished from none."""
+
+_MIN_SLOPE = 1e-6
+"""Largest change of a score along a line, relative to the largest score, that is none."""
+
+_PLAIN_REACH, _INTERCEPT_REACH = 3.0, 2.0
+"""Length of the line away from the plain fit, in distances from there, and that of the lines that
+change the intercept, in standard deviations of scores."""
+
+_COUNTED_LENGTHS, _LENGTHS = np.linspace(0.0, 1.0, 17), np.linspace(0.0, 1.0, 121)
+"""Parts of a line at whose ends decisions are counted, and at whose ends a point can be taken."""
+
+_DEGREE = 5
+"""Degree of the polynomials that smooth what is counted: rates rise like normal distributions."""
+
+_MAX_POINTS = 5
+"""Points of a line that are evaluated on the training data."""
+
+
+def can_leave_one_out(problem, clusters=None):
+    """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
+
+    A step of Newton's method does not lead far enough where clusters are large.
+    """
+    if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
+        return False
+    model = problem.model
+    # The leads of classes over one another are not linear, and have lines of their parts.
+    is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
+    return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
+
+
+class Mover:
+    """Moves of fitted models along lines, and of the scores of samples that are left out."""
+
+    can_leave_out = False
+    """Whether it knows scores of samples left out from one fit of all samples."""
+
+    def __init__(self, fitter):
+        self.fitter, self.problem = fitter, fitter.problem
+
+    @property
+    def has_decisions(self):
+        """Whether scores decide between two classes by their sign."""
+        return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
+
+    def count_errors(self, scores):
+        """The weighted share of wrong decisions of some scores."""
+        problem = self.problem
+        return float(problem.mean_weights @ ((scores > 0) != (problem.target > 0)))
+
+    def find_lines(self, candidate, scores):
+        """Lines along which a candidate with these scores of samples left out can be moved.
+
+        They raise or lower the intercept: directions of the parameters, and slopes of the scores of
+        samples left out, which are linear along them. Both lead to the end of the line.
+        """
+        last = self.problem.model.last_layer(candidate.parameters)
+        intercept = last.intercept_direction()
+        if intercept is None:
+            return []
+        before = np.zeros(len(candidate.parameters) - len(intercept))
+        direction, slopes = np.concatenate((before, intercept)), last.scores(intercept)
+        reach = _INTERCEPT_REACH * scores.std()
+        return [(length * direction, length * slopes) for length in (reach, -reach) if reach > 0.0]
+
+    def move(self, candidate, scores, line, limits):
+        """A candidate on a line whose gaps of samples left out are within limits, and their scores.
+
+        ``scores`` are those of the candidate at the start. Of the points within the limits that
+        with the fewest errors is taken at which the training data keeps the requested tolerances.
+        Errors and rates are smoothed along the line: some points are fair by chance. None if there
+        is no such point.
+        """
+        direction, slopes = line
+        ends = [scores + length * slopes for length in _COUNTED_LENGTHS]
+        errors = _smooth([[self.count_errors(at)] for at in ends])[0]
+        limited = self.problem.constraint.replace_tolerances(limits)
+        excess = [excess_of(one, _smooth([one.exact_means(at) for at in ends])) for one in limited]
+        is_within = np.max(excess, axis=0) <= 0.0
+        lengths = _LENGTHS[is_within][np.argsort(errors[is_within])]
+        for length in lengths[:_MAX_POINTS]:
+            parameters = candidate.parameters + length * direction
+            moved = self.fitter.evaluate(parameters, candidate.result)
+            if moved.keeps_bound:
+                return moved, scores + length * slopes
+        return None
+
+
+class LeaveOneOut(Mover):
+    """What the fits of a linear model tell about samples that they were not fitted to.
+
+    Samples of equal code in `clusters` are left out together; None if all are independent.
+    """
+
+    can_leave_out = True
+
+    def __init__(self, fitter, clusters=None):
+        super().__init__(fitter)
+        self.clusters = clusters
+
+    @cached_property
+    def plain(self):
+        """The plain fit, and its scores of samples left out."""
+        plain = self.fitter.fit_unconstrained()
+        return plain, self.scores(plain, ConstraintSystem(()))
+
+    def find_lines(self, candidate, scores):
+        """As `Mover.find_lines`, and the line that leads away from the plain fit."""
+        plain, plain_scores = self.plain
+        direction, slopes = candidate.parameters - plain.parameters, scores - plain_scores
+        lines = super().find_lines(candidate, scores)
+        if np.abs(slopes).max() <= _MIN_SLOPE * np.abs(scores).max():
+            return lines
+        return [(_PLAIN_REACH * direction, _PLAIN_REACH * slopes), *lines]
+
+    def find_planes(self):
+        """The planes of models through the plain fit."""
+        candidate, scores = self.plain
+        return find_planes(self.problem, candidate.parameters, scores, self.clusters)
+
+    def shrink(self, candidate, factor):
+        """The candidate with all scores multiplied by a factor."""
+        return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
+
+    def scores(self, candidate, constraint):
+        r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
+
+        Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
+        :math:`a_i` has the part :math:`q_i a_i`, while active constraints with the Jacobian J stay
+        at their bounds. Without sample i, which has the part :math:`c_i` in their decisions, the
+        parameters change by a step of Newton's method:
+
+        .. math::
+
+            H \delta_i + J^\top \mu_i = q_i a_i, \quad J \delta_i = c_i.
+
+        A search moves a fit further along its rows than the solver did. Its multipliers are those
+        that come nearest to a minimum, and all its rows stay where they are: with those of the
+        solver, what samples contributed to the search would not be left out with them.
+
+        The curvature of the sample itself is left out of H by the formula of Sherman and Morrison.
+        See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
+        via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
+        """
+        problem = replace(self.problem, constraint=constraint)
+        x = problem.initial_point(candidate.parameters)
+        multipliers = candidate.result.multipliers
+        if not candidate.is_solver_result:
+            multipliers = _estimate_multipliers(problem, x)
+        elif len(multipliers) != len(problem.lower):  # the plain fit
+            multipliers = np.zeros(len(problem.lower))
+        evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
+        active, effects = _active_rows(constraint, candidate.scores, multipliers)
+        jacobian = evaluation.jacobian_of(active)
+        combinations = _combine_without_aux(jacobian[:, p:])
+        basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
+        size = np.abs(np.diag(triangle))
+        rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
+        order, triangle = order[:rank], triangle[:rank, :rank]
+        # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
+        # move by one each. NumPy's solve takes a rank of 0, where no row is active.
+        hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
+        free = free @ _inverse_root(free.T @ hessian @ free)
+        moving = np.linalg.solve(triangle, basis[:, :rank].T).T
+        moving = moving - free @ (free.T @ (hessian @ moving))
+        # Changes of each score: by the gradient, and by the bounds.
+        slopes = problem.mean_weights * evaluation.losses.slope
+        curvature = evaluation.loss_curvature
+        if multipliers.any():
+            slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
+            curvature = evaluation.curvature(multipliers)
+        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for direction in free.T:
+            scores = problem.model.scores(direction)
+            leverage += scores**2 * curvature
+            change += scores * self._sum_left_out(scores * slopes)
+        for direction, effect in zip(moving.T, (effects @ combinations[:, order]).T, strict=True):
+            change += problem.model.scores(direction) * self._sum_left_out(effect)
+        share = np.clip(self._sum_left_out(leverage), 0.0, _MAX_LEVERAGE)
+        return candidate.scores + change / (1.0 - share)
+
+    def _sum_left_out(self, values):
+        """Sum of values over all samples that are left out with each sample, (n_samples,)."""
+        if self.clusters is None:
+            return values
+        return np.bincount(self.clusters, values)[self.clusters]
+
+
+def _smooth(counts):
+    """Counts at some lengths as polynomials of the length, at all that can be taken.
+
+    ``counts`` are (n_lengths, n_counts), and the result (n_counts, 121).
+    """
+    series = chebyshev.chebfit(2.0 * _COUNTED_LENGTHS - 1.0, np.array(counts), _DEGREE)
+    return chebyshev.chebval(2.0 * _LENGTHS - 1.0, series)
+
+
+def _estimate_multipliers(problem, x):
+    """Multipliers at which unknowns come nearest to a minimum of the Lagrangian, (n_rows,)."""
+    none, p = np.zeros(len(problem.lower)), problem.n_parameters
+    evaluation = problem.evaluate(x, none)
+    jacobian = evaluation.jacobian_of(np.arange(len(none)))
+    combinations = _combine_without_aux(jacobian[:, p:])
+    # Distances are those of Newton's steps.
+    root = _inverse_root(evaluation.hessian(none)[:p, :p])
+    rows = root.T @ (combinations.T @ jacobian[:, :p]).T
+    return -combinations @ lstsq(rows, root.T @ evaluation.grad[:p], cond=_RANK_TOL)[0]
+
+
+def _combine_without_aux(by_aux):
+    """Combinations of rows that auxiliary unknowns, which are free, do not move."""
+    return null_space(by_aux.T) if by_aux.size else np.eye(len(by_aux))
+
+
+def _inverse_root(hessian):
+    """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
+    sizes, axes = np.linalg.eigh(hessian)  # also of no directions
+    # Where all scores are far from 0, as those of separable classes, no curvature is left.
+    sizes = np.abs(sizes)
+    sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)
+    return axes / np.sqrt(sizes)
+
+
+def _active_rows(constraint, scores, multipliers):
+    """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
+
+    Rows have multipliers, or decisions that two samples could lead beyond their bounds.
+    """
+    active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
+    by_constraint = constraint.split_by_constraint(multipliers)
+    start = 0
+    for one, of_rows in zip(constraint, by_constraint, strict=True):
+        sums = one.exact_means(scores)
+        values, by_sum = one.rows_at(sums)
+        slack = np.minimum(one.upper - values, values - one.lower)
+        is_active = of_rows != 0
+        if one.metric_input == "decisions":
+            is_active |= slack <= 2.0 / one.events.count_samples().min()
+        chosen = np.flatnonzero(is_active)
+        terms = [term(scores, one.target).value for term in one.exact]
+        by_sum = sparse.csr_array(by_sum)[chosen].toarray()
+        ones = [np.ones(len(scores))] * len(terms)
+        effects += [
+            (
+                spread_over_samples(one.events, terms, row)
+                - spread_over_samples(one.events, ones, row * sums)
+            )[:, np.newaxis]
+            for row in by_sum
+        ]
+        active.append(start + chosen)
+        start += len(values)
+    return np.concatenate(active), np.hstack(effects)

@@ -1,0 +1,534 @@
+"""Base of linear estimators trained under constraints, on data in memory or collections."""
+
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
+from skfair.fitting import Fitter, enforce_in_population
+from skfair.fitting._input import (
+    TrainingData,
+    Unit,
+    assumption_attributes,
+    find_positive,
+    loss_weights,
+    make_partitioned,
+    partition_problem,
+)
+from skfair.fitting._model import ConstrainedEstimator
+from skfair.groups import (
+    VALID_HANDLE_UNKNOWN,
+    EncodedBlock,
+    Groups,
+    Samples,
+    SampleSummary,
+    check_alignment,
+    check_attribute_label_types,
+    check_one_label_type,
+    check_partition,
+    encode_groups_for_prediction,
+    partition_error,
+    unique_inverse,
+    warn_of_similar_labels,
+)
+from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
+from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
+from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
+from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.utils._checks import check_finite_squares, join_names, resolve_name
+from skfair.utils._sklearn import Interval, StrOptions
+
+# Base of linear estimators that are trained under constraints.
+
+
+class ConstrainedLinearEstimator(ConstrainedEstimator):
+    """Base of linear estimators that are trained under constraints.
+
+    A subclass has the parameters named below and `tolerance`, `loss`; it checks the input of its
+    ``fit``, and hands it to `_fit` with its constraints.
+    """
+
+    __metadata_request__predict = {"sensitive_features": True}
+
+    n_jobs: Any = None
+    """Number of threads; a parameter of estimators that use several."""
+
+    class_weight: Any = None
+    """Weights of classes; a parameter of some classifiers."""
+
+    missing: Any = "error"
+    """What happens to samples without a group; a parameter of some estimators."""
+
+    assume: Any = None
+    """What is assumed of probabilities of groups; a parameter of some models."""
+
+    _has_2d_coef = False
+    """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
+
+    _parameter_constraints = {
+        **ConstrainedEstimator._parameter_constraints,
+        "fit_intercept": ["boolean"],
+        "group_interactions": ["boolean", StrOptions({"intercept"})],
+        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
+    }
+
+    def _make_problem(self, training, constraints, weights):
+        """The problem, in blocks for threads if there are very many samples."""
+        solver = self._chosen_solver()
+        problem = super()._make_problem(training, constraints, weights)
+        problem = problem.single() if solver.one_row else problem
+        if self.confidence_level is None:
+            problem = partition_problem(problem, solver, self.n_jobs)
+        return problem
+
+    def _enforce(self, problem, training, confidence, watch):
+        random_state = check_random_state(self.random_state)
+        start = np.zeros(problem.n_parameters)
+        if self.warm_start:
+            start = self._warm_start_parameters(problem.model, start, training)
+        # From smooth rates to decisions, and on to the population if a confidence is requested.
+        options = {"random_state": random_state, "callback": watch}
+        fitter = Fitter(problem, start, self._chosen_solver(), options)
+        clusters = training.samples.clusters
+        guarantee = enforce_in_population(fitter, self.enforcement, confidence, clusters=clusters)
+        parameters = guarantee.candidate.parameters
+        return fitter, guarantee, self._prediction_attributes(problem.model, parameters, training)
+
+    def _model(self, training):
+        if not self.group_interactions:
+            X, weights = training.X, training.samples.weights
+            return LinearModel.from_features(X, weights, self.fit_intercept, self.n_jobs)
+        if not training.samples.groups.is_disjoint:
+            raise ValueError(
+                f"group_interactions={self.group_interactions!r} gives every group "
+                f"{self._group_parameters_name} of its own, but the groups of a sparse "
+                "sensitive_features may overlap; pass one label per sample."
+            )
+        # Small groups share the parameters of the largest one.
+        merged, _ = training.samples.merge_small_groups()
+        columns = training.X, merged.codes, training.samples.weights
+        if not self._shares_coefficients:
+            return GroupwiseModel.from_features(*columns, self.fit_intercept)
+        if not self.fit_intercept:
+            raise ValueError(
+                "group_interactions='intercept' gives every group an intercept of its own, but "
+                "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
+                "group_interactions=False."
+            )
+        return GroupInterceptsModel.from_features(*columns)
+
+    @property
+    def _shares_coefficients(self):
+        return not self.group_interactions or self.group_interactions == "intercept"
+
+    @property
+    def _group_parameters_name(self):
+        """Name of the parameters that each group has for itself, in messages."""
+        return "an intercept" if self._shares_coefficients else "coefficients"
+
+    def _warm_start_parameters(self, model, zero, training):
+        """Model parameters of the previous fit; zeros if there is none."""
+        names, unit = self._coefficient_names, training.unit
+        if not all(hasattr(self, name) for name in names):
+            return zero
+        previous = [getattr(self, name) for name in names]
+        # The previous coefficients must have the shapes that this fit's will have.
+        zeros = self._expand_groups(model.coefficients(zero), training)
+        if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
+            raise ValueError(
+                f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
+                + (f" and {previous[1].size} intercepts" if self.group_interactions else "")
+                + f", but X has {zeros[0].shape[-1]} columns"
+                + (f" and {zeros[1].size} groups" if self.group_interactions else "")
+                + "; pass warm_start=False."
+            )
+        coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
+        if self.group_interactions:  # merged groups share their parameters
+            _, positions = training.samples.merge_small_groups()
+            first = np.unique(positions, return_index=True)[1]
+            coef, intercept = coef if self._shares_coefficients else coef[first], intercept[first]
+        return model.parameters(coef / unit.spread, unit.to_unit(intercept))
+
+    def _expand_groups(self, coefficients, training):
+        """Coefficients and intercepts of all groups; small groups share theirs."""
+        if not self.group_interactions:
+            return coefficients
+        (coef, intercept), (_, positions) = coefficients, training.samples.merge_small_groups()
+        return coef if self._shares_coefficients else coef[positions], intercept[positions]
+
+    @property
+    def _coefficient_names(self):
+        return (
+            "coef_" if self._shares_coefficients else "group_coef_",
+            "group_intercept_" if self.group_interactions else "intercept_",
+        )
+
+    def _prediction_attributes(self, model, parameters, training):
+        """Return the fitted attributes that predictions need."""
+        unit = training.unit
+        coef, intercept = model.coefficients(parameters)
+        if self.group_interactions:
+            coef, intercept = self._expand_groups((coef, intercept), training)
+        coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
+        fitted = {"groups_": training.samples.groups.summary}
+        if self.missing != "error" or self.assume is not None:
+            fitted |= assumption_attributes(training, self.assume)
+        if training.classes is not None:
+            fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
+        # In the shapes of scikit-learn's classifiers or regressors.
+        if self._has_2d_coef and self.group_interactions in (False, "intercept"):
+            coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
+        if not self.group_interactions:
+            return {"coef_": coef, "intercept_": intercept} | fitted
+        fitted |= {"_group_shares": training.samples.group_shares}
+        return dict(zip(self._coefficient_names, (coef, intercept), strict=True)) | fitted
+
+    def _scores(self, X, sensitive_features):
+        """Score of each row, by the parameters of its group."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        dtypes = [np.float64, np.float32]
+        X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
+        if not self.group_interactions:
+            return times_vector(X, np.ravel(self.coef_)) + np.ravel(self.intercept_)[0]
+        reason = (
+            f"With group_interactions={self.group_interactions!r} every group has "
+            f"{self._group_parameters_name} of its own, so predictions need sensitive_features: "
+            "they do not with group_interactions=False."
+        )
+        codes = encode_groups_for_prediction(
+            sensitive_features, X.shape[0], self.groups_, reason, self.handle_unknown
+        )
+        intercepts = self._append_mean(self.group_intercept_)
+        if self._shares_coefficients:
+            return times_vector(X, np.ravel(self.coef_)) + intercepts[codes]
+        scores = np.empty(X.shape[0])
+        for code, coef in enumerate(self._append_mean(self.group_coef_)):
+            rows = np.flatnonzero(codes == code)
+            scores[rows] = X[rows] @ coef + intercepts[code]
+        return scores
+
+    def _append_mean(self, parameters):
+        """Parameters of all groups, and those of an unknown one: their weighted mean."""
+        return np.concatenate((parameters, [self._group_shares @ parameters]))
+
+
+# What classifiers and regressors under a constraint on an interval of percentiles share.
+
+
+_PERCENTILE_SOLVERS = {
+    name for name, make in SOLVERS.items() if not {"batches", "decisions"} & set(make().requires)
+}
+"""Solvers of constraints that count no decisions, on all samples at once."""
+
+
+def make_criterion(criterion, interval):
+    """The constraint on an interval that a criterion is, by name or as an object."""
+    if isinstance(criterion, str):
+        return PARTIAL_CRITERIA[criterion]((0.0, 1.0) if interval is None else interval)
+    if interval is not None:
+        raise ValueError(
+            f"interval can be set only for a criterion chosen by name, but criterion is "
+            f"{criterion}, which has its own; set it there, or leave interval=None."
+        )
+    return criterion
+
+
+class PartialParityMixin:
+    """Mixin of linear estimators with the parameters `criterion` and `interval`."""
+
+    _parameter_constraints = {
+        "interval": ["array-like", dict, None],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "solver": [StrOptions(_PERCENTILE_SOLVERS), Solver],
+    }
+
+    _solver_defaults = {"tol": 1e-4}
+
+    surrogate = staticmethod(step_function)
+    """Ranks are compared, and no decisions that a smooth function would stand for."""
+
+    @property
+    def _request_text(self):
+        return f"criterion={self.criterion!r} compares groups"
+
+    def _outcome_attributes(self, fitter, guarantee, training):
+        # The auxiliary unknowns of statistical parity are its thresholds.
+        thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
+        criterion = make_criterion(self.criterion, self.interval)
+        if not isinstance(criterion, PartialStatisticalParity):
+            thresholds = thresholds[:0]
+        thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
+        return super()._outcome_attributes(fitter, guarantee, training) | thresholds
+
+
+# Representatives of partitioned samples: one sample per cell, to which constraints are bound.
+#
+# A cell is a group and a class; of a real target it is a group. Apart from scores and real targets,
+# constraints compare nothing else, so one sample of each cell stands for all of its samples.
+
+
+def encode_samples(block, name, is_real):
+    """Samples of positive weight of a block with their cells, or what is wrong with the block.
+
+    Errors are returned, so that all partitions are known when the first one is raised.
+    """
+    try:
+        X, weights, groups = check_partition(block, name)
+        y = _check_numbers(block["y"], name) if is_real else _check_labels(block["y"])
+    except (TypeError, ValueError) as error:
+        return partition_error(error, block.partition_index)
+    weights = np.ones(len(y)) if weights is None else weights
+    present = weights > 0
+    if not present.all():
+        X, y, weights, groups = X[present], y[present], weights[present], groups.take(present)
+    # Cells of the block: pairs of a group's labels and a class, 0 of real targets.
+    classes, class_codes = unique_inverse(np.zeros(len(y)) if is_real else y)
+    cells, codes = unique_inverse(groups.codes * len(classes) + class_codes)
+    labels = map(tuple, groups.labels[cells // len(classes)].tolist())
+    cells = list(zip(labels, classes[cells % len(classes)].tolist(), strict=True))
+    return EncodedBlock(
+        X,
+        cells,
+        codes,
+        None if (weights == 1.0).all() else weights,
+        (block.partition_index, block.start),
+        target=y if is_real else None,
+        attributes=groups.attributes if len(y) else (),
+    )
+
+
+def check_cell_label_types(cells):
+    """Raise for labels of groups or classes that cannot be compared."""
+    check_attribute_label_types([group for group, _ in cells])
+    check_one_label_type([label for _, label in cells], "y")
+
+
+def sort_key(cell):
+    """Key that orders cells, whatever labels are."""
+    group, label = cell
+    return [(str(type(name)), name) for name in (*group, label)]
+
+
+def make_representatives(summary, estimator, is_real, is_compared):
+    """Training data with one sample per cell, which weighs as much as the cell.
+
+    Real targets are 0, in units of their spread; classes need two, one of them positive if groups
+    are compared.
+    """
+    number = {}
+    codes = np.array([number.setdefault(group, len(number)) for group, _ in summary.cells])
+    labels = np.array([*number], dtype=object)
+    groups = Groups.disjoint(codes, labels, summary.attributes)
+    warn_of_similar_labels(groups)
+    # Counts of all samples, not of their representatives.
+    vars(groups)["counts"] = np.bincount(codes, summary.counts).astype(np.intp)
+    samples = Samples(
+        np.zeros(len(codes)),
+        groups,
+        summary.weights,
+        multiplicity=summary.counts,
+        min_group_size=estimator.min_group_size,
+    ).largest_first()
+    if is_real:
+        center = float(summary.mean[-1]) * estimator.fit_intercept
+        spread = float(np.sqrt(summary.variance[-1] + (summary.mean[-1] - center) ** 2))
+        return TrainingData(None, None, samples, unit=Unit(center, spread or 1.0))
+    class_labels = [label for _, label in summary.cells]
+    classes = np.unique(class_labels)
+    if len(classes) != 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs 2 classes among samples of positive sample_weight, "
+            f"but partitions have {len(classes)}: {join_names(map(repr, classes.tolist()))}."
+        )
+    positive = find_positive(classes, estimator.pos_label, is_compared)
+    target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)
+    unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
+    return TrainingData(None, classes, samples._replace(target=target), positive, unit)
+
+
+def _check_numbers(y, name):
+    y = check_array(
+        y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
+    )
+    y = column_or_1d(y)
+    check_finite_squares(y, "y")
+    return y
+
+
+def _check_labels(y):
+    y = column_or_1d(y)
+    if len(y) and (y != y).any():
+        raise ValueError("Input y contains NaN.")
+    return y
+
+
+# Linear models of partitioned samples: collections of Dask, or files.
+#
+# Constraints are bound to one sample per group and class (`make_representatives`). Two
+# passes come before those of the fit: a summary, and a subsample for the warm start.
+
+
+_SUBSAMPLE_SHARE = 1 / 256
+"""Share of the samples in the subsample, between the limits of its size."""
+
+_MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
+"""Samples up to which all are gathered and fitted in memory."""
+
+_ALTERNATIVES = {
+    PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
+    "threshold, that of decisions among them"
+}
+"""What can be fitted to partitioned samples in place of a constraint."""
+
+
+def fit_partitioned(estimator, X, y, columns, constraints):
+    """The linear classifier or regressor, fitted to partitioned samples.
+
+    Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
+    Target and scores of a regressor are
+    in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
+    is refused in memory; the message names the partition.
+    """
+    solver = estimator._chosen_solver()
+    _check_partitionable(estimator, constraints, solver, columns)
+    columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}
+    # Summary of all samples, and the problem of their representatives.
+    rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
+    is_real = is_regressor(estimator)
+    blocks = rows.map(encode_samples, type(estimator).__name__, is_real).persist()
+    try:
+        summary = SampleSummary(blocks, check_cell_label_types, sort_key)
+        training = make_representatives(summary, estimator, is_real, bool(constraints))
+        frame = _problem_of_representatives(estimator, constraints, training, summary)
+        # The problem on a subsample, which is everything if there are few samples.
+        problem = _draw_subsample(blocks, frame, training, summary)
+        if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
+            make_block = partial(_make_block_problem, frame, training, summary.positions)
+            # Made again in every pass: stored, it would need more memory than the samples.
+            problem = make_partitioned(frame, blocks.map(make_block), problem)
+        fitted = estimator._fit(X, y, training, constraints, problem=problem)
+        summary.check_unchanged(blocks)
+        return fitted
+    finally:
+        blocks.release()
+
+
+def _check_partitionable(estimator, constraints, solver, columns):
+    """Raise for settings and constraints that are no sums over samples."""
+    remedy = "; fit a subsample in memory, or change it."
+    if is_pairwise(resolve_name(OBJECTIVES, estimator.loss, "loss")):
+        raise ValueError(
+            "Partitioned samples cannot be compared in pairs, as "
+            f"loss={estimator.loss!r} does{remedy}"
+        )
+    if not isinstance(solver, SQP) or solver.hessian != "exact":
+        raise ValueError(f"Partitioned samples need solver='sqp', got {estimator.solver!r}{remedy}")
+    if estimator.confidence_level is not None or estimator.group_interactions:
+        raise ValueError(
+            "Partitioned samples need confidence_level=None and group_interactions=False, got "
+            f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
+        )
+    if estimator.missing != "error" or estimator.assume is not None:
+        raise ValueError(
+            "Partitioned samples need missing='error' and assume=None, got "
+            f"{estimator.missing!r} and {estimator.assume!r}{remedy}"
+        )
+    if columns.get("group_probabilities") is not None:
+        raise ValueError(f"Partitioned samples cannot have group_probabilities{remedy}")
+    compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
+    if any(compare_ranks) and not all(compare_ranks):
+        raise ValueError(
+            "Percentiles of partitioned samples cannot be compared together with rates, but the "
+            f"constraints are {constraints}{remedy}"
+        )
+    for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
+        if not compares_ranks and not _is_by_group_and_class(constraint):
+            raise ValueError(
+                f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
+                "over groups and classes, nor on the shares of groups above all thresholds "
+                "('statistical_parity' on an interval), which are sums over partitions"
+                f"{_ALTERNATIVES.get(type(constraint), '')}{remedy}"
+            )
+    if constraints and columns["sensitive_features"] is None:
+        raise ValueError(
+            "Constraints on partitioned samples need sensitive_features, but none were passed; "
+            "pass a collection with the same partitions, or fit without constraint, as "
+            "ConstrainedERMClassifier(None) does."
+        )
+
+
+def _is_by_group_and_class(constraint):
+    """Whether a constraint is on rates whose cells depend on groups and classes alone."""
+    return (
+        constraint.rate(step_function, LogisticLoss()) is not None and not constraint.uses_features
+    )
+
+
+def _problem_of_representatives(estimator, constraints, training, summary):
+    """The problem of the representatives; it has the model of all samples, but no scores."""
+    n_features = len(summary.mean) - (training.classes is None)
+    moments = summary.mean[:n_features], summary.variance[:n_features]
+    model = LinearModel.from_moments(*moments, estimator.fit_intercept)
+    weights = loss_weights(estimator.class_weight, training)
+    problem = estimator._problem_of(model, training, constraints, weights)
+    return replace(problem, total=float(problem.weights.sum()))
+
+
+def _make_block_problem(frame, training, positions, block):
+    """Share of a block's samples in the problem of all."""
+    return _make_contribution(frame, training, *_block_arrays(block, training, positions))
+
+
+def _block_arrays(block, training, positions):
+    """Features in float64, targets, positions of representatives, and weights of a block."""
+    X = np.require(block.X, np.float64, "A")  # aligned, as models expect
+    codes = block.recode(positions)
+    is_real = block.target is not None
+    target = training.unit.to_unit(block.target) if is_real else training.samples.target[codes]
+    weights = np.ones(len(codes)) if block.weights is None else block.weights
+    return X, target, codes, weights
+
+
+def _make_contribution(frame, training, X, target, codes, weights):
+    """Share of samples, given their representatives, in the problem of all."""
+    factors = weights / training.samples.weights[codes]
+    return replace(
+        frame,
+        model=frame.model.replace_features(X),
+        target=target,
+        weights=frame.weights[codes] * factors,
+        alpha=0.0,
+        constraint=frame.constraint.contribution(codes, factors, target),
+    )
+
+
+def _draw_subsample(blocks, frame, training, summary):
+    """The problem on a subsample, with enough samples of every cell."""
+    size = np.clip(_SUBSAMPLE_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    rates = sampling_rates(summary.counts, size)
+    drawn = blocks.gather(_draw_from_block, training, summary.positions, rates)
+    X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    problem = _make_contribution(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
+    return replace(problem, alpha=frame.alpha, total=None)
+
+
+def _draw_from_block(block, training, positions, rates):
+    """Samples of a block, with features as stored, weighted up to those that they are drawn from.
+
+    A block draws the same samples whatever blocks there are besides it.
+    """
+    X, target, codes, weights = _block_arrays(block, training, positions)
+    if not len(X):
+        return block.X, target, codes, weights
+    seed = [len(X), *X[0].view(np.uint32).tolist()]
+    rates = rates[codes]
+    rows = np.flatnonzero(np.random.default_rng(seed).uniform(size=len(X)) < rates)
+    return block.X[rows], target[rows], codes[rows], weights[rows] / rates[rows]

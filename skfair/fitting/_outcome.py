@@ -1,0 +1,486 @@
+"""Outcome of a constrained fit: status, warnings, cost, and reports of iterations."""
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair.constraints import ConstraintSystem
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.fitting._input import to_class_labels
+from skfair.losses import is_pairwise
+from skfair.solvers import SQP
+from skfair.utils._checks import join_names, warn
+
+# Outcome of a constrained fit: status, warnings, and reports of iterations.
+
+
+_MIN_SCORE_DEVIATION = 0.1
+"""Standard deviation of scores below which ranks depend on tiny differences."""
+
+
+def status_of(candidate, enforcement):
+    """The ``status_`` of a candidate: "optimal", "feasible", "max_iter" or "infeasible".
+
+    "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
+    the public metrics. Else "max_iter": the solver stopped before its own test. Else "feasible": a
+    search has moved the model away from the certified point. Else "optimal".
+    """
+    status = candidate.result.status
+    if not candidate.keeps_bound if enforcement else status == "infeasible":
+        return "infeasible"
+    if status != "optimal":
+        return "max_iter"
+    return "optimal" if candidate.is_solver_result else "feasible"
+
+
+def guarantee_attributes(estimator, guarantee, status):
+    """Fitted attributes of a guarantee for the population.
+
+    The status is "uncertain" where the training data keeps the bound and new data may not.
+    """
+    confidence = estimator.confidence_level
+    is_short = confidence is not None and guarantee.probability < confidence
+    limits, n_constraints = guarantee.limits, len(guarantee.training_tolerances)
+    return {
+        "tightened_tolerances_": guarantee.training_tolerances,
+        "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
+        "guarantee_probability_": guarantee.probability,
+        "status_": "uncertain" if is_short and status != "infeasible" else status,
+    }
+
+
+def compares_nothing(training, constraints):
+    """Whether groups were to be compared, but no bound constraint of several compares any."""
+    samples = training.samples
+    is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
+    # Rows of ranks may come with the first solution.
+    is_free = [
+        is_single if one.metric_input == "ranks" else not len(one.rows.lower) for one in constraints
+    ]
+    return training.lacks_groups or (bool(is_free) and all(is_free))
+
+
+def warn_of_one_group(training, constraints):
+    """Warn if all samples are in one group, unless it was said that no groups were passed."""
+    names = training.samples.groups.names
+    if len(names) == 1 and not training.lacks_groups:
+        compared = join_names(dict.fromkeys(one.name for one in constraints))
+        warn(
+            f"All samples are in the group {names[0]!r}: there is nothing to compare by "
+            f"{compared}, and the fit is unconstrained. Pass sensitive_features with two groups or "
+            "more, or no constraint.",
+            MissingSensitiveFeaturesWarning,
+        )
+
+
+def unconstrained_fit_attributes():
+    """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
+    return {
+        "status_": "unconstrained",
+        "guarantee_probability_": np.nan,
+        "guaranteed_tolerances_": np.empty(0),
+        "constraint_violation_": np.nan,
+    }
+
+
+def warn_of_outcome(estimator, constraint, guarantee):
+    """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
+    candidate = guarantee.candidate
+    if estimator.status_ == "infeasible":
+        is_enforced = getattr(estimator, "enforcement", "auto") is not None
+        describe = _describe_violation if is_enforced else _describe_smooth_violation
+        warn(describe(constraint, candidate), InfeasibleConstraintWarning)
+    elif estimator.status_ == "uncertain":
+        warn(describe_uncertainty(estimator, guarantee, constraint), InfeasibleConstraintWarning)
+    elif candidate.result.status != "optimal":
+        warn(candidate.result.message, ConvergenceWarning)
+    # Constant decisions are worth a warning only if the constraint has caused them.
+    # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
+    is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
+    is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
+    labels = (
+        _occurring_labels(candidate, estimator)
+        if is_counted and not candidate.is_unconstrained
+        else []
+    )
+    if len(np.unique(labels)) == 1:
+        warn(
+            f"Every training sample is given the class {labels[0]}: "
+            f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
+            "leave small groups out (min_group_size), or pass class_weight='balanced'."
+        )
+
+
+def advise_relaxation(constraints):
+    """Advice by which bounds are easier to keep."""
+    changes = {"lower the ratio" if one.is_ratio else "raise the tolerance" for one in constraints}
+    return " or ".join(sorted(changes)).capitalize()
+
+
+def _occurring_labels(candidate, estimator):
+    """Classes of samples, by the score of the positive one or the largest of several."""
+    if len(estimator.classes_) > 2:
+        leads = candidate.scores.reshape(len(estimator.classes_), -1)
+        return estimator.classes_[leads.argmax(axis=0)]
+    return to_class_labels(candidate.occurring_decisions, estimator.classes_, estimator.pos_label_)
+
+
+def describe_uncertainty(estimator, guarantee, constraints):
+    """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
+    # The smallest group that is compared limits what can be guaranteed.
+    report = estimator.constraint_report_.dropna(subset="tolerance")
+    row = int(report["n"].argmin())
+    cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
+    where, times = "" if cell == "all" else f"{cell} of ", guarantee.size_factor
+    enough = (
+        "no number of samples would be enough"
+        if np.isinf(times)
+        else f"about {times:.1f} times as many samples would be enough, "
+        f"{np.ceil(times * n):.0f} of it"
+    )
+    # Rounded down, so that it never seems to be enough.
+    probability = np.floor(1e3 * guarantee.probability) / 1e3
+    return (
+        "The population keeps the bound with a probability of at least "
+        f"{probability:.3g}, but confidence_level={estimator.confidence_level:g}. "
+        f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
+        f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
+        f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
+        "groups (min_group_size)."
+    )
+
+
+def _describe_limits(constraints, limits):
+    """The smallest tolerance of each constraint that the population keeps."""
+    rounded = np.ceil(1e3 * limits) / 1e3
+    return ", ".join(
+        f"a ratio of {1.0 - limit:.3g} ({one.name})"
+        if one.is_ratio
+        else f"a tolerance of {limit:.3g} ({one.name})"
+        for one, limit in zip(constraints, rounded, strict=True)
+    )
+
+
+def _describe_violation(constraint, candidate):
+    # The constraint that exceeds its tolerance most; unknown gaps come first.
+    excess = candidate.gaps - constraint.tolerances
+    worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
+    one, gap = constraint[worst], candidate.gaps[worst]
+    also = ", or drop one of several constraints" if len(constraint) > 1 else ""
+    if np.isnan(gap):
+        remedy = f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}"
+        if one.metric_input != "ranks":  # a quotient
+            remedy = (
+                "Nothing counts in the denominator of a group's rate, which is nan in "
+                "constraint_report_. Leave small groups out (min_group_size), or bound another rate"
+            )
+        return f"The gap of {one.name} cannot be measured on the training data. {remedy}{also}."
+    excess = (
+        f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
+        f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."
+    )
+    if one.is_ratio:
+        excess = (
+            f"The ratio of {one.name} is {1.0 - gap:.4g} on the training data, less than "
+            f"{1.0 - one.tolerance:g}."
+        )
+    return (
+        f"{excess} See constraint_report_ for the groups that exceed it. "
+        f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
+    )
+
+
+def _advise(constraint, scores):
+    """Advice for a tolerance that is not kept, in addition to raising it."""
+    if constraint.metric_input != "ranks":
+        return "leave small groups out (min_group_size)"
+    if scores is not None and np.std(scores) < _MIN_SCORE_DEVIATION:
+        return (
+            "or give the model more features that predict the target: the scores are nearly equal "
+            f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
+        )
+    return "widen the interval, or try group_interactions=True"
+
+
+def _describe_smooth_violation(constraint, candidate):
+    return (
+        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. "
+        f"{advise_relaxation(constraint)}, raise the solver's max_iter, or pass enforcement='auto' "
+        "to bound the public metric instead."
+    )
+
+
+REPORT_ATTRIBUTE = "_report_columns_"
+"""Attribute of the columns of a report, from which ``constraint_report_`` is made when read."""
+
+
+def store_fit(estimator, fitted):
+    """Replace all fitted attributes, whose names end in an underscore, at once.
+
+    An earlier fit stays intact until then.
+    """
+    settings = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    estimator.__dict__ = settings | fitted
+
+
+def columns_of(table):
+    """Columns of a table as arrays, by name."""
+    return {name: table[name].to_numpy() for name in table}
+
+
+class Subtask:
+    """Context manager of a step of a fit: callbacks see it begin and end, ``verbose`` prints it.
+
+    The number of steps within it, ``max_subtasks``, is None if it is unknown.
+    """
+
+    def __init__(self, estimator, context, name, max_subtasks=0):
+        self.estimator = estimator
+        self.context = context.subcontext(task_name=name, max_subtasks=max_subtasks)
+        self.name = name
+
+    def __enter__(self):
+        self.context.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def subtask(self, name):
+        """A child task of this one, which callbacks see under its name."""
+        return Subtask(self.estimator, self.context, name)
+
+    def __exit__(self, error_type, error, traceback):
+        if error is None:
+            self.context.call_on_fit_task_end(estimator=self.estimator)
+            if getattr(self.estimator, "verbose", 0):
+                print(f"{self.name}: done")
+
+
+class FitProgressCallback:
+    """Callback of solvers that passes every iteration to the estimator's callbacks, and prints it.
+
+    A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
+    stops the fit, all further problems end at their start. ``describe`` returns the fitted
+    attributes that predictions need, from an evaluation. The name of a step begins printed lines.
+    """
+
+    def __init__(self, estimator, context, describe, name=None):
+        self.estimator = estimator
+        self.context = context
+        self.describe = describe
+        self.prefix = f"{name}, " if name else ""
+        self.n_problems = self.n_iter = 0
+        self.is_stopped = False
+
+    def __call__(self, progress):
+        """Report an iteration; True if a callback wants the fit to stop."""
+        self.n_problems += progress.n_iter == 0
+        if self.is_stopped or progress.n_iter == 0:  # the start is no iteration
+            return self.is_stopped
+        self.n_iter += 1
+        evaluation = progress.evaluation
+        if self.estimator.verbose:
+            print(
+                f"{self.prefix}problem {self.n_problems}, iteration {progress.n_iter}: "
+                f"objective {evaluation.fun:.6g}, violation {evaluation.violation:.2g}, "
+                f"residual {progress.residual:.2g}"
+            )
+        task = self.context.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        self.is_stopped = bool(
+            task.call_on_fit_task_end(
+                estimator=self.estimator,
+                reconstruction_attributes=lambda: self._attributes(progress),
+            )
+        )
+        return self.is_stopped
+
+    def _attributes(self, progress):
+        evaluation = progress.evaluation
+        return self.describe(evaluation) | {
+            "objective_": evaluation.fun,
+            "constraint_violation_": evaluation.violation,
+            "residual_": progress.residual,
+        }
+
+
+# Warnings for constraints that cost most of what the model improves on a constant.
+
+
+_RARE_SHARE, _COMMON_SHARE, _RARE_RATIO = 0.01, 0.02, 10.0
+"""A class is rare if the model gives it to less than the first share of the samples, and a fit
+without constraint to at least the second; or a fit without constraint to ten times as many."""
+
+_LARGE_MOVE = 0.1
+"""Change of the share of positive decisions of which a guarantee warns."""
+
+_UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
+_MAX_SAMPLES, _MAX_ROUGH_SAMPLES = 1 << 13, 1 << 11
+"""The fit without constraint is a few Newton steps on a subsample of the first size, which
+determines its accuracy to two digits in a small share of the time of a fit. Before it comes one
+step on a subsample of the second size."""
+
+_ROUGH_MARGIN = 0.05
+"""Error of the accuracy that one Newton step determines."""
+
+
+def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
+    """`warn_of_cost` for the fitter of a linear model, with a fit without constraint made here.
+
+    It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
+    start where there are very many. Where the population is to keep the tolerance, rare decisions
+    are warned of, too.
+    """
+    if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
+        return
+    problem = fitter.problem.subsample
+    free = replace(problem, constraint=ConstraintSystem(()))
+    if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
+        return
+    plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+    warn_of_cost(problem, candidate.parameters, plain, is_real)
+    if is_guaranteed:
+        scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
+        warn_of_moved_decisions(problem.mean_weights, *scores)
+
+
+def _is_clearly_cheap(problem, free, start, candidate):
+    """Whether no fit without constraint errs so little that a warning of the cost is due.
+
+    One is due if the error is above the mean of those without constraint and of the best constant.
+    """
+    taken = _error_rate(problem, problem.predict_scores(candidate.parameters))
+    constant = min(_error_rate(problem, one) for one in _constant_scores(problem, False))
+    most = 2.0 * taken - constant  # the error without constraint from which on none is due
+    if taken == constant or most <= 0.0:
+        return True
+    subsample = _draw_subsample(free, _MAX_ROUGH_SAMPLES)
+    evaluation = subsample.evaluate(start, np.empty(0))
+    step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
+    rough = subsample.predict_scores(start - step)
+    return _error_rate(subsample, rough) - _ROUGH_MARGIN > most
+
+
+def _draw_subsample(problem, size):
+    """The problem, or a subsample of it where it has more samples."""
+    if len(problem.target) <= size:
+        return problem
+    # The seed is fixed: fits of the same samples give the same warning.
+    return problem.take(np.random.default_rng(0).integers(len(problem.target), size=size))
+
+
+def warn_of_moved_decisions(weights, scores, plain_scores):
+    """Warn if far more or fewer decisions are positive than without constraint, or nearly none.
+
+    Rates of nearly constant decisions are nearly equal in all groups of any population, so that a
+    guarantee of them says little. Constant decisions have a warning of their own.
+    """
+    rate, plain = (weights @ (one > 0) / weights.sum() for one in (scores, plain_scores))
+    is_positive_rare = _is_rare(rate, plain)
+    if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
+        if abs(rate - plain) > _LARGE_MOVE and 0.0 < rate < 1.0:
+            warn(
+                "The constraint and confidence_level move the decisions: the model gives "
+                f"{rate:.1%} of the training samples the positive class, and without constraint "
+                f"{plain:.1%}. "
+                "If that is too far, raise the tolerance, pass more samples, or lower "
+                "confidence_level."
+            )
+        return
+    which = "positive" if is_positive_rare else "negative"
+    share, without = (one if is_positive_rare else 1.0 - one for one in (rate, plain))
+    warn(
+        f"Decisions are nearly constant: the model gives {share:.2%} of the training samples the "
+        f"{which} class, and without constraint {without:.2%}. Rates of nearly constant decisions "
+        "are equal in any population, so that the guarantee of confidence_level says little here. "
+        "Raise the tolerance, pass more samples, lower confidence_level, or merge or leave out "
+        "small groups (min_group_size)."
+    )
+
+
+def _is_rare(share, plain):
+    """Whether a class is rare, and far more so than without constraint."""
+    return (
+        0.0 < share < _RARE_SHARE and plain >= _COMMON_SHARE
+    ) or 0.0 < _RARE_RATIO * share < plain
+
+
+def warn_of_cost(problem, parameters, plain, is_real=False):
+    """Warn if a model is nearer to a constant prediction than to the fit without constraint.
+
+    A constant prediction is not warned of, nor a fit without constraint that is better than one by
+    less than two standard errors. With ``is_real`` losses are compared, as for real targets, and
+    not accuracies.
+    """
+    # Error or loss of the model, of the fit without constraint, and of the best constant.
+    scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
+    measure = _loss if is_real else _error_rate
+    taken, unconstrained = measure(problem, scores), measure(problem, free)
+    constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
+    # Standard deviation of the constant's errors; that of losses is about their mean.
+    spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
+    noise = 2.0 * spread * np.sqrt((problem.mean_weights**2).sum())
+    is_constant = np.ptp(scores) == 0 if is_real else taken == constant
+    if is_constant or constant - unconstrained <= noise:
+        return
+    # Half of the improvement on a constant is left: not worth a warning.
+    if taken - unconstrained <= (constant - unconstrained) / 2:
+        return
+    names = "mean loss" if is_real else "accuracy"
+    shown = [one if is_real else 1.0 - one for one in (taken, unconstrained, constant)]
+    warn(
+        "The constraint costs more than half of what the model improves on a constant: its "
+        f"{names} is {shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, "
+        f"that of the best constant prediction {shown[2]:.3g}. "
+        f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
+        "ones out (min_group_size)."
+    )
+
+
+def _error_rate(problem, scores):
+    """Weighted share of wrong decisions; of several classes each has a score per sample."""
+    wrong = (scores > 0) != (problem.target > 0)
+    n_classes = max(2, len(problem.model.constants()))
+    # A wrong class is two wrong decisions.
+    return float(problem.mean_weights @ wrong) * n_classes / 2
+
+
+def _loss(problem, scores):
+    """Weighted mean loss."""
+    return float(problem.mean_weights @ problem.losses(scores).value)
+
+
+def _constant_scores(problem, is_real):
+    """Scores of constant predictions, the best of them among them."""
+    if not is_real:
+        return [problem.predict_scores(one) for one in problem.model.constants()]
+    n_scores = len(problem.target)
+    if problem.model.intercept_direction() is None:
+        return [np.zeros(n_scores)]
+    # The best constant is the mean for squared, the median for absolute losses.
+    order = np.argsort(problem.target)
+    median = order[np.searchsorted(np.cumsum(problem.mean_weights[order]), 0.5)]
+    levels = problem.mean_weights @ problem.target, problem.target[median]
+    return [np.full(n_scores, level) for level in levels]
+
+
+def _describe_largest_violation(constraint, scores):
+    """Constraint and group that the fit without constraint violates most, and first advice."""
+    # The constraint that is violated most.
+    excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
+    part = constraint[int(np.argmax(excess))]
+    report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    # The group whose rate is farthest from the mean rate of its cell.
+    report["total"] = report["rate"] * report["n"]
+    sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
+    mean = sums["total"] / sums["n"]
+    row = int((report["rate"] - mean).abs().to_numpy().argmax())
+    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
+    where = "" if cell == "all" else f"{cell} of "
+    bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
+    if part.is_ratio:
+        bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
+    return (
+        f"Without constraint, {part.name} is farthest from its {bound}, "
+        f"with {where}group {group!r} (n={n}) at {rate:.3g} where the mean of all groups is "
+        f"{mean[row]:.3g}. {advice}"
+    )

@@ -1,0 +1,78 @@
+"""Confidence limits of rates, gaps, ratios and balances in the population."""
+
+from skfair.statistics._estimates import (
+    AUCs,
+    ComplementEstimates,
+    Estimates,
+    LogRates,
+    Means,
+    OutcomeMeans,
+    Rates,
+    RatesAgainstBound,
+    ShareCurves,
+    change_upper_limit,
+    check_level,
+    clopper_pearson_limits,
+    curve_contrasts,
+    exact_difference_test,
+    make_estimates,
+    pairwise_contrasts,
+    rate_limits,
+    wilson_limits,
+)
+from skfair.statistics._estimates import _constrained_rate as constrained_rate
+from skfair.statistics._gaps import (
+    CurvePosterior,
+    Interval,
+    UnknownPosterior,
+    balance_limit,
+    cluster_effects_and_correlation,
+    gap_interval,
+    gap_lower_limit,
+    gap_posterior,
+    gap_upper_limit,
+    interval_of_largest_contrast,
+    kish_sizes,
+    ratio_interval,
+)
+from skfair.statistics._group_estimates import (
+    FixedTotalRates,
+    GroupFunction,
+    estimate_areas,
+    estimate_averages,
+    estimate_by_bootstrap,
+    estimate_means,
+    estimate_quotients,
+)
+from skfair.statistics._hidden_groups import (
+    ASSUMPTIONS,
+    MIN_RECORDED,
+    HiddenGap,
+    HiddenGroups,
+    ProbabilisticGroups,
+    RecordedGroups,
+    check_group_arguments,
+    check_odds_ratio,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    extreme_contrasts,
+    hidden_gap_interval,
+    interval_from_bounds,
+    make_recorded_groups,
+    predict_group_probabilities,
+    require_assumption,
+    stack_features,
+    to_log_odds,
+    unmix_group_probabilities,
+)
+from skfair.statistics._planning import required_sample_size
+
+__all__ = [
+    "HiddenGap",
+    "Interval",
+    "balance_limit",
+    "gap_interval",
+    "hidden_gap_interval",
+    "required_sample_size",
+    "ratio_interval",
+]

@@ -1,0 +1,793 @@
+"""Gaps between groups that are recorded for some samples only, or known as probabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from numbers import Real
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse, special
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_consistent_length
+
+from skfair.groups import MISSING, check_group_probabilities, check_metric_input, fill_missing
+from skfair.statistics._estimates import Rates, check_level, pairwise_contrasts
+from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names, warn
+
+# Rates of groups from pseudo-memberships, which may be negative or above 1.
+
+
+MIN_RECORDED = 30
+"""Recorded samples of a group below which it is not compared: limits hold in .78 with ten."""
+
+
+class HiddenRates(Rates):
+    r"""Rates of groups whose members are not all known.
+
+    With the weight :math:`\xi_{ig}` with which sample i counts in group g, the rate is
+    :math:`\mu_g = \sum_i \xi_{ig} v_i / \sum_i \xi_{ig}`. The variance of its influence values
+    gives an effective size :math:`\mu (1 - \mu) / \sigma^2`, with which the limits are those of a
+    rate, by Student's quantile for the recorded samples unless all are recorded.
+
+    `values` has shape (n_groups,), `influence` has shape (n_samples, n_groups), and `counts` has
+    the number of recorded samples of each group.
+    """
+
+    def __init__(self, values, influence, counts, is_complete=False):
+        self.values, self.counts = np.clip(values, 0.0, 1.0), counts
+        self.is_weighted = not is_complete
+        self._unit_contributions = sparse.csr_array(influence.T / len(influence))
+        self._error_variances = (influence**2).sum(axis=0) / len(influence) ** 2
+        variances = self.values * (1.0 - self.values)
+        known = (variances > 0.0) & (self._error_variances > 0.0)
+        self.sizes = np.divide(
+            variances, self._error_variances, out=counts.astype(float), where=known
+        )
+
+    def _quantile(self, level):
+        """Student's quantile for the recorded samples, the normal one if all are."""
+        if not self.is_weighted:
+            return special.ndtri(level)
+        return special.stdtrit(np.maximum(self.counts - 1.0, 1.0), level)
+
+
+def _membership_means(memberships, within, values):
+    """Means of the values in groups of these memberships, and their influence values."""
+    weights = within[:, np.newaxis] * memberships
+    totals = weights.mean(axis=0)
+    means = (weights * values[:, np.newaxis]).mean(axis=0) / totals
+    return means, weights * (values[:, np.newaxis] - means) / totals
+
+
+# Groups whose members are not all known.
+
+
+class HiddenGroups(ABC):
+    """Groups whose members are not all known, with what is assumed of them.
+
+    `names` are those of the groups.
+    """
+
+    def __init__(self, names):
+        self.names = names
+
+    @abstractmethod
+    def count(self, within):
+        """Number of samples of each group, (n_groups,): those recorded, or those expected."""
+
+    @abstractmethod
+    def _extreme_means(self, values, within, sign):
+        """Largest possible means, or for a negative sign smallest ones, and influence values."""
+
+    @property
+    def is_complete(self):
+        """Whether all members are known."""
+        return False
+
+    def to_identified_groups(self):
+        """The same groups under an assumption that gives estimates, if there is one."""
+        return self
+
+    def rates(self, values, within, groups):
+        """Estimated `HiddenRates` of the groups at these positions."""
+        means, influence = self.to_identified_groups()._extreme_means(values, within, 1)
+        counts = self.count(within)[groups]
+        return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
+
+    def extreme_rates(self, values, cells):
+        """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
+
+        `cells` are pairs of a mask of samples and of positions of groups, which are its events.
+        """
+        means, influences = [], []
+        for sign in (1, -1):
+            for within, groups in cells:
+                mean, influence = self._extreme_means(values, within, sign)
+                means.append(mean[groups])
+                influences.append(influence[:, groups])
+        counts = np.concatenate([self.count(within)[groups] for within, groups in cells])
+        return HiddenRates(
+            np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_complete
+        )
+
+    def find_compared_groups(self, within):
+        """Positions of the groups with enough samples."""
+        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
+
+
+# Groups that are missing for some samples: models of the group, and of whether it is recorded.
+
+
+_INVERSE_PENALTY, _N_FOLDS, _MIN_RELATIVE_RECORDING = 0.1, 5, 0.1
+"""C of both logistic models, folds, and the smallest probability of a record over its mean."""
+
+
+class RecordedGroups(HiddenGroups):
+    """Groups that are recorded for some samples, and models of those of the others.
+
+    `codes` have the group of each sample, -1 if it is not recorded, and `features`, (n_samples,
+    n_features), what the group and its being recorded may depend on. Samples without a record have
+    odds of a group within `odds_ratio`, and 1 over it, of those of equal samples with one (Z. Tan,
+    Journal of the American Statistical Association 101, 2006).
+    """
+
+    def __init__(self, names, codes, features, odds_ratio=1.0):
+        super().__init__(names)
+        self.is_recorded, self.odds_ratio = codes >= 0, odds_ratio
+        if not self.is_recorded.any():
+            raise ValueError(
+                "sensitive_features must have the group of some samples, but all of them are "
+                "missing. Record the group of random samples, or pass group_probabilities alone."
+            )
+        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
+        self.probabilities = predict_group_probabilities(features, codes, len(names))
+        self.recording_probabilities = _predict_recording(features, self.is_recorded)
+
+    @property
+    def is_complete(self):
+        return bool(self.is_recorded.all())
+
+    def replace_odds_ratio(self, odds_ratio):
+        """The same groups under another assumption; an infinite ratio assumes nothing."""
+        other = copy(self)
+        other.odds_ratio = odds_ratio
+        return other
+
+    def to_identified_groups(self):
+        """The same groups, if missing at random.
+
+        Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and
+        L. P. Zhao, Journal of the American Statistical Association 89, 1994): they are right if one
+        of the two models is.
+        """
+        return self.replace_odds_ratio(1.0)
+
+    def count(self, within):
+        return self.members[within].sum(axis=0).astype(np.intp)
+
+    def _extreme_means(self, values, within, sign):
+        # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
+        # divided by it, or the reverse for a negative sign.
+        ratio = float(self.odds_ratio)
+        factors = np.where(values > 0.0, ratio**sign, ratio**-sign)
+        tilted, slopes = _tilt_odds(self.probabilities, factors[:, np.newaxis])
+        odds = ((1.0 - self.recording_probabilities) / self.recording_probabilities)[:, np.newaxis]
+        corrected = self.members + odds * slopes * (self.members - self.probabilities)
+        memberships = np.where(self.is_recorded[:, np.newaxis], corrected, tilted)
+        return _membership_means(memberships, within, values)
+
+
+def _tilt_odds(probabilities, factors):
+    """Probabilities whose odds are multiplied by factors from 0 to infinity, and their slopes."""
+    with np.errstate(invalid="ignore"):
+        totals = 1.0 - probabilities + factors * probabilities
+        tilted, slopes = factors * probabilities / totals, factors / totals**2
+    is_end = np.isinf(factors) | (factors == 0.0)
+    limit = np.where(factors > 1.0, 1.0, 0.0)
+    return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
+
+
+def predict_group_probabilities(features, codes, n_groups):
+    """Probability of each group by models of the recorded samples of the other folds.
+
+    `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
+    """
+    features, is_recorded = _standardize(features), codes >= 0
+    if is_recorded.all():
+        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+    from sklearn.model_selection import KFold
+
+    probabilities = np.zeros((len(codes), n_groups))
+    for train, test in KFold(_N_FOLDS, shuffle=True, random_state=0).split(codes):
+        train = train[is_recorded[train]]
+        if len(np.unique(codes[train])) < 2:
+            probabilities[np.ix_(test, np.unique(codes[train]))] = 1.0
+            continue
+        model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(
+            features[train], codes[train]
+        )
+        probabilities[np.ix_(test, model.classes_)] = model.predict_proba(features[test])
+    return probabilities
+
+
+def unmix_group_probabilities(features, probabilities):
+    """Probability of each group given features, if probabilities depend on the group alone.
+
+    The expectation of the probabilities given the features is then that given the groups, averaged
+    by the probabilities that are sought: a system of as many equations as there are groups.
+    """
+    _invert_moments(probabilities)
+    expected = _predict_probabilities(features, probabilities)
+    mixing = probabilities.T @ probabilities / probabilities.sum(axis=0)
+    members = np.maximum(np.linalg.solve(mixing, expected.T).T, 0.0)
+    return members / members.sum(axis=1, keepdims=True)
+
+
+def _predict_probabilities(features, probabilities):
+    """Out-of-fold expectation of the probabilities of groups given features."""
+    from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import KFold, cross_val_predict
+
+    model = HistGradientBoostingRegressor(random_state=0)
+    if sparse.issparse(features):
+        model = Ridge()
+    folds = KFold(_N_FOLDS, shuffle=True, random_state=0)
+    columns = [cross_val_predict(model, features, one, cv=folds) for one in probabilities.T]
+    return np.column_stack(columns)
+
+
+def _standardize(features):
+    """Features of mean 0, unless they are sparse, and of standard deviation 1."""
+    return StandardScaler(with_mean=not sparse.issparse(features)).fit_transform(features)
+
+
+def _predict_recording(features, is_recorded):
+    """Probability that the group of each sample is recorded."""
+    if is_recorded.all():
+        return np.ones(len(is_recorded))
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
+    features = _standardize(features)
+    model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(features, is_recorded)
+    least = _MIN_RELATIVE_RECORDING * is_recorded.mean()
+    return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
+
+
+# Groups that are known as probabilities: bounds without an assumption, and two estimates.
+
+
+class ProbabilisticGroups(HiddenGroups):
+    """Groups that are known as probabilities, a DataFrame of shape (n_samples, n_groups).
+
+    `assume` is a name in `ASSUMPTIONS`, or None: then rates have bounds only.
+    """
+
+    def __init__(self, probabilities, assume=None):
+        super().__init__([*probabilities.columns])
+        self.probabilities, self.assume = probabilities.to_numpy(), assume
+
+    @property
+    def assumption(self):
+        """What is assumed, as a clause."""
+        return describe_probability_assumption(self.assume)
+
+    def count(self, within):
+        return (within @ self.probabilities).round().astype(np.intp)
+
+    def _extreme_means(self, values, within, sign):
+        if self.assume is None:
+            return _bound_means(self.probabilities, within, values, sign)
+        estimate, _ = ASSUMPTIONS[self.assume]
+        return estimate(self.probabilities, within, values)
+
+
+_N_BINS = 20
+
+
+def _bound_means(probabilities, within, values, sign):
+    """Largest possible means in all groups, or for a negative sign smallest ones, and influence.
+
+    In bins of a group's probability at most the smaller of the shares of the group and of the
+    samples of value 1 are both (N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with
+    unobserved protected class using data combination", Management Science 68, 2022). The ends are
+    sharp for two groups, and valid for more.
+    """
+    hits, misses = within * values, within * (1.0 - values)
+    ends = hits, misses
+    if sign < 0:  # the smallest mean is 1 minus the largest share of misses
+        ends = misses, hits
+    means, influence = zip(*(_frechet_bound(one, *ends) for one in probabilities.T), strict=True)
+    means, influence = np.array(means), np.column_stack(influence)
+    return (means, influence) if sign > 0 else (1.0 - means, -influence)
+
+
+def _frechet_bound(probability, hits, misses):
+    """Largest possible rate of one group, and its influence values."""
+    edges = np.quantile(probability, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1])
+    bins = np.searchsorted(edges, probability)
+    sizes = np.maximum(np.bincount(bins, minlength=_N_BINS), 1)
+    share, hit, miss = (
+        (np.bincount(bins, column, _N_BINS) / sizes)[bins] for column in (probability, hits, misses)
+    )
+    # As many hits and as few misses as possible are of the group.
+    most = np.minimum(share, hit) + (hit < share) * (hits - hit)
+    least = np.maximum(0.0, share + miss - 1.0) + (share + miss > 1.0) * (misses - miss)
+    total = most.mean() + least.mean()
+    rate = most.mean() / total
+    return rate, (most - rate * (most + least)) / total
+
+
+def _regress_means(probabilities, within, values):
+    """Means by regressing hits and membership on the probabilities, and influence values.
+
+    C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities when
+    race is not observed", NBER working paper 32373, 2024.
+    """
+    inverse = _invert_moments(probabilities)
+    means, influences = [], []
+    for column in (within * values, within):
+        coefficients = inverse @ (probabilities.T @ column) / len(values)
+        residuals = column - probabilities @ coefficients
+        means.append(coefficients)
+        influences.append(probabilities * residuals[:, np.newaxis] @ inverse)
+    rates = means[0] / means[1]
+    return rates, (influences[0] - rates * influences[1]) / means[1]
+
+
+def _invert_moments(probabilities):
+    """Inverse of the matrix of means of products of two probabilities."""
+    moments = probabilities.T @ probabilities / len(probabilities)
+    if np.linalg.cond(moments) > 1e8:
+        raise ValueError(
+            "assume='independent' needs probabilities that differ between samples in as many ways "
+            "as there are groups, but those of group_probabilities are nearly collinear. Merge "
+            "groups, or pass assume=None for bounds."
+        )
+    return np.linalg.inv(moments)
+
+
+ASSUMPTIONS = {
+    "sufficient": (
+        _membership_means,
+        "if values and groups are uncorrelated among samples of equal probabilities",
+    ),
+    "independent": (
+        _regress_means,
+        "if the probabilities do not depend on values among samples of one group",
+    ),
+}
+"""What `assume` names: the estimates that it makes right, and its sentence."""
+
+
+def describe_probability_assumption(assume):
+    """What is assumed of probabilities of groups, as a clause."""
+    return "however group and value are linked" if assume is None else ASSUMPTIONS[assume][1]
+
+
+# Gaps, with statements that name what they assume.
+
+
+class HiddenGap(NamedTuple):
+    """A gap between groups that are not known for all samples; made by `hidden_gap_interval`.
+
+    Attributes
+    ----------
+    estimate : float
+        The gap under the assumption; nan if nothing is assumed.
+    low, high : float
+        Limits of the gap in the population, under the assumption.
+    possible_low, possible_high : float
+        Limits without any assumption on the groups that are not recorded.
+    assumption : str
+        What `estimate`, `low` and `high` assume.
+    confidence_level : float
+        Probability with which each of the two pairs of limits holds.
+    largest_odds_ratio : float or None
+        Of missing groups: the largest `odds_ratio` at which the gap is still shown to be above 0.
+        It is nan if the gap is not shown to be above 0 at 1, and infinite if it is whatever the
+        missing groups are. None of probabilities.
+
+    Examples
+    --------
+    >>> from skfair.statistics import HiddenGap
+    >>> print(HiddenGap(0.2, 0.16, 0.23, 0.0, 0.72, "if groups are missing at random", 0.95, 2.7))
+    The gap is 0.20 (0.16 to 0.23, 95 %), if groups are missing at random. It is above 0 unless \
+the odds of a group differ between samples with and without a record by a factor above 2.7. \
+Whatever the groups are, it is between 0.00 and 0.72.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    possible_low: float
+    possible_high: float
+    assumption: str
+    confidence_level: float
+    largest_odds_ratio: float | None = None
+
+    def __str__(self):
+        level = f"{100 * self.confidence_level:g} %"
+        possible = f"between {self.possible_low:.2f} and {self.possible_high:.2f}"
+        if np.isnan(self.estimate):
+            return f"The gap is {possible} ({level}), {self.assumption}."
+        text = f"The gap is {self.estimate:.2f} ({self.low:.2f} to {self.high:.2f}, {level}), "
+        text += f"{self.assumption}."
+        if self.largest_odds_ratio is not None and np.isfinite(self.largest_odds_ratio):
+            text += (
+                " It is above 0 unless the odds of a group differ between samples with and without "
+                f"a record by a factor above {self.largest_odds_ratio:.2g}."
+            )
+        return f"{text} Whatever the groups are, it is {possible}."
+
+
+def hidden_gap_interval(
+    values: ArrayLike,
+    *,
+    sensitive_features: MatrixLike | None = None,
+    group_probabilities: MatrixLike | None = None,
+    within: ArrayLike | None = None,
+    X: MatrixLike | None = None,
+    odds_ratio: float = 1.0,
+    assume: Literal["sufficient", "independent"] | None = None,
+    unknown: Sequence[Label] | None = None,
+    confidence_level: float = 0.95,
+) -> HiddenGap:
+    r"""Interval of the largest difference between two groups' rates, if groups are partly unknown.
+
+    **Groups that are missing for some samples.** The estimate assumes that groups are missing at
+    random: of samples of equal `X` and value, those with a record are as the others. It combines a
+    model of the group with one of the record, and is right if one of them is ([1]_). With
+    `odds_ratio` :math:`\Gamma` the odds of a group may differ by a factor between
+    :math:`1 / \Gamma` and :math:`\Gamma` between samples with a record and equal ones without
+    ([2]_). Whatever the missing groups are, the gap is between ``possible_low`` and
+    ``possible_high``.
+
+    **Probabilities of groups alone**, such as those from names and places of residence. Without an
+    assumption they bound the gap, and the bounds are sharp for two groups ([3]_). ``assume`` names
+    one of two assumptions that data cannot confirm. Their errors have opposite signs in many
+    applications, and each may miss the gap by far.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        0 or 1 for each sample, such as decisions or errors.
+    sensitive_features : array-like, default=None
+        Group of each sample, in which some are missing (None or nan). With several columns a group
+        is missing if one of its attributes is.
+    group_probabilities : array-like of shape (n_samples, n_groups), default=None
+        Probability of each group; a DataFrame names the groups. With `sensitive_features` they are
+        further features of the models.
+    within : array-like of bool, shape (n_samples,), default=None
+        Samples that the rates are over, such as ``y == 1`` for true positive rates; None for all.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features on which the group and its being missing may depend, numbers or a DataFrame.
+        Include the score and the outcome if they are known. The value is added.
+    odds_ratio : float, default=1.0
+        Largest factor by which odds of a group may differ between samples with and without a
+        record. ``np.inf`` assumes nothing.
+    assume : {"sufficient", "independent"}, default=None
+        What is assumed of probabilities. "sufficient": values and groups are uncorrelated among
+        samples of equal probabilities, as if the probabilities were made of all that the decisions
+        are made of ([4]_). "independent": probabilities do not depend on values among samples of
+        one group ([5]_).
+    unknown : list of labels, default=None
+        Labels that stand for a missing group, as in :class:`skfair.audit.FairnessReport`.
+    confidence_level : float, default=0.95
+        Probability with which each pair of limits contains the gap of the population.
+
+    Returns
+    -------
+    gap : HiddenGap
+        ``print`` shows the statements with what they assume.
+
+    Raises
+    ------
+    ValueError
+        If neither groups nor probabilities are passed, values are not 0 or 1, probabilities of a
+        sample do not sum to 1, ``assume`` is passed with recorded groups, or fewer than two groups
+        have 30 recorded samples.
+
+    Warns
+    -----
+    UserWarning
+        If groups are missing and no X is passed, or groups are left out because they have fewer
+        than 30 recorded samples.
+
+    Notes
+    -----
+    ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
+    where nothing is assumed, so record the group of some hundred samples that are drawn at random.
+
+    References
+    ----------
+    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
+       some regressors are not always observed", Journal of the American Statistical Association
+       89, 1994.
+    .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores", Journal
+       of the American Statistical Association 101, 2006.
+    .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
+       class using data combination", Management Science 68, 2022.
+    .. [4] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
+       assessing disparity when protected class is unobserved", FAT* 2019.
+    .. [5] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
+       when race is not observed", NBER working paper 32373, 2024.
+
+    Examples
+    --------
+    A quarter of the groups is recorded, more often where the decision was positive:
+
+    >>> import numpy as np
+    >>> from skfair.statistics import hidden_gap_interval
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], size=8000)
+    >>> income = rng.normal(size=8000) + (sex == "m")
+    >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
+    >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
+    >>> recorded = np.where(is_recorded, sex, None)
+    >>> gap = hidden_gap_interval(accepted, sensitive_features=recorded, X=income[:, np.newaxis])
+    >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
+    >>> bool(gap.low < true < gap.high), bool(gap.high - gap.low < 0.1), gap.possible_high > 0.5
+    (True, True, True)
+    >>> gap.assumption
+    'if groups are missing at random given X and the value'
+    """
+    level = check_level(confidence_level)
+    values, within = _check_values(values, within)
+    if group_probabilities is not None:
+        group_probabilities = check_group_probabilities(group_probabilities, values)
+    if sensitive_features is None:
+        _check_probability_arguments(group_probabilities, X, odds_ratio)
+        _check_assumption(assume)
+        groups = ProbabilisticGroups(group_probabilities, assume)
+        return _probabilistic_groups_gap(groups, within, values, level)
+    if assume is not None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
+            "groups, with which no such assumption is needed; leave one of the two out."
+        )
+    features = stack_features(X, [values], group_probabilities)
+    groups = make_recorded_groups(
+        sensitive_features, features, unknown, check_odds_ratio(odds_ratio)
+    )
+    return _recorded_groups_gap(groups, within, values, level)
+
+
+def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
+    """`RecordedGroups` of sensitive features with missing values."""
+    filled = fill_missing(sensitive_features, unknown or ())
+    samples, _ = check_metric_input(filled, None, X=np.arange(len(features)))
+    groups = samples.groups
+    is_known = ~(groups.labels == MISSING).any(axis=1)
+    codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
+    names = [name for name, known in zip(groups.names, is_known, strict=True) if known]
+    return RecordedGroups(names, codes, features, odds_ratio)
+
+
+def _recorded_groups_gap(groups, within, values, level):
+    """The statements on groups that are missing for some samples."""
+    compared = groups.find_compared_groups(within)
+    _check_compared(groups.names, compared)
+
+    def interval(ratio):
+        ends = groups.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
+        return interval_from_bounds(ends, level)
+
+    chosen, possible = interval(groups.odds_ratio), interval(np.inf)
+    rates = groups.rates(values, within, compared).values
+    return HiddenGap(
+        estimate=float(np.ptp(rates)),
+        low=chosen.low,
+        high=chosen.high,
+        possible_low=possible.low,
+        possible_high=possible.high,
+        assumption=describe_missing_assumption(groups.odds_ratio, "X and the value"),
+        confidence_level=level,
+        largest_odds_ratio=_largest_odds_ratio(interval),
+    )
+
+
+def describe_missing_assumption(odds_ratio, features):
+    """What is assumed of missing groups, as a clause; `features` names what it is given."""
+    if np.isinf(odds_ratio):
+        return "whatever the missing groups are"
+    if odds_ratio == 1.0:
+        return f"if groups are missing at random given {features}"
+    return (
+        "if the odds of a group differ between samples with and without a record, of equal "
+        f"{features}, by a factor of at most {odds_ratio:g}"
+    )
+
+
+_LARGEST_FACTOR, _N_HALVINGS = 1e3, 20
+
+
+def _largest_odds_ratio(interval):
+    """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
+    if not interval(1.0).low > 0.0:
+        return np.nan
+    low, high = 0.0, np.log(_LARGEST_FACTOR)
+    if interval(np.exp(high)).low > 0.0:
+        return np.inf
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if interval(np.exp(middle)).low > 0.0 else (low, middle)
+    return float(np.exp(low))
+
+
+def extreme_contrasts(forms):
+    """Forms of rates as forms of their ends: where they are largest, and where smallest.
+
+    `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
+    smallest possible ones.
+    """
+    n_rates = forms.shape[1]
+    largest = np.where(forms.data > 0.0, 0, n_rates)
+    return tuple(
+        sparse.csr_array(
+            (forms.data, forms.indices + end, forms.indptr), shape=(forms.shape[0], 2 * n_rates)
+        )
+        for end in (largest, n_rates - largest)
+    )
+
+
+def interval_from_bounds(ends, level):
+    """Interval of the gap between rates of which only the ends are known.
+
+    The estimate is the largest gap that they allow.
+    """
+    widest, narrowest = extreme_contrasts(pairwise_contrasts(len(ends.values) // 2))
+    tail = 1.0 - level
+    # The lower limit may err for any pair, the upper one for that of the largest difference only.
+    lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
+    return Interval(
+        estimate=float((widest @ ends.values).max(initial=0.0)),
+        low=float(lows.max(initial=0.0)),
+        high=min(1.0, gap_upper_limit(ends, widest, 1.0 - tail / 2.0)),
+    )
+
+
+def _probabilistic_groups_gap(groups, within, values, level):
+    """The statements on groups that are known as probabilities."""
+    compared = groups.find_compared_groups(within)
+    _check_compared(groups.names, compared)
+    possible = copy(groups)
+    possible.assume = None
+    bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
+    gap = bounds._replace(estimate=np.nan)
+    if groups.assume is not None:
+        rates = groups.rates(values, within, compared)
+        gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
+    return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
+
+
+# Checks of the input.
+
+
+def _check_values(values, within):
+    """Values as numbers 0 and 1, and the mask of the samples that count."""
+    values = check_array(values, ensure_2d=False, dtype=np.float64, input_name="values")
+    if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError(
+            "values must be 0 or 1 for each sample, such as decisions, because bounds on means of "
+            "other values are not implemented. Compare other values by gap_interval, for samples "
+            "whose group is recorded."
+        )
+    if within is None:
+        return values, np.ones(len(values), dtype=bool)
+    within = np.asarray(within)
+    check_consistent_length(values, within)
+    if within.dtype != bool or not within.any():
+        raise ValueError(
+            "within must be a mask of booleans, one for each sample and some of them True, such as "
+            "y == 1."
+        )
+    return values, within
+
+
+def _check_assumption(assume):
+    """Raise for an assumption on probabilities that is not known."""
+    if assume is not None and assume not in ASSUMPTIONS:
+        raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
+
+
+def to_log_odds(probabilities):
+    """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
+    return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
+
+
+def check_group_arguments(sensitive_features, probabilities, assume, missing):
+    """Raise for arguments about groups that contradict each other, or if there is none."""
+    _check_assumption(assume)
+    if sensitive_features is None and probabilities is None:
+        raise ValueError(
+            "Groups are compared: pass sensitive_features, or group_probabilities; got neither."
+        )
+    if sensitive_features is None and missing != "error":
+        raise ValueError(
+            f"missing={missing!r} is about groups that are missing from sensitive_features, but "
+            "only group_probabilities was passed; leave it out, and pass assume."
+        )
+    if sensitive_features is not None and assume is not None:
+        raise ValueError(
+            f"assume={assume!r} is about probabilities alone, but sensitive_features was passed; "
+            "leave one of the two out."
+        )
+    is_used = sensitive_features is None or missing == "at_random"
+    if probabilities is not None and not is_used:
+        raise ValueError(
+            "group_probabilities model groups that are missing from sensitive_features: pass "
+            f"missing='at_random', got {missing!r}; or leave one of the two out."
+        )
+
+
+def require_assumption(sensitive_features, assume, remedy):
+    """Raise for probabilities alone without an assumption; `remedy` is a sentence."""
+    if sensitive_features is None and assume is None:
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            f"assume='sufficient' or 'independent', got None. {remedy}"
+        )
+
+
+def _check_probability_arguments(probabilities, X, odds_ratio):
+    """Raise for arguments that do not go with probabilities alone."""
+    if probabilities is None:
+        raise ValueError(
+            "Pass sensitive_features, in which groups may be missing, or group_probabilities, or "
+            "both; got neither."
+        )
+    if X is not None or odds_ratio != 1.0:
+        raise ValueError(
+            "X and odds_ratio are about groups that are missing for some samples, but only "
+            "group_probabilities was passed. Pass sensitive_features too, or leave them out."
+        )
+
+
+def stack_features(X, columns, probabilities=None):
+    """Features of the models of groups and records: columns, X and probabilities, if passed."""
+    if probabilities is not None:
+        columns = [*columns, to_log_odds(probabilities.to_numpy())]
+    if X is None:
+        warn(
+            "Without X groups are assumed to be missing at random among samples of equal "
+            "predictions and outcomes. Pass X, the features on which a record may depend."
+        )
+        return np.column_stack(columns)
+    X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
+    X = check_array(X, dtype=np.float64, input_name="X")
+    check_consistent_length(columns[0], X)
+    return np.column_stack([*columns, X])
+
+
+def check_odds_ratio(odds_ratio):
+    """A number from 1 on."""
+    if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
+        raise ValueError(
+            "odds_ratio must be a number from 1 on, such as 1 for groups that are missing at "
+            f"random, or np.inf; got {odds_ratio!r}."
+        )
+    return float(odds_ratio)
+
+
+def _check_compared(names, compared):
+    """Raise if fewer than two groups have enough records, and warn of those that have too few."""
+    omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
+    if len(compared) < 2:
+        raise ValueError(
+            f"Two groups or more must have {MIN_RECORDED} samples among those that count, but of "
+            f"{len(names)} groups {len(compared)} have. Record the group of more samples."
+        )
+    if omitted:
+        warn(
+            f"These groups have fewer than {MIN_RECORDED} samples among those that count, and are "
+            f"not compared: {join_names(map(repr, omitted))}."
+        )

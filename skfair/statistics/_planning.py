@@ -1,0 +1,353 @@
+"""Sample size that a certificate, or the guarantee of a fit, requires."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+from skfair.statistics._estimates import (
+    LogRates,
+    Rates,
+    check_level,
+    clopper_pearson_limits,
+    exact_difference_test,
+    rate_limits,
+)
+from skfair.statistics._gaps import range_probability
+from skfair.utils._checks import check_tolerance, join_names
+
+_NORMAL_COUNT = 40.0
+"""Expected successes, and failures, of a group from which on rates are taken to be normal."""
+
+_LOG_NORMAL_COUNT = 5000.0
+"""The same for logarithms of rates: the normal size is then 1 % too small at most."""
+
+_NEGLIGIBLE_PROBABILITY = 1e-4
+"""Probability of the smallest counts that the computation of the power leaves out."""
+
+_NOISE_SHARE = 0.6
+"""Share of the range of sampling noise by which posteriors of a range must be narrower."""
+
+
+def required_sample_size(
+    tolerance: float | None = None,
+    *,
+    ratio: float | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    n_groups: int = 2,
+    rate: float = 0.5,
+    confidence_level: float = 0.95,
+    power: float = 0.8,
+    kind: Literal["certificate", "fit"] = "certificate",
+) -> int:
+    r"""Compute how many samples of each group a certificate, or a guaranteed fit, needs.
+
+    For a certificate by `skfair.audit.certify` it is the smallest size n at which a model whose
+    groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
+    power. If each group can expect 40 successes and 40 failures, it follows from the normal
+    approximation:
+
+    .. math:: n = p (1 - p) \Bigl( \frac{\sqrt 2 \, z_c + q_{k, b}}{\epsilon} \Bigr)^2
+
+    with :math:`z_c` the normal quantile at the confidence level and :math:`q_{k, b}` the quantile
+    of the range of k normal variables at the power. Otherwise the power is the exact binomial
+    probability of counts that the tests of `certify` accept. It is 0 below
+    :math:`\log(1 - c) / \log(1 - \epsilon)` samples: there even a group without a success is
+    compatible with a rate above :math:`\epsilon`.
+
+    For a fit with ``confidence_level``, the smallest size at which Jeffreys' posteriors of k equal
+    rates p lie within :math:`\epsilon \, q_{k, c} / (q_{k, c} + 0.6 \, q_{k, b})` of one another
+    with a probability of the confidence level c, about
+
+    .. math:: n = p (1 - p) \Bigl( \frac{q_{k, c} + 0.6 \, q_{k, b}}{\epsilon} \Bigr)^2.
+
+    The first quantile is the uncertainty of rates that the fit has made equal. The second is the
+    sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
+    width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
+    One that shall use more of the tolerance, which costs less accuracy, needs more samples.
+
+    With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
+    ratio of the four-fifths rule, is certified to be at least this ratio. The power is the exact
+    binomial probability that the smallest ratio of the sample passes.
+
+    With `minimum` or `maximum`, it is the smallest size at which every group is certified to have a
+    rate of at least, or at most, this bound (:class:`~skfair.constraints.MinimumRate`,
+    :class:`~skfair.constraints.MaximumRate`). With :math:`c_n` the smallest count of n whose
+    lower limit by Clopper and Pearson is not below the minimum m, the power is exact:
+
+    .. math:: \Pr(B \ge c_n)^k, \quad B \sim \mathrm{Binomial}(n, p), \qquad
+        c_n = \min \{ c : \Pr(\mathrm{Binomial}(n, m) \ge c) \le 1 - \text{level} \}.
+
+    Parameters
+    ----------
+    tolerance : float in (0, 1), default=None
+        Largest gap allowed, less the gap that the model is expected to have, or that the fit shall
+        have in training.
+    ratio : float in (0, 1), default=None
+        In place of a tolerance, the smallest ratio allowed, divided by the ratio that the model is
+        expected to have.
+    minimum, maximum : float in (0, 1), default=None
+        In place of a tolerance, the smallest or the largest rate that a group may have. `rate` must
+        be on the other side of it.
+    n_groups : int, default=2
+        Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`.
+    rate : float in (0, 1), default=0.5
+        Rate of the groups; for a tolerance 0.5 needs the largest sample, for a ratio a rate near
+        0. A rate within a class, such as the true positive rate, counts the samples of that class
+        only.
+    confidence_level : float, default=0.95
+        Confidence level of the certificate, or of the fit.
+    power : float, default=0.8
+        Probability of obtaining the certificate, or that a fit is guaranteed.
+    kind : {"certificate", "fit"}, default="certificate"
+        "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
+        classifier with ``confidence_level``.
+
+    Returns
+    -------
+    n : int
+        Samples of each group. The power grows in steps where n p is small, so that it may exceed
+        the one requested. With `minimum` or `maximum` it falls a little between steps.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or not exactly one of `tolerance`, `ratio`, `minimum` and
+        `maximum` is passed.
+
+    See Also
+    --------
+    skfair.audit.certify : Makes the certificate.
+
+    Examples
+    --------
+    >>> from skfair.statistics import required_sample_size
+    >>> required_sample_size(0.05, rate=0.2), required_sample_size(0.05, n_groups=10, rate=0.2)
+    (1097, 2348)
+
+    At a small rate the tolerance alone decides:
+
+    >>> required_sample_size(0.05, rate=0.001)
+    59
+
+    A classifier that is fitted with ``confidence_level=0.95``:
+
+    >>> required_sample_size(0.05, rate=0.2, kind="fit")
+    953
+
+    The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
+
+    >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
+    (1417, 5007)
+
+    A floor of .75 for the recall of two groups that have .8:
+
+    >>> required_sample_size(minimum=0.75, rate=0.8)
+    591
+    """
+    bounds = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum, "maximum": maximum}
+    passed = {name: bound for name, bound in bounds.items() if bound is not None}
+    if len(passed) != 1:
+        raise ValueError(
+            "Pass exactly one of tolerance, ratio, minimum and maximum; got "
+            + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
+            + "."
+        )
+    ((name, bound),) = passed.items()
+    check_tolerance(bound, closed="neither", name=name)
+    for argument, value in {"rate": rate, "power": power}.items():
+        if not isinstance(value, Real) or not 0.0 < value < 1.0:
+            raise ValueError(f"{argument} must be strictly between 0 and 1; got {value!r}.")
+    is_one_sided = name in ("minimum", "maximum")
+    fewest = 1 if is_one_sided else 2
+    if not isinstance(n_groups, Integral) or n_groups < fewest:
+        raise ValueError(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
+    if kind not in ("certificate", "fit"):
+        raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
+    level = check_level(confidence_level)
+    if kind == "fit":
+        if tolerance is None:
+            raise ValueError(
+                f"kind='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
+                "tolerance, such as the difference that the ratio means at the rate."
+            )
+        return _guarantee_size(tolerance, n_groups, rate, level, power)
+    if is_one_sided:
+        if (rate <= bound) if name == "minimum" else (rate >= bound):
+            raise ValueError(
+                f"{name}={bound!r} can be certified only of groups whose rate is "
+                f"{'above' if name == 'minimum' else 'below'} it; got rate={rate!r}."
+            )
+        # A ceiling is a floor of the rate of the other outcome.
+        mirrored = (bound, rate) if name == "minimum" else (1.0 - bound, 1.0 - rate)
+        return _minimum_rate_size(*mirrored, n_groups, level, power)
+    if tolerance is None:
+        return _ratio_size(ratio, n_groups, rate, level, power)
+    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
+    n = _approximate_size(tolerance, n_groups, rate, level, power)
+    if n * rate >= _NORMAL_COUNT:
+        return n
+    start = max(smallest_certifiable_size(tolerance, level), int(0.8 * n))
+    return _smallest_size(
+        start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
+    )
+
+
+def smallest_certifiable_size(tolerance, level):
+    """Sample size of a group below which no certificate of a rate is possible."""
+    return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
+
+
+def _approximate_size(tolerance, n_groups, rate, level, power):
+    """Sample size of each group if the rates are normally distributed."""
+    errors = _required_z_score(n_groups, level, power)
+    return int(np.ceil(rate * (1.0 - rate) * (errors / tolerance) ** 2))
+
+
+def _required_z_score(n_groups, level, power):
+    """Distance between the bound and a model without a gap, in standard errors of a rate."""
+    # The studentised range with many degrees of freedom is the range of normal variables.
+    spread = stats.studentized_range.ppf(power, n_groups, np.inf)
+    return np.sqrt(2.0) * special.ndtri(level) + spread
+
+
+def _guarantee_size(tolerance, n_groups, rate, level, power):
+    """Sample size of each group at which the posterior of equal rates is certain enough."""
+    certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
+    errors, rates = certain + _NOISE_SHARE * noise, np.full(n_groups, rate)
+    width = tolerance * certain / errors
+    return _smallest_size(
+        max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
+        lambda n: range_probability(rates, np.full(n_groups, n), width) >= level,
+    )
+
+
+def _smallest_size(start, is_enough):
+    """Smallest sample size of each group, from ``start`` on, that is enough."""
+    # Bracket the size, then halve the bracket.
+    low, high = start - 1, start
+    while not is_enough(high):
+        low, high = high, int(np.ceil(1.1 * high)) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def certificate_power(n, tolerance, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified.
+
+    The pair of the largest and the smallest count decides. So this is the sum, over the smallest
+    count, of the probability that all counts are between it and the largest count that the tests
+    accept next to it.
+    """
+    # The smallest counts that are neither too small nor too large to occur.
+    counts = np.arange(n + 1)
+    all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
+    all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
+    smallest = counts[
+        (all_reach > _NEGLIGIBLE_PROBABILITY) & (all_exceed < 1.0 - _NEGLIGIBLE_PROBABILITY)
+    ]
+    largest = _largest_accepted_counts(n, smallest, tolerance, level)
+    return _probability_of_ranges(smallest, largest, n, n_groups, rate)
+
+
+def _probability_of_ranges(smallest, largest, n, n_groups, rate):
+    """Probability that all counts are between a smallest one and the largest accepted with it."""
+    # P(all counts in [a, b]) - P(all counts in [a + 1, b]).
+    accepted = stats.binom.cdf(largest, n, rate)
+    from_smallest = np.maximum(accepted - stats.binom.cdf(smallest - 1, n, rate), 0.0)
+    above_smallest = np.maximum(accepted - stats.binom.cdf(smallest, n, rate), 0.0)
+    return float((from_smallest**n_groups - above_smallest**n_groups).sum())
+
+
+def _largest_accepted_counts(n, smallest, tolerance, level):
+    """For each smallest count, the largest count next to it that is certified, or -1.
+
+    The rule is that of `skfair.audit.certify`: a pair passes if Clopper and Pearson's limits of
+    both rates show it, or if Newcombe's limit and the exact test do.
+    """
+    counts = np.arange(n + 1)
+    rates, base = counts[:, np.newaxis] / n, smallest / n
+    # Newcombe's upper limit of the difference, from limits of both rates.
+    highest, lowest = rate_limits(rates, n, level)[1], rate_limits(base, n, level)[0]
+    margins = np.hypot(highest - rates, base - lowest)
+    largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
+    both = (1.0 + level) / 2.0
+    low, high = (
+        clopper_pearson_limits(smallest, n, both)[0],
+        clopper_pearson_limits(counts, n, both)[1],
+    )
+    certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
+    # The exact test is monotone in the counts: go down to the first that it accepts.
+    for k, count in enumerate(smallest):
+        while largest[k] > certain[k] and not _is_accepted(largest[k], count, n, tolerance, level):
+            largest[k] -= 1
+    return np.maximum(largest, certain)
+
+
+def _is_accepted(first, second, n, tolerance, level):
+    """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
+    return exact_difference_test((first, second), (n, n), tolerance) <= 1.0 - level
+
+
+def _ratio_size(ratio, n_groups, rate, level, power):
+    """Sample size of each group at which equal rates are certified to have the ratio."""
+    # The logarithm of a rate has the variance (1 - p) / (n p).
+    errors = _required_z_score(n_groups, level, power) / np.log(ratio)
+    n = int(np.ceil((1.0 - rate) / rate * errors**2))
+    if n * min(rate, 1.0 - rate) >= _LOG_NORMAL_COUNT:
+        return n
+    return _smallest_size(
+        max(1, int(0.8 * n)), lambda n: ratio_power(n, ratio, n_groups, rate, level) >= power
+    )
+
+
+_N_SIZES = 1000
+"""Sizes whose power is computed at a time."""
+
+
+def _minimum_rate_size(minimum, rate, n_groups, level, power):
+    """Sample size of each group at which all are certified to have at least the minimum rate."""
+    spread = special.ndtri([level, power ** (1.0 / n_groups)]) * np.sqrt(
+        [minimum * (1.0 - minimum), rate * (1.0 - rate)]
+    )
+    n = int((spread.sum() / (rate - minimum)) ** 2)
+    # The power grows in steps, which are small for many samples: begin far below their number.
+    start = 1 if n < _N_SIZES else int(0.8 * n)
+    while True:
+        sizes = np.arange(start, start + _N_SIZES)
+        is_enough = minimum_rate_power(sizes, minimum, n_groups, rate, level) >= power
+        if is_enough.any():
+            return int(sizes[is_enough.argmax()])
+        start += _N_SIZES
+
+
+def minimum_rate_power(n, minimum, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified to have the minimum."""
+    # The smallest count with a lower limit by Clopper and Pearson of at least the minimum.
+    count = stats.binom.isf(1.0 - level, n, minimum) + 1.0
+    return stats.binom.sf(count - 1.0, n, rate) ** n_groups
+
+
+def ratio_power(n, ratio, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified to have the ratio.
+
+    As in `certificate_power`; the rule of `skfair.audit.certify` is that of `LogRates`.
+    """
+    first, last = stats.binom.ppf(
+        (_NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2), n, rate
+    )
+    counts = np.arange(first, last + 1.0)
+    # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
+    hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
+    logs = LogRates(Rates.from_sums(hits, n - hits))
+    low, high = logs.limits(level)
+    margins = np.hypot((high - logs.values)[:, np.newaxis], logs.values - low)
+    uppers = np.subtract.outer(logs.values, logs.values) + margins
+    largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
+    return _probability_of_ranges(counts, largest, n, n_groups, rate)

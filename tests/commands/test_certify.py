@@ -1,0 +1,272 @@
+"""Certificates of predictions and files, their plans, and the exit statuses of all commands."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skfair.__main__ import main
+from skfair.audit import Certificate, certify
+from skfair.constraints import CONSTRAINTS, ConditionalDemographicParity, DemographicParity
+from skfair.statistics import gap_lower_limit, required_sample_size
+
+RNG = np.random.default_rng(0)
+N = 3000
+SEX = RNG.choice(["f", "m"], N)
+X = np.column_stack((RNG.normal(size=N) + 0.1 * (SEX == "m"), RNG.normal(size=N)))
+Y = (X[:, 0] + RNG.logistic(size=N) > 0).astype(int)
+MODEL = LogisticRegression().fit(X[:500], Y[:500])
+HELD_OUT = X[500:], Y[500:]
+GROUPS = {"sensitive_features": SEX[500:]}
+ON_DECISIONS = [name for name, kind in CONSTRAINTS.items() if kind().counts_decisions]
+
+
+@pytest.fixture
+def path(tmp_path):
+    decisions = MODEL.predict(HELD_OUT[0])
+    unfair = np.where(SEX[500:] == "f", 0, decisions)
+    columns = {"y": HELD_OUT[1], "d": decisions, "unfair": unfair, "sex": SEX[500:]}
+    columns["p"] = MODEL.predict_proba(HELD_OUT[0])[:, 1]
+    columns["some"] = np.where(np.arange(len(decisions)) < 40, "Unknown", SEX[500:])
+    columns["month"] = np.repeat(["2026-01-05", "2026-02-05"], len(decisions) // 2)
+    pd.DataFrame(columns).to_csv(tmp_path / "decisions.csv", index=False)
+    return tmp_path / "decisions.csv"
+
+
+def run(command, path, *options):
+    """Exit status of a command on the decisions of a file."""
+    columns = ["--prediction", "d", "--sensitive", "sex"]
+    return main([command, str(path), *columns, *options])
+
+
+# Certificates of predictions are those of the model, to the last bit.
+
+
+@pytest.mark.parametrize("ratio", [None, 0.8])
+@pytest.mark.parametrize("name", ON_DECISIONS)
+def test_predictions_have_the_certificate_of_their_model(name, ratio):
+    settings = {"constraint": CONSTRAINTS[name](ratio=ratio), **GROUPS}
+    settings["tolerance"] = 0.05 if ratio is None else None
+    expected = certify(MODEL, *HELD_OUT, **settings)
+    y_pred = MODEL.predict(HELD_OUT[0])
+    assert Certificate.from_predictions(HELD_OUT[1], y_pred, **settings) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in CONSTRAINTS if name not in ON_DECISIONS])
+def test_scores_have_the_certificate_of_their_model(name):
+    constraint = CONSTRAINTS[name]()
+    if "rank_within" in constraint.get_params():
+        constraint.set_params(rank_within="class")  # other ranks are not independent
+    settings = {"constraint": constraint, "tolerance": 0.2, **GROUPS}
+    expected = certify(MODEL, *HELD_OUT, **settings)
+    scores = MODEL.decision_function(HELD_OUT[0])
+    if expected.unit == "units of the predicted probability" or name in (
+        "partial_statistical_parity",
+        "partial_group_auc",
+    ):
+        scores = MODEL.predict_proba(HELD_OUT[0])[:, 1]
+    assert Certificate.from_predictions(HELD_OUT[1], scores, **settings) == expected
+
+
+def test_numbers_and_several_classes_have_the_certificate_of_their_model():
+    target = X[:, 0] + RNG.normal(size=N)
+    model = LinearRegression().fit(X[:500], target[:500])
+    settings = {"constraint": "loss_parity", "loss": "squared", "tolerance": 0.2, **GROUPS}
+    expected = certify(model, X[500:], target[500:], **settings)
+    predictions = model.predict(X[500:])
+    assert Certificate.from_predictions(target[500:], predictions, **settings) == expected
+    classes = np.digitize(target, [-1, 1])
+    model = LogisticRegression().fit(X[:500], classes[:500])
+    settings = {"constraint": "equal_opportunity", "tolerance": 0.1, **GROUPS}
+    expected = certify(model, X[500:], classes[500:], **settings)
+    certificate = Certificate.from_predictions(classes[500:], model.predict(X[500:]), **settings)
+    assert certificate == expected and not certificate.certified
+
+
+def test_strata_and_weights_reach_the_certificate():
+    strata = ConditionalDemographicParity(lambda X: X[:, 1] > 0)
+    weights = RNG.integers(0, 3, N - 500)
+    settings = {"constraint": strata, "tolerance": 0.1, "sample_weight": weights, **GROUPS}
+    y_pred = MODEL.predict(HELD_OUT[0])
+    expected = certify(MODEL, *HELD_OUT, **settings)
+    for y_true in (None, HELD_OUT[1]):
+        assert Certificate.from_predictions(y_true, y_pred, X=HELD_OUT[0], **settings) == expected
+
+
+def test_outcomes_are_needed_where_the_constraint_depends_on_them():
+    y_pred = MODEL.predict(HELD_OUT[0])
+    assert Certificate.from_predictions(None, y_pred, tolerance=0.2, **GROUPS).certified
+    for name in ("equal_opportunity", "error_rate_parity", "loss_parity"):
+        with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
+            Certificate.from_predictions(None, y_pred, constraint=name, tolerance=0.2, **GROUPS)
+
+
+def test_predictions_of_another_kind_are_refused():
+    scores = MODEL.predict_proba(HELD_OUT[0])[:, 1]
+    with pytest.raises(ValueError, match="compares decisions, but y_pred holds numbers with"):
+        Certificate.from_predictions(HELD_OUT[1], scores, tolerance=0.2, **GROUPS)
+    with pytest.raises(ValueError, match="predicts numbers, so it cannot be measured"):
+        Certificate.from_predictions(X[500:, 0], scores, tolerance=0.2, **GROUPS)
+    with pytest.raises(ValueError, match='kind must be "classification", "regression" or None'):
+        Certificate.from_predictions(None, scores, kind="ranking", tolerance=0.2, **GROUPS)
+    with pytest.warns(UserWarning, match="takes values of the decision function"):
+        Certificate.from_predictions(
+            HELD_OUT[1], scores, constraint="loss_parity", tolerance=0.2, **GROUPS
+        )
+
+
+# A tolerance that the data show to be exceeded.
+
+
+def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
+    decisions = np.repeat([1, 0, 1, 0], [300, 200, 150, 350])
+    groups = np.repeat(["a", "b"], 500)
+    certificate = Certificate.from_predictions(
+        None, decisions, sensitive_features=groups, tolerance=0.2
+    )
+    # Newcombe's limit of .6 - .3, by hand: Wilson's limits of both rates at .975.
+    z, n = 1.959963984540054, 500
+    ends = []
+    for p, sign in ((0.6, -1), (0.3, 1)):
+        center, margin = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        ends.append((center + sign * margin) / (1 + z**2 / n) - p)
+    assert certificate.lower_limit == pytest.approx(0.3 - np.hypot(*ends))
+    assert certificate.exceeded and not certificate.certified
+    assert "since they show a gap above 0.24" in str(certificate)
+    assert json.loads(certificate.to_json())["exceeded"] is True
+    ratio = Certificate.from_predictions(
+        None, decisions, sensitive_features=groups, constraint=DemographicParity(ratio=0.8)
+    )
+    assert ratio.exceeded and "since they show a ratio below 0.58" in str(ratio)
+
+
+def test_an_excess_is_seldom_false():
+    # The gap of three groups is the tolerance: at most one in twenty may be shown to exceed it.
+    rng, groups, n_false = np.random.default_rng(0), np.repeat(np.arange(3), 200), 0
+    rates = np.repeat([0.3, 0.35, 0.4], 200)
+    for _ in range(300):
+        decisions = (rng.random(600) < rates).astype(int)
+        n_false += Certificate.from_predictions(
+            None, decisions, sensitive_features=groups, tolerance=0.1
+        ).exceeded
+    assert n_false <= 15
+
+
+def test_the_lower_limit_divides_the_error_among_forms():
+    from skfair.statistics import Rates, pairwise_contrasts
+
+    hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
+    rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)
+    lows = -rates.upper(-pairs, 1.0 - 0.05 / 6)
+    assert gap_lower_limit(rates, pairs, 0.95) == lows.max()
+
+
+# Commands: results, JSON on standard output, exit statuses.
+
+
+def test_the_command_certifies_as_the_library_does(path, capsys):
+    assert run("certify", path, "--tolerance", "0.2", "--json", "-") == 0
+    printed = json.loads(capsys.readouterr().out)
+    table = pd.read_csv(path)
+    certificate = Certificate.from_predictions(
+        None, table["d"], sensitive_features=table["sex"], tolerance=0.2
+    )
+    assert printed == json.loads(certificate.to_json())
+    assert run("certify", path, "--ratio", "0.5", "--target", "y") == 0
+    assert "Certified: the ratio is at least 0.5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "status"),
+    [
+        ("certify", ["--tolerance", "0.2"], 0),
+        ("certify", ["--tolerance", "0.07"], 1),
+        ("certify", ["--tolerance", "0.1", "--prediction", "unfair"], 3),
+        ("certify", ["--ratio", "0.8", "--prediction", "unfair"], 3),
+        ("report", ["--sensitive", "month"], 0),
+        ("report", ["--target", "y", "--prediction", "unfair"], 3),
+        ("monitor", ["--time", "month", "--tolerance", "0.07"], 0),
+        ("monitor", ["--time", "month", "--tolerance", "0.07", "--require-certificate"], 1),
+        ("monitor", ["--time", "month", "--tolerance", "0.3", "--require-certificate"], 0),
+        ("monitor", ["--time", "month", "--prediction", "unfair"], 3),
+    ],
+)
+def test_the_exit_status_says_what_was_found(path, command, options, status, capsys, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    assert run(command, path, *options, "--json", "-") == status
+    json.loads(capsys.readouterr().out)
+    assert [one.name for one in path.parent.iterdir()] == [path.name]  # no page beside JSON
+
+
+def test_sentences_are_printed_with_json_in_a_file(path, capsys):
+    out = path.with_suffix(".json")
+    assert run("certify", path, "--tolerance", "0.2", "--json", str(out)) == 0
+    assert "Certified: the gap is at most 0.2" in capsys.readouterr().out
+    assert json.loads(out.read_text(encoding="utf-8"))["certified"] is True
+
+
+def test_json_on_standard_output_is_ascii_and_alone(path, capsys):
+    table = pd.read_csv(path).replace({"sex": {"f": "weiblich (ä)"}})
+    table.to_csv(path, index=False)
+    run("report", path, "--prediction", "p", "--target", "y", "--json", "-")
+    out, err = capsys.readouterr()
+    assert out.isascii() and "weiblich (ä)" in json.loads(out)["frame"]["group"]
+    assert "p holds probabilities" in err
+
+
+def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
+    options = ["--sensitive", "some", "--tolerance", "0.2"]
+    with pytest.warns(UserWarning, match="look like unknown groups.*'Unknown'.*--unknown"):
+        run("certify", path, *options)
+    with pytest.raises(SystemExit, match="2"):
+        run("certify", path, *options, "--unknown", "Unknown")
+    assert "40 of 2,500 samples have no known group" in capsys.readouterr().err
+    assert run("certify", path, *options, "--unknown", "Unknown", "--missing", "exclude") == 0
+    assert "40 samples of unknown group are left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tolerance", "0.1", "--constraint", "equal_opportunity"], "--target is needed"),
+        (["--tolerance", "2"], "Rates are fractions"),
+        (["--ratio", "1.5"], "--ratio=1.5 is more than"),
+        (["--ratio", "0.8", "--constraint", "loss_parity"], "pass --tolerance"),
+        ([], "one of the arguments --tolerance --ratio --minimum --maximum is required"),
+        (["--tolerance", "0.1", "--json", "x.txt"], "--json must end in"),
+    ],
+)
+def test_errors_are_one_sentence_with_status_2(path, options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run("certify", path, *options)
+    assert message in capsys.readouterr().err
+
+
+def test_plans_print_the_number_and_its_assumption(capsys):
+    assert main(["plan", "--ratio", "0.8", "--rate", "0.2"]) == 0
+    n = required_sample_size(ratio=0.8, rate=0.2)
+    out = capsys.readouterr().out
+    assert f"{n:,} samples of each of 2 groups are required, {2 * n:,} in all" in out
+    assert "assumes that all groups have the rate 0.2" in out
+    options = ["--tolerance", "0.05", "--groups", "4", "--smallest-share", "0.1", "--json", "-"]
+    assert main(["plan", *options]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["required_sample_size"] == required_sample_size(0.05, n_groups=4)
+    assert plan["n_samples"] == 10 * plan["required_sample_size"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ratio", "0.8"], "--ratio needs --rate"),
+        (["--tolerance", "0.1", "--smallest-share", "0.6"], "--smallest-share must be above 0"),
+        (["--tolerance", "0.1", "--groups", "1"], "--groups must be a whole number from 2 on"),
+        (["--tolerance", "0.1", "--rate", "2"], "--rate must be strictly between 0 and 1"),
+    ],
+)
+def test_plans_name_wrong_options(options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan", *options])
+    assert message in capsys.readouterr().err

@@ -1,0 +1,333 @@
+import hashlib
+import io
+import re
+import subprocess
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit import FairnessReport, file_digest
+from skfair.commands._options import FINDING_STATUS
+
+RNG = np.random.default_rng(0)
+N = 400
+TABLE = pd.DataFrame(
+    {
+        "y": RNG.integers(2, size=N),
+        "p": RNG.integers(2, size=N),
+        "score": RNG.random(N).round(3),
+        "sex": RNG.choice(["f", "m"], size=N),
+        "race": RNG.choice(["a", "b"], size=N),
+    }
+)
+COLUMNS = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "race"]
+
+
+def run(path, *more, columns=COLUMNS):
+    out = path.with_suffix(".html")
+    assert main(["report", str(path), *columns, "--out", str(out), *more]) in (0, FINDING_STATUS)
+    # Another format is another file: compare pages without its name and digest.
+    page = out.read_text(encoding="utf-8")
+    return re.sub(r'<tr><th scope="row">(File|SHA-256 [^<]*)</th>\n<td>.*?</td></tr>', "", page)
+
+
+@pytest.fixture
+def path(tmp_path):
+    TABLE.to_csv(tmp_path / "predictions.csv", index=False)
+    return tmp_path / "predictions.csv"
+
+
+def error_of(path, capsys, *more, columns=COLUMNS):
+    with pytest.raises(SystemExit):
+        run(path, *more, columns=columns)
+    return " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_from_a_shell(path, tmp_path):
+    out = tmp_path / "page.html"
+    command = [sys.executable, "-m", "skfair", "report", str(path), *COLUMNS, "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "400 people in 4 combinations of sex and race were audited" in done.stdout
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators(path, separator):
+    expected = run(path)
+    TABLE.to_csv(path, index=False, sep=separator)
+    assert run(path) == expected
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(path):
+    expected = run(path)
+    TABLE.to_csv(path, index=False, encoding="utf-8-sig")
+    assert run(path) == expected
+
+
+def test_the_error_about_an_unknown_column_lists_the_columns(path, capsys):
+    said = error_of(path, capsys, "--weight", "w")
+    assert "has no column 'w'; its 5 columns are 'y', 'p', 'score', 'sex', 'race'" in said
+
+
+def test_a_missing_header_is_named(path, capsys):
+    TABLE.to_csv(path, index=False, header=False)
+    assert "must begin with a line of column names" in error_of(path, capsys)
+
+
+def test_latin_1_is_named(path, capsys):
+    path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
+    said = error_of(path, capsys)
+    assert "must be text in UTF-8, but line 2" in said and "iconv -f latin1 -t utf-8" in said
+
+
+def test_an_empty_file_and_none_at_all(path, capsys):
+    path.write_text("")
+    assert "is empty" in error_of(path, capsys)
+    path.unlink()
+    assert "There is no file" in error_of(path, capsys)
+
+
+def test_rows_of_several_lengths(path, capsys):
+    path.write_text("y,p,sex,race\n1,1,f,a\n1,1,f,a,extra,more\n")
+    assert "line 3 has 6" in error_of(path, capsys)
+
+
+def test_missing_entries(path, capsys):
+    TABLE.assign(p=TABLE["p"].where(TABLE.index > 2)).to_csv(path, index=False)
+    assert "column 'p' must be complete, but 3 of its 400 entries are missing" in error_of(
+        path, capsys
+    )
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    assert "(missing)" in run(path)
+
+
+def test_labels_of_text_need_the_positive_one(path, capsys):
+    words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
+    words.to_csv(path, index=False)
+    assert "Pass --positive, one of these labels" in error_of(path, capsys)
+    assert "--positive must be one of the classes" in error_of(path, capsys, "--positive", "maybe")
+    assert "Selection rate" in run(path, "--positive", "yes")
+
+
+def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
+    columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
+    html = run(path, columns=columns)
+    assert "those above 0.5 count as positive" in capsys.readouterr().out
+    assert "Area under the ROC curve" in html
+    assert run(path, "--threshold", "0.5", columns=columns) == html
+    assert run(path, "--threshold", "0.9", columns=columns) != html
+    TABLE.assign(score=TABLE["score"] * 10).to_csv(path, index=False)
+    assert "pass --threshold" in error_of(path, capsys, columns=columns)
+
+
+def test_regressions_and_clusterings(path):
+    TABLE.assign(y=TABLE["score"] + 0.25).to_csv(path, index=False)
+    columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
+    assert "Mean error" in run(path, columns=columns)
+    columns = ["--prediction", "p", "--sensitive", "sex"]
+    assert "Share of cluster 1" in run(path, "--kind", "clustering", columns=columns)
+
+
+def test_a_confidence_outside_its_range_is_refused(path, capsys):
+    assert "--confidence must be" in error_of(path, capsys, "--confidence", "95")
+
+
+def test_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    parquet = path.with_suffix(".parquet")
+    TABLE.to_parquet(parquet)
+    assert run(parquet) == expected
+
+
+def test_a_folder_of_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    folder = path.parent / "data"
+    folder.mkdir()
+    half = len(TABLE) // 2
+    TABLE[:half].to_parquet(folder / "0.parquet")
+    TABLE[half:].to_parquet(folder / "1.parquet")
+    assert run(folder) == expected
+
+
+def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path.with_suffix(".parquet").write_bytes(b"PAR1")
+    assert "Parquet needs pyarrow" in error_of(path.with_suffix(".parquet"), capsys)
+
+
+def test_groups_may_have_names_of_missing_values(path):
+    names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
+    sex = np.resize([*names, ""], N)
+    TABLE.assign(sex=sex).to_csv(path, index=False)
+    columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
+    with pytest.warns(UserWarning, match="look like unknown groups.*'n/a'.*Pass --unknown with"):
+        html = run(path, columns=columns)
+    assert all(f">{name}<" in html for name in [*names, "(missing)"])
+    assert f"{N} people in 10 groups" in html
+
+
+def test_labels_of_unknown_groups_are_left_out(path):
+    missing = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, ""))
+    named = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, "Not disclosed"))
+    missing.to_csv(path, index=False)
+    expected = run(path, "--missing", "exclude")
+    named.to_csv(path, index=False)
+    unknown = ["--unknown", "NOT DISCLOSED ", "f?"]
+    with pytest.warns(UserWarning, match="'f.', but no attribute has such a label"):
+        assert run(path, "--missing", "exclude", *unknown) == expected
+
+
+def test_a_console_of_another_encoding_shows_escapes(path, monkeypatch):
+    """The findings hold ×, which ASCII has not."""
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="")
+    monkeypatch.setattr(sys, "stdout", console)
+    run(path)
+    console.flush()
+    assert b"sex \\xd7 race" in console.buffer.getvalue()
+
+
+def test_integers_without_outcomes_need_a_kind(path, capsys):
+    TABLE.assign(score=np.arange(N) % 10 + 1).to_csv(path, index=False)
+    columns = ["--prediction", "score", "--sensitive", "sex"]
+    said = error_of(path, capsys, columns=columns)
+    assert "the 10 different integers" in said and "--kind regression for the scoring rate" in said
+    assert "Scoring rate" in run(path, "--kind", "regression", columns=columns)
+    assert "Selection rate of class 7" in run(path, "--kind", "classification", columns=columns)
+
+
+def test_a_class_may_be_named_none_in_both_columns(path):
+    words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
+    words.to_csv(path, index=False)
+    assert "Selection rate" in run(path, "--positive", "some")
+
+
+def test_decimal_commas(path):
+    table = TABLE.rename(columns={"score": "score, raw, of 1, or so, all"})
+    columns = ["--target", "y", "--prediction", table.columns[2], "--sensitive", "sex"]
+    table.to_csv(path, index=False, sep=";")
+    expected = run(path, columns=columns)
+    table.to_csv(path, index=False, sep=";", decimal=",", quoting=3)
+    assert run(path, columns=columns) == expected
+
+
+def test_gzip_and_other_names_of_parquet(path):
+    expected = run(path)
+    TABLE.to_csv(path.with_suffix(".parquet"), index=False)
+    assert run(path.with_suffix(".parquet")) == expected
+    TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
+    assert run(path.with_suffix(".csv.gz")) == expected
+    path.with_suffix(".csv.gz").rename(path)  # its first bytes identify the format
+    assert run(path) == expected
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(path)
+    assert run(path) == expected
+
+
+def test_booleans_are_read_as_such(path):
+    expected = run(path)
+    for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert run(path) == expected
+
+
+def test_the_positive_class_is_read_as_written_in_the_file(path):
+    names = ["--positive", "true"]
+    for words in [("false", "true"), ("true", "false")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert "Selection rate" in run(path, *names)
+    TABLE.astype({"y": float}).to_csv(path, index=False)
+    assert run(path, "--positive", "1") == run(path, "--positive", "1.0")
+
+
+def test_integers_are_a_regression_with_the_option_kind(path):
+    TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+    TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+
+
+def test_categories_and_decimals_of_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    other = TABLE.astype({"y": "category", "sex": "category"})
+    other.assign(p=TABLE["p"].map(Decimal)).to_parquet(path)
+    assert run(path) == expected
+    TABLE.astype({"y": str, "p": str}).to_parquet(path)
+    assert run(path) == expected
+
+
+def test_an_index_of_pandas_and_columns_of_folders(path):
+    pytest.importorskip("pyarrow")
+    TABLE.sort_values("sex", kind="stable").to_csv(path, index=False)
+    expected = run(path)
+    for sex, rows in TABLE.set_index(TABLE.index[::-1]).groupby("sex"):
+        folder = path.parent / "data" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        rows.drop(columns="sex").to_parquet(folder / "0.parquet")
+    assert run(path.parent / "data") == expected
+
+
+def test_decisions_without_a_target(path):
+    columns = ["--prediction", "p", "--sensitive", "sex", "race"]
+    html = run(path, columns=columns)
+    assert "Impact ratios by sex × race" in html and "Share of cluster" not in html
+    assert "True positive rate" not in html
+    scores = run(path, columns=["--prediction", "score", "--sensitive", "sex"])
+    assert "Scoring rate" in scores and "Selection rate" not in scores
+    decided = run(path, "--threshold", "0.5", columns=["--prediction", "score", *columns[2:]])
+    assert "Selection rate" in decided and "0.5: scores above it are positive" in decided
+
+
+def test_missing_groups_are_a_group_or_left_out(path):
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    assert "(missing)" not in run(path, "--missing", "exclude")
+    assert "41 by sex" in run(path, "--missing", "exclude")
+    assert run(path, "--missing", "group") == run(path)
+
+
+def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    columns = ["--prediction", "p", "--sensitive", "sex", "race", "--summary", "ll144"]
+    html = run(path, columns=columns)
+    assert "Number of applicants</th>\n<td>400</td>" in html
+    assert "unknown category by sex</th>\n<td>41</td>" in html
+    said = capsys.readouterr().out
+    assert "Missing in the summary: Source of the data: state it in --provenance" in said
+    facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
+    html = run(path, "--provenance", *facts, columns=columns)
+    assert "Missing" not in capsys.readouterr().out
+    assert "applications of 2025" in html and "not stated" not in html
+
+
+def test_the_page_states_file_digest_and_columns(path):
+    out = path.with_suffix(".html")
+    run(path, "--positive", "1")
+    html = out.read_text(encoding="utf-8")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for text in ("predictions.csv", digest, "target y; prediction p; sensitive sex, race", "400"):
+        assert f"<td>{text}</td>" in html
+    folder = path.parent / "data"
+    folder.mkdir()
+    path.rename(folder / "a.csv")
+    line = f"{digest}  a.csv\n".encode()
+    assert file_digest(folder) == hashlib.sha256(line).hexdigest()
+
+
+def test_json_and_markdown(path):
+    run(path)
+    html = path.with_suffix(".html").read_text(encoding="utf-8")
+    for suffix in (".json", ".md"):
+        out = path.with_suffix(suffix)
+        assert main(["report", str(path), *COLUMNS, "--out", str(out)]) == 0
+    report = FairnessReport.from_json(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert report.to_html() == html
+    assert report.to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")

@@ -1,0 +1,271 @@
+"""Warning for constraints that cost most of what the model improves on a constant."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityPostprocessor,
+    _constrained_cv,
+)
+from skfair.fitting import _outcome, warn_of_moved_decisions
+from skfair.regression import ConstrainedERMRegressor
+
+COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
+MOVED = "constraint and confidence_level move the decisions"
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two large groups, and 11 samples with the smallest values of the only feature."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    y = (X[:, 0] + 0.3 * rng.normal(size=2000) > 0.8).astype(int)
+    groups = rng.choice(["a", "b"], size=2000).astype(object)
+    groups[np.argsort(X[:, 0])[:11]] = "tiny"
+    return X, y, groups
+
+
+def cost_warning(model, X, y, groups):
+    """The warning about the cost of a fit, or None."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups)
+    messages = [str(one.message) for one in caught if COSTS in str(one.message)]
+    assert len(messages) <= 1
+    return messages[0] if messages else None
+
+
+def accuracies_in(message):
+    """Accuracies of the fit, of that without constraint and of the best constant prediction."""
+    numbers = re.findall(r"(?:is|constraint|prediction) (0\.\d+)", message)
+    return [float(one) for one in numbers[:3]]
+
+
+def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
+    X, y, groups = data
+    model = ConstrainedERMClassifier(tolerance=0.03, min_group_size=1)
+    message = cost_warning(model, X, y, groups)
+    assert "DemographicParity is farthest from its tolerance of 0.03" in message
+    assert "with group 'tiny' (n=11) at 0 where" in message
+    plain = ConstrainedERMClassifier(None).fit(X, y)
+    accuracies = [model.score(X, y), plain.score(X, y), 1 - y.mean()]
+    assert accuracies_in(message) == pytest.approx(accuracies, abs=6e-3)
+    assert cost_warning(model.set_params(min_group_size="auto"), X, y, groups) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedClassifierCV(
+            RandomForestClassifier(50, max_depth=5, random_state=0), tolerance=0.03, cv="oob"
+        ),
+        ConstrainedMLPClassifier(hidden_layer_sizes=(8,), tolerance=0.03, random_state=0),
+    ],
+    ids=["forest", "network"],
+)
+def test_other_models_warn_of_the_cost_of_a_constraint(model, data):
+    X, y, _ = data
+    groups = np.where(X[:, 0] > 0.5, "high", "low")
+    message = cost_warning(model, X, y, groups)
+    assert "with group 'high'" in message
+    taken, plain, constant = accuracies_in(message)
+    assert constant == pytest.approx(1 - y.mean(), abs=1e-3)
+    assert plain - taken > taken - constant and plain > 0.9
+
+
+def test_cheap_constraints_give_no_warning(data):
+    X, y, groups = data
+    halves = np.where(np.arange(len(y)) % 2, "a", "b")
+    assert cost_warning(ConstrainedERMClassifier(tolerance=0.03), X, y, halves) is None
+    assert cost_warning(ConstrainedERMClassifier(None), X, y, groups) is None
+    # The plain fit is no better than a constant.
+    noise = np.random.default_rng(1).integers(2, size=len(y))
+    model = ConstrainedERMClassifier(tolerance=0.001, min_group_size=1)
+    assert cost_warning(model, X, noise, groups) is None
+
+
+def test_a_constant_prediction_is_warned_of_once():
+    X, y = np.repeat([[0.0], [1.0]], 200, axis=0), np.repeat([0, 1], 200)
+    model = ConstrainedERMClassifier(tolerance=0.0)
+    groups = np.where(X[:, 0] + np.arange(400) % 7 // 6 > 0, "a", "b")
+    with pytest.warns(UserWarning, match="Every training sample is given the class"):
+        message = cost_warning(model, X, y, groups)
+        model.fit(X, y, sensitive_features=groups)
+    assert message is None and len(set(model.predict(X))) == 1
+
+
+def test_regressors_compare_losses(data):
+    X, _, groups = data
+    target = 10.0 * X[:, 0]
+    wide = ConstrainedERMRegressor(tolerance=0.05, min_group_size=1)
+    message = cost_warning(wide, X, target, groups)
+    assert "its mean loss is" in message and "MeanParity" in message
+    assert "best constant prediction 0.5" in message  # half a variance of 1
+    assert cost_warning(ConstrainedERMRegressor(tolerance=0.05), X, target, groups) is None
+    assert cost_warning(ConstrainedERMRegressor(None), X, target, groups) is None
+
+
+def test_the_postprocessor_does_not_compare_tiny_groups(data):
+    X, y, groups = data
+    model = PartialParityPostprocessor(interval=(0.0, 0.5), tolerance=0.1)
+    with pytest.warns(UserWarning, match=r"are not compared: 'tiny' \(11\)"):
+        model.fit(X, y, sensitive_features=groups)
+    report = model.constraint_report_
+    assert set(report.dropna()["group"]) == {"a", "b"}
+    tiny = report[report["group"] == "tiny"]
+    assert len(tiny) and tiny["n"].eq(11).all() and tiny["gap"].isna().all()
+    assert report["gap"].dtype == report["tolerance"].dtype == np.float64
+    largest = max("ab", key=lambda one: (groups == one).sum())
+    as_largest = np.where(groups == "tiny", largest, groups)
+    np.testing.assert_array_equal(
+        model.decision_function(X, sensitive_features=groups),
+        model.decision_function(X, sensitive_features=as_largest),
+    )
+
+
+def six_groups(seed, n=5000):
+    """Six groups whose rates a tolerance of .06 cannot be shown to keep, except constant ones."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(6, size=n)
+    X = rng.normal(size=(n, 15))
+    X[:, :4] += 0.4 * np.linspace(-1.0, 1.0, 6)[groups][:, np.newaxis]
+    y = (0.2 * X.sum(axis=1) + rng.logistic(size=n) > 0).astype(int)
+    return X, y, groups
+
+
+def rarity_warning(model, X, y, groups):
+    """The warning about nearly constant decisions, or None."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups)
+    messages = [str(one.message) for one in caught if RARE in str(one.message)]
+    assert len(messages) <= 1
+    return messages[0] if messages else None
+
+
+def test_a_guarantee_of_nearly_constant_decisions_is_warned_of():
+    X, y, groups = six_groups(5)
+    model = ConstrainedERMClassifier(tolerance=0.06, confidence_level=0.95)
+    message = rarity_warning(model, X, y, groups)
+    rate = model.predict(X).mean()
+    assert not 0.01 < rate < 0.99
+    which, share = ("positive", rate) if rate < 0.5 else ("negative", 1.0 - rate)
+    assert f"gives {share:.2%} of the training samples the {which} class" in message
+    plain = ConstrainedERMClassifier(None).fit(X, y).predict(X).mean()
+    without = float(re.search(r"without constraint ([\d.]+)%", message)[1]) / 100
+    assert without == pytest.approx(plain if rate < 0.5 else 1.0 - plain, abs=0.01)
+
+
+def test_useful_guarantees_and_fits_without_one_are_not_warned_of():
+    X, y, groups = six_groups(4)
+    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.95)
+    assert rarity_warning(model, X, y, groups) is None
+    assert 0.1 < model.predict(X).mean() < 0.9
+    model = ConstrainedERMClassifier(tolerance=0.05)
+    assert rarity_warning(model, X, y, groups) is None
+
+
+@pytest.mark.parametrize("base", [4.0, 6.0, 7.0])
+@pytest.mark.parametrize(
+    ("tolerance", "name"), [(0.02, "demographic_parity"), (0.3, "loss_parity")]
+)
+def test_rare_decisions_of_a_rare_class_are_not_warned_of(base, tolerance, name):
+    """Without constraint as few samples are accepted."""
+    rng, n = np.random.default_rng(5), 3000
+    groups, X = rng.integers(2, size=n), rng.normal(size=(n, 4))
+    y = (X @ [2.0, 1.5, 1.0, 0.5] + rng.logistic(size=n) > base).astype(int)
+    for labels in (y, 1 - y):
+        model = ConstrainedERMClassifier(name, tolerance=tolerance, confidence_level=0.8)
+        assert rarity_warning(model, X, labels, groups) is None
+    assert min(y.mean(), model.predict(X).mean(), 1 - model.predict(X).mean()) < 0.12
+
+
+@pytest.mark.parametrize(
+    ("rate", "plain", "expected"),
+    [
+        (0.009, 0.02, RARE),
+        (0.009, 0.019, None),  # without constraint decisions are rare, too
+        (0.0101, 0.09, None),
+        (0.019, 0.2, RARE),  # less than a tenth
+        (0.021, 0.2, MOVED),
+        (0.991, 0.98, RARE),
+        (0.991, 0.985, None),
+        (0.981, 0.8, RARE),
+        (0.0, 0.5, None),  # constant decisions have their own warning
+        (1.0, 0.5, None),
+        (0.001, 0.0101, RARE),
+        (0.4, 0.5, None),
+        (0.399, 0.5, MOVED),
+        (0.7, 0.5, MOVED),
+    ],
+)
+def test_rare_and_moved_decisions_at_the_edge(rate, plain, expected):
+    """Exact shares of 10,000 samples, the first of which has no weight."""
+    scores = [
+        np.where(np.arange(10_001) <= round(10_000 * one), 1.0, -1.0) for one in (rate, plain)
+    ]
+    weights = np.r_[0.0, np.full(10_000, 0.5)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_moved_decisions(weights, *scores)
+    messages = [str(one.message) for one in caught]
+    assert [expected in one for one in messages] == [True] * (expected is not None)
+    if expected == MOVED:
+        assert f"gives {rate:.1%} of" in messages[0] and f"constraint {plain:.1%}." in messages[0]
+
+
+def test_a_guarantee_that_moves_the_selected_share_says_so():
+    rng = np.random.default_rng(1)
+    groups = (rng.random(600) < 0.4).astype(int)
+    X = rng.normal(size=(600, 30))
+    X[:, :4] += 0.4 * groups[:, np.newaxis]
+    y = X[:, :6].sum(axis=1) * 0.4 + rng.logistic(size=600) > 0
+    model = ConstrainedERMClassifier(tolerance=0.15, confidence_level=0.95)
+    with pytest.warns(UserWarning, match=MOVED) as caught:
+        model.fit(X, y, sensitive_features=groups)
+    message = next(str(one.message) for one in caught if MOVED in str(one.message))
+    plain = ConstrainedERMClassifier(None).fit(X, y).predict(X).mean()
+    assert model.status_ != "uncertain" and abs(model.predict(X).mean() - plain) > 0.1
+    shares = [float(one) / 100 for one in re.findall(r"([.\d]+)%", message)]
+    assert shares == pytest.approx([model.predict(X).mean(), plain], abs=0.01)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=f".*{MOVED}")
+        model.set_params(confidence_level=None).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedClassifierCV(LogisticRegression(), tolerance=0.3, confidence_level=0.8),
+        pytest.param(
+            ConstrainedMLPClassifier(tolerance=0.05, confidence_level=0.8, random_state=0),
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
+    """Each model hands over its scores, those without constraint, and its weights."""
+    calls = []
+    for module in (_outcome, _constrained_cv):
+        monkeypatch.setattr(
+            module, "warn_of_moved_decisions", lambda *arguments: calls.append(arguments)
+        )
+    X, y, groups = six_groups(0, n=1200)
+    groups = groups // 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, sensitive_features=groups)
+    ((weights, scores, plain_scores),) = calls
+    assert len(weights) == len(scores) == len(plain_scores) == 1200
+    oof = model.oof_scores_ if hasattr(model, "oof_scores_") else model.decision_function(X)
+    np.testing.assert_array_equal(scores > 0, oof > 0)
+    assert np.mean((plain_scores > 0) == y) > 0.6

@@ -1,0 +1,349 @@
+"""From smooth rates to decisions: searches against brute force, and what each strategy keeps."""
+
+from dataclasses import replace
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skfair.classification import PartialParityClassifier
+from skfair.constraints import (
+    BoundedGroupLoss,
+    ConstraintSystem,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    LossParity,
+)
+from skfair.fitting import Fitter, _counting, _linear, enforce
+from skfair.fitting._enforce import STRATEGIES, fit_corrections, tighten_tolerances
+from skfair.fitting._fitter import search_intercept, search_line, search_lines
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.models import LinearModel
+from skfair.partitions import SUBSAMPLE_SIZES
+from skfair.problems import ConstrainedProblem, _problem
+from skfair.solvers import GDA, SQP
+from skfair.surrogates import Sigmoid
+from tests.network import network_problem
+
+LOSS = LogisticLoss()
+SPECS = [DemographicParity(), EqualOpportunity(), EqualizedOdds(), EqualizedOdds(ratio=0.95)]
+
+
+def make_fitter(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
+    weights = np.ones(len(target)) if weights is None else weights
+    samples = Samples(target, check_groups(groups, len(target)), weights)
+    bound = [spec.bind(samples, Sigmoid(), LOSS, tolerance) for spec in specs]
+    model = LinearModel.from_features(X, weights, fit_intercept)
+    constraint = ConstraintSystem(tuple(bound))
+    problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
+    return Fitter(problem, np.zeros(model.n_parameters), SQP(tol=1e-6))
+
+
+def draw(seed, n_samples=60, n_groups=2, ties=False):
+    """Features that depend on the group, and labels that depend on both."""
+    rng = np.random.default_rng(seed)
+    groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
+    target = np.where(rng.normal(size=len(groups)) + 0.8 * groups > 0.4, 1.0, -1.0)
+    target[: 2 * n_groups] = np.tile([-1.0, 1.0], n_groups)  # no (group, class) is empty
+    X = rng.normal(size=(len(groups), 2)) + np.column_stack((groups, target))
+    return (np.round(X) if ties else X), target, groups
+
+
+def best_by_brute_force(fitter, candidate, lengths, direction):
+    """Smallest (violation, error) over the points of a line, each of which is evaluated."""
+    evaluated = [
+        fitter.evaluate(candidate.parameters + t * direction, candidate.result) for t in lengths
+    ]
+    return min((round(best.violation, 10), best.error) for best in evaluated)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    spec=st.sampled_from(SPECS),
+    tolerance=st.sampled_from([0.0, 0.05, 0.2]),
+    ties=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties, weighted):
+    X, target, groups = draw(seed, n_groups=3, ties=ties)
+    weights = np.random.default_rng(seed).uniform(0.1, 2.0, len(X)) if weighted else None
+    fitter = make_fitter(X, target, groups, [spec], tolerance, weights)
+    parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
+    candidate = fitter.evaluate(parameters, fitter.fit_unconstrained().result)
+    best = search_intercept(fitter, candidate)
+    scores = np.unique(np.round(candidate.scores, 9))
+    between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
+    up = fitter.problem.model.intercept_direction()
+    violation, error = best_by_brute_force(fitter, candidate, -between, up)
+    assert best.violation == violation == 0.0  # constant decisions keep these constraints
+    assert best.error == pytest.approx(error, abs=1e-12)
+    np.testing.assert_array_equal(best.parameters[:-1], parameters[:-1])
+
+
+@given(seed=st.integers(0, 10**6), ties=st.booleans())
+def test_a_search_along_any_line_finds_its_best_point(seed, ties):
+    X, target, groups = draw(seed, ties=ties)
+    fitter = make_fitter(X, target, groups, [DemographicParity()])
+    rng = np.random.default_rng(seed)
+    candidate = fitter.evaluate(rng.normal(size=3), fitter.fit_unconstrained().result)
+    direction = rng.normal(size=3)
+    slopes = fitter.problem.model.scores(direction)
+    flips = np.unique(np.round(-candidate.scores / slopes, 9))
+    between = np.r_[flips[0] - 1, (flips[:-1] + flips[1:]) / 2, flips[-1] + 1]
+    best = min(
+        best_by_brute_force(fitter, candidate, between, direction),
+        (round(candidate.violation, 10), candidate.error),
+    )
+    result = search_line(fitter, candidate, direction)
+    assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", range(3))
+def test_polish_never_makes_a_candidate_worse(spec, seed):
+    fitter = make_fitter(*draw(seed, n_groups=3), [spec])
+    for candidate in islice(fit_corrections(fitter, fitter.fit_smooth()), 2):
+        swept = search_intercept(fitter, candidate)
+        polished = search_lines(fitter, swept)
+        assert swept.sort_key <= candidate.sort_key
+        assert polished.sort_key <= swept.sort_key
+        assert polished.keeps_bound
+        assert polished.has_stable_decisions
+        # Its attributes are those of its scores.
+        excess = fitter.constraint.gaps(polished.scores) - fitter.constraint.tolerances
+        assert polished.violation == max(0.0, excess.max())
+        np.testing.assert_array_equal(
+            polished.scores, fitter.problem.model.scores(polished.parameters)
+        )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "spec"),
+    [
+        *product(["auto", "brief", "intercept"], SPECS),
+        *product(["correction"], SPECS[:2]),  # it cannot enforce equalized odds
+    ],
+)
+def test_every_strategy_keeps_the_tolerance(strategy, spec):
+    X, target, groups = draw(5, n_samples=600)
+    fitter = make_fitter(X, target, groups, [spec], tolerance=0.03)
+    assert fitter.fit_unconstrained().violation > 0.05
+    best = enforce(fitter, strategy)
+    assert best.keeps_bound
+    assert best.has_stable_decisions
+    (one,) = fitter.constraint
+    assert one.gap(best.scores) <= one.tolerance
+    assert len(np.unique(best.scores > 0)) == 2
+    assert best.error <= 0.33  # constant decisions: 0.5
+
+
+def test_auto_errs_no_more_than_a_search_of_intercepts():
+    for seed in range(5):
+        fitter = make_fitter(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
+        assert enforce(fitter, "auto").error <= enforce(fitter, "intercept").error
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
+    fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
+    best, unconstrained = enforce(fitter, strategy), fitter.fit_unconstrained()
+    np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
+    assert best.result.status == "optimal"
+    assert not best.result.multipliers.any()
+
+
+def test_scores_of_0_by_rounding_are_moved_away_from_0():
+    # Symmetric samples: the plain fit is 0 everywhere, but for rounding.
+    X = np.array([[0.1], [0.2], [0.3]] * 2)
+    target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
+    fitter = make_fitter(X, target, groups, [DemographicParity()], tolerance=1.0)
+    parameters = np.array([1e-17, 0.0])
+    unclear = fitter.evaluate(parameters, fitter.fit_unconstrained().result)
+    assert unclear.keeps_bound
+    assert not unclear.has_stable_decisions
+    best = search_intercept(fitter, unclear)
+    assert best.has_stable_decisions
+    assert np.abs(best.scores).min() > 1e-9
+    # An exact 0 is a decision like any other, and so is anything that no constraint counts.
+    assert fitter.evaluate(np.zeros(2), unclear.result).has_stable_decisions
+    losses = make_fitter(X, target, groups, [LossParity()])
+    assert losses.evaluate(parameters, unclear.result).has_stable_decisions
+
+
+def test_a_row_of_zeros_without_an_intercept_is_searched():
+    X, target, groups = draw(3, n_samples=200)
+    X[7] = 0.0
+    fitter = make_fitter(X, target, groups, [DemographicParity()], fit_intercept=False)
+    first = fitter.fit_unconstrained()
+    assert search_intercept(fitter, first) is first
+    assert search_lines(fitter, first).sort_key < first.sort_key
+
+
+def test_candidates_are_ranked_by_violation_then_rounding_then_error():
+    fitter = make_fitter(*draw(0), [DemographicParity()])
+    one = fitter.fit_unconstrained()._replace(violation=0.0, has_stable_decisions=True, error=0.5)
+    assert one.sort_key < one._replace(has_stable_decisions=False, error=0.1).sort_key
+    assert one.sort_key < one._replace(violation=0.1, error=0.1).sort_key
+    assert one._replace(error=0.4).sort_key < one.sort_key
+
+
+def test_smooth_rates_suffice_where_they_are_the_metric():
+    fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+    best = enforce(fitter, "auto")
+    assert best.keeps_bound
+    assert fitter.constraint[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
+    assert best.result.status == "optimal"
+
+
+@pytest.mark.parametrize("solver", [SQP(), SQP(tol=1e-3), GDA(max_iter=2000)])
+def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
+    """A solver may exceed a bound by ``tol``, and the fit may not."""
+    fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+    best = enforce(replace(fitter, solver=solver), "correction")
+    assert best.violation == 0.0
+    assert 0.005 < fitter.constraint[0].gap(best.scores) <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_decisions_and_losses_keep_their_tolerances_together(seed):
+    X, target, groups = draw(seed, n_samples=400)
+    fitter = make_fitter(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
+    assert not fitter.fit_unconstrained().keeps_bound
+    best = enforce(fitter, "auto")
+    parity, loss_parity = fitter.constraint
+    assert best.keeps_bound
+    assert parity.gap(best.scores) <= 0.02
+    assert loss_parity.gap(best.scores) <= 0.02
+    assert best.error < min((target > 0).mean(), (target < 0).mean())
+
+
+def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
+    specs = [DemographicParity(), LossParity()]
+    fitter = make_fitter(*draw(0, n_samples=400), specs, tolerance=0.02)
+    start = fitter.fit_smooth()
+    missing = [best for best in fit_corrections(fitter, start) if not best.keeps_bound]
+    assert missing
+    tightened = tighten_tolerances(fitter, missing[0])
+    assert tightened.sort_key < missing[0].sort_key
+    assert tightened.keeps_bound
+    assert tighten_tolerances(fitter, tightened) is tightened
+
+
+def test_contradictory_constraints_end_soon_and_are_reported():
+    # No model has a loss that small, and the constraint on decisions counts too.
+    specs = [DemographicParity(), BoundedGroupLoss(0.05)]
+    fitter = make_fitter(*draw(1, n_samples=300), specs, tolerance=0.02)
+    best = enforce(fitter, "auto")
+    assert not best.keeps_bound
+    assert best.result.status == "infeasible"
+    assert best.result.n_iter < 60
+    excesses = np.maximum(0.0, fitter.constraint.gaps(best.scores) - fitter.constraint.tolerances)
+    assert best.violation == max(excesses) > 0.1
+
+
+def test_without_constraint_the_plain_fit_keeps_the_bound():
+    X, target, groups = draw(0)
+    fitter = make_fitter(X, target, groups, [])
+    best = enforce(fitter, "auto")
+    assert best.keeps_bound
+    model = fitter.problem.model
+    with_weights = replace(fitter.problem, weights=2 * fitter.problem.weights)
+    np.testing.assert_allclose(
+        best.scores, model.scores(fitter.fit(with_weights, fitter.start).parameters), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
+def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
+    problem = network_problem()
+    solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
+    start = problem.model.initial(0)
+    fitter = Fitter(problem, start, solver)
+    plain, best = fitter.fit_unconstrained(), enforce(fitter, strategy)
+    assert plain.violation > 0.05
+    assert best.keeps_bound
+    assert best.error <= plain.error + 0.15
+    again = problem.model.evaluate(best.parameters).scores
+    np.testing.assert_array_equal(again, best.scores)
+
+
+def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
+    X, target, groups = draw(0, n_samples=3000)
+    exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
+    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 1000)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
+    monkeypatch.setattr(_counting, "MAX_ENTRIES", 4000)
+    fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
+    assert len(fitter.problem.subsample.target) <= 500
+    best = enforce(fitter, "auto")
+    assert best.keeps_bound
+    assert fitter.constraint[0].gap(fitter.problem.model.scores(best.parameters)) <= 0.02
+    assert best.error <= exact.error + 0.01
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
+    def fit(n_many):
+        monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", n_many)
+        return PartialParityClassifier(criterion, interval=(0.1, 0.6), tolerance=0.1).fit(
+            X, target, sensitive_features=groups
+        )
+
+    X, target, groups = draw(0, n_samples=6000)
+    exact = fit(10_000)
+    monkeypatch.setattr(_linear, "partition_problem", lambda problem, *_: problem)  # one block
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 2000)
+    sizes = []
+    solve = SQP.solve
+
+    def record_size(self, problem, x0=None, **options):
+        sizes.append(len(problem.target))
+        return solve(self, problem, x0, **options)
+
+    monkeypatch.setattr(SQP, "solve", record_size)
+    best = fit(5000)
+    assert best.constraint_violation_ == 0.0
+    assert best.constraint_report_["gap"][0] >= 0.09
+    assert best.objective_ == pytest.approx(exact.objective_, rel=5e-3)
+    assert 1 <= sizes.count(len(X)) <= 3
+    assert min(sizes) < 2000
+
+
+def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeypatch):
+    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 100)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 20)
+    X, target, groups = draw(0, n_samples=300)
+    groups[:] = 0
+    groups[:2] = 1
+    fitter = make_fitter(X, target, groups, [DemographicParity()])
+    assert fitter.problem.subsample is fitter.problem
+    assert enforce(fitter, "auto").keeps_bound
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
+    X, target, groups = draw(seed, n_samples=250)
+    rng = np.random.default_rng(seed)
+    errors = [
+        enforce(make_fitter(X * noise, target, groups, [spec], 0.02), "auto").error
+        for noise in (1.0, 1.0 + 1e-15 * rng.normal(size=X.shape))
+    ]
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_decisions_are_constant_as_a_last_resort(strategy, spec, fit_intercept):
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 2, 100)
+    X = np.round(rng.normal(size=(100, 1)) + groups[:, np.newaxis])
+    target = np.where(X[:, 0] + rng.logistic(size=100) > 0.5, 1.0, -1.0)
+    fitter = make_fitter(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
+    assert enforce(fitter, strategy).keeps_bound

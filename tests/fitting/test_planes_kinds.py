@@ -1,0 +1,104 @@
+"""Planes of each kind of constraint and of the wrapper, in redraws of a known population."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
+
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import (
+    Constraint,
+    DemographicParity,
+    EqualOpportunity,
+    ErrorRateParity,
+    MinimumRate,
+)
+from skfair.fitting import _guarantee
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid
+
+LEVEL = 0.9
+
+
+class PredictiveParity(Constraint):
+    """Equal precisions: TP / (TP + FP)."""
+
+    applies_to = ("decisions",)
+    unit = "rate"
+    table = (1, 0, 0, 0), (1, 1, 0, 0)
+
+    def cells(self, samples):
+        return {"all": np.ones(len(samples.target), dtype=bool)}
+
+
+LINEAR = ConstrainedERMClassifier()
+KINDS = {
+    "rates": (LINEAR, [DemographicParity(tolerance=0.12)]),
+    "opportunity": (LINEAR, [EqualOpportunity(tolerance=0.13)]),
+    "errors": (LINEAR, [ErrorRateParity(tolerance=0.07)]),
+    "list": (LINEAR, [DemographicParity(tolerance=0.13), EqualOpportunity(tolerance=0.14)]),
+    "ratio": (LINEAR, [DemographicParity(ratio=0.8)]),
+    "precision": (LINEAR, [PredictiveParity(tolerance=0.16)]),
+    "floor": (LINEAR, [MinimumRate("recall", 0.7)]),
+    "wrapper": (ConstrainedClassifierCV(LogisticRegression()), [DemographicParity(tolerance=0.12)]),
+}
+
+
+@cache
+def population():
+    rng = np.random.default_rng(77)
+    groups = (rng.random(20_000) < 0.45).astype(int)
+    X = rng.normal(size=(20_000, 20))
+    X[:, [0, 9]] += 0.35 * groups[:, np.newaxis]
+    X[:, 2] -= 0.3 * groups
+    y = X[:, :5] @ [0.9, 0.8, -0.6, 0.4, 0.3] + 0.9 * rng.logistic(size=20_000) > -0.2
+    return X, y ^ (rng.random(20_000) < np.where(groups, 0.02, 0.1)), groups
+
+
+def keeps(constraints, scores):
+    """Whether scores keep the tolerances in the population."""
+    X, y, groups = population()
+    samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, len(y)), np.ones(len(y)), X)
+    bounds = [one.bind(samples, Sigmoid(), LogisticLoss(), 0.0) for one in constraints]
+    return all(one.gap(scores) <= one.tolerance for one in bounds)
+
+
+def fit(kind, seed):
+    """Accuracy in the population, whether the fit is guaranteed, and whether falsely."""
+    X, y, groups = population()
+    rows = np.random.default_rng((5, seed)).integers(len(y), size=900)
+    model, constraints = KINDS[kind]
+    model.set_params(constraint=constraints, confidence_level=LEVEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a fit that is not guaranteed, as the test counts
+        model.fit(X[rows], y[rows], sensitive_features=groups[rows])
+    scores = model.decision_function(X)
+    is_guaranteed = model.guarantee_probability_ >= LEVEL
+    is_broken = is_guaranteed and not keeps(constraints, scores)
+    return ((scores > 0) == y).mean(), is_guaranteed, is_broken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_planes_keep_guarantees_and_more_of_the_accuracy_than_other_steps(kind, monkeypatch):
+    n_draws, certain = 15, []
+    search = _guarantee._Refits.search_planes
+
+    def record(refits, confidence, aim):
+        points = search(refits, confidence, aim)
+        certain.append(any(one.probability >= confidence for one in points))
+        return points
+
+    monkeypatch.setattr(_guarantee._Refits, "search_planes", record)
+    planes = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float).mean(axis=0)
+    assert np.mean(certain) > 0.5  # one path for all kinds
+    monkeypatch.setattr(_guarantee._Refits, "search_planes", lambda *arguments: [])
+    others = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float).mean(axis=0)
+    (accuracy, guaranteed, broken), (accuracy_of_others, guaranteed_of_others, _) = planes, others
+    assert accuracy >= accuracy_of_others
+    assert guaranteed >= guaranteed_of_others
+    assert broken * n_draws <= binom.ppf(0.99, n_draws, 1.0 - LEVEL)

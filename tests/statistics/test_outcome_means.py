@@ -1,0 +1,190 @@
+"""Means of few known values, such as costs of errors: values that no sample has may still occur."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import beta
+
+from skfair.audit import Certificate
+from skfair.constraints import DemographicParity, MaximumRate, RateParity
+from skfair.groups import Events, Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.metrics import Rate, group_report
+from skfair.statistics import Means, OutcomeMeans, Rates, gap_posterior, make_estimates
+from skfair.surrogates import Sigmoid
+
+COST = Rate("cost", {"fp": 1, "fn": 20})
+
+
+def one_event(x, weights=None, known=(0.0, 1.0, 20.0)):
+    events = Events.disjoint(np.zeros(len(x), dtype=np.intp), 1, weights)
+    return make_estimates(events, np.asarray(x, dtype=np.float64), known=known)
+
+
+def clopper_pearson(hits, n, level):
+    low = beta.ppf(1 - level, hits, n - hits + 1) if hits else 0.0
+    high = beta.ppf(level, hits + 1, n - hits) if hits < n else 1.0
+    return np.array([low, high])
+
+
+def test_limits_combine_exact_limits_of_the_outcomes_by_hand():
+    x = np.repeat([0.0, 1.0, 20.0], [80, 18, 2])
+    ones, twenties = clopper_pearson(18, 100, 0.975) - 0.18, clopper_pearson(2, 100, 0.975) - 0.02
+    low, high = one_event(x).limits(0.975)
+    assert high[0] == pytest.approx(x.mean() + np.hypot(ones[1], 20 * twenties[1]))
+    assert low[0] == pytest.approx(x.mean() - np.hypot(ones[0], 20 * twenties[0]))
+
+
+def test_outcomes_below_the_most_frequent_one_count_downwards():
+    x = np.repeat([0.0, 1.0, 20.0], [2, 80, 18])
+    zeros, twenties = clopper_pearson(2, 100, 0.9) - 0.02, clopper_pearson(18, 100, 0.9) - 0.18
+    low, high = one_event(x).limits(0.9)
+    assert high[0] == pytest.approx(x.mean() + np.hypot(zeros[0], 19 * twenties[1]))
+    assert low[0] == pytest.approx(x.mean() - np.hypot(zeros[1], 19 * twenties[0]))
+
+
+def test_a_cost_that_no_sample_has_counts():
+    x = np.repeat([0.0, 1.0], [90, 10])
+    _, high = one_event(x).limits(0.95)
+    assert high[0] > 20 * clopper_pearson(0, 100, 0.95)[1] > 0.5
+    assert isinstance(one_event(x, known=None), Rates)
+    assert isinstance(one_event(2 * x, known=None), Means)
+    assert isinstance(one_event(x, known=(0.0, 1.0)), Rates)
+
+
+def test_weights_count_with_their_effective_size():
+    rng = np.random.default_rng(0)
+    x = rng.choice([0.0, 1.0, 20.0], size=400, p=[0.8, 0.15, 0.05])
+    equal, scaled = one_event(x).limits(0.95), one_event(x, np.full(400, 3.0)).limits(0.95)
+    np.testing.assert_allclose(equal, scaled)
+    # Weights of 1 and 3 at random: the size of each value's share is at most Kish's.
+    weights = rng.choice([1.0, 3.0], size=400)
+    uneven = one_event(x, weights)
+    assert uneven.sizes[0] <= weights.sum() ** 2 / (weights @ weights) + 1e-9
+    assert uneven.limits(0.95)[1] - uneven.values > equal[1] - one_event(x).values
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_of_rare_costs_hold(weighted):
+    rng, n_below, n_draws = np.random.default_rng(1), 0, 400
+    for _ in range(n_draws):
+        x = rng.choice([0.0, 1.0, 20.0], size=200, p=[0.895, 0.1, 0.005])
+        estimates = one_event(x, rng.choice([1.0, 2.0], size=200) if weighted else None)
+        n_below += estimates.limits(0.95)[1][0] < 0.2
+    assert n_below <= n_draws * 0.05 + 2 * np.sqrt(n_draws * 0.05 * 0.95)
+
+
+def draw(rng, share, n):
+    """Outcomes, decisions and groups: false negatives are a share of group 0 alone."""
+    g = np.repeat([0, 1], n)
+    y = rng.random(2 * n) < 0.3
+    rejected = share * (g == 0) / 0.3
+    return y, np.where(y, rng.random(2 * n) >= rejected, rng.random(2 * n) < 1 / 7), g
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("is_parity", [False, True])
+def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted):
+    constraint = RateParity(COST, tolerance=0.1) if is_parity else MaximumRate(COST, 0.2)
+    rng, false, n_draws = np.random.default_rng(2), 0, 100
+    for _ in range(n_draws):
+        y, d, g = draw(rng, 0.005, 200)
+        weights = rng.choice([1.0, 2.0], size=len(y)) if weighted else None
+        false += Certificate.from_predictions(
+            y, d, sensitive_features=g, constraint=constraint, sample_weight=weights
+        ).certified
+    assert false <= n_draws * 0.05 + 2 * np.sqrt(n_draws * 0.05 * 0.95)
+
+
+def test_the_sentence_says_how_many_costly_outcomes_there_are():
+    g, y, d = np.repeat(["a", "b"], 150), np.zeros(300), np.zeros(300)
+    y[0], d[10:30] = 1, 1
+    certificate = Certificate.from_predictions(
+        y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0)
+    )
+    expected = "1 of value 20 among 'a' (150), 0 of value 20 among 'b' (150)"
+    assert certificate.rare_outcomes == expected and expected in str(certificate)
+    shares = Certificate.from_predictions(y, d, sensitive_features=g, tolerance=0.3)
+    assert shares.rare_outcomes == ""
+
+
+def test_reports_and_certificates_of_a_cost_have_the_same_limit():
+    y, d, g = draw(np.random.default_rng(3), 0.02, 150)
+    report = group_report(y, d, sensitive_features=g, measures=[COST], confidence_level=0.9)
+    certificate = Certificate.from_predictions(
+        y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0)
+    )
+    assert certificate.limit == pytest.approx(report["cost_high"].iloc[:2].max())
+
+
+def test_a_cost_per_positive_knows_the_values_of_positives_alone():
+    cost = Rate("cost per positive", {"tp": 1, "fn": 20}, {"tp": 1, "fn": 1})
+    assert cost.known_values.tolist() == [1.0, 20.0]
+    y, d, g = draw(np.random.default_rng(4), 0.02, 150)
+    report = group_report(y, d, sensitive_features=g, measures=[cost], confidence_level=0.9)
+    constraint = MaximumRate(cost, 5.0)
+    certificate = Certificate.from_predictions(y, d, sensitive_features=g, constraint=constraint)
+    high = report["cost per positive_high"].iloc[:2].max()
+    assert certificate.limit == pytest.approx(high)
+    target = np.where(y, 1.0, -1.0)
+    samples = Samples(target, check_groups(g, len(g)), np.ones(len(g)), None)
+    bound = constraint.bind(samples, Sigmoid(), LogisticLoss(), 1.0)
+    assert bound.known_values.tolist() == [1.0, 20.0]
+    parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    assert parity.known_values.tolist() == [0.0, 1.0]
+
+
+def test_the_change_of_a_cost_that_no_sample_shows_is_not_known():
+    # Two models on the same samples: their means are correlated by the units.
+    rng, units = np.random.default_rng(5), np.tile(np.arange(200), 2)
+    x = rng.choice([0.0, 1.0], size=400, p=[0.9, 0.1])
+    events = Events.disjoint(np.repeat([0, 1], 200), 2)
+    change = sparse.csr_array([[-1.0, 1.0]])
+    known, unknown = (
+        make_estimates(events, x, units, values).upper(change, 0.95)[0]
+        for values in ([0.0, 1.0], [0.0, 1.0, 20.0])
+    )
+    rise = 20 * clopper_pearson(0, 200, 0.95)[1]
+    assert known < 0.1 < rise <= unknown
+
+
+class LargestValue:
+    """The one mean itself, as a gap."""
+
+    is_range = False
+
+    def __call__(self, means):
+        return means[0]
+
+    def rescale_means(self, means, factor):
+        return means
+
+
+@pytest.mark.parametrize("level", [0.6, 0.8, 0.95, 0.99])
+def test_the_posterior_has_the_limits(level):
+    x = np.repeat([0.0, 1.0, 20.0], [180, 19, 1])
+    events = Events.disjoint(np.zeros(200, dtype=np.intp), 1)
+    posterior = gap_posterior(events, x, None, [0.0, 1.0, 20.0], LargestValue(), 1.0)
+    low, high = OutcomeMeans(events, x, None, [0.0, 1.0, 20.0]).limits(level)
+    assert posterior.probability(tolerance=high[0]) == pytest.approx(level, abs=0.01)
+    assert posterior.probability(tolerance=low[0]) == pytest.approx(1.0 - level, abs=0.01)
+
+
+def test_the_posterior_of_clusters_is_that_of_their_number():
+    x = np.repeat([0.0, 1.0, 20.0], [180, 19, 1])
+    known = [0.0, 1.0, 20.0]
+    alone, pairs = (
+        gap_posterior(
+            Events.disjoint(np.zeros(len(values), dtype=np.intp), 1),
+            values,
+            clusters,
+            known,
+            LargestValue(),
+            1.0,
+        )
+        for values, clusters in ((x, None), (np.repeat(x, 2), np.repeat(np.arange(200), 2)))
+    )
+    for tolerance in (0.3, 0.5, 1.0):
+        assert pairs.probability(tolerance=tolerance) == pytest.approx(
+            alone.probability(tolerance=tolerance), abs=0.01
+        )
