@@ -552,7 +552,7 @@ def _certify_gap(bound, scores, tolerance, level, largest):
         limit = min(limit, tolerance) if certified else limit
     else:
         _warn_of_skewed_values(bound, estimates)
-    gap = bound.gap(scores)
+    gap = bound.value(scores)
     certificate = Certificate(bool(certified), gap, limit, tolerance, level, is_exact, None)
     certificate = certificate._replace(rare_outcomes=_describe_rare_values(bound, estimates))
     if certified:

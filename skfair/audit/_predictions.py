@@ -539,7 +539,7 @@ class HiddenGroupConstraint(NamedTuple):
         """Cell and group of each event."""
         return self.bound_constraint.labels
 
-    def gap(self, scores):
+    def value(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
@@ -569,5 +569,5 @@ class HiddenGroupConstraint(NamedTuple):
             )
         values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
         ends = self.hidden.extreme_rates(values, events)
-        forms = extreme_contrasts(self.bound_constraint.rate_gap.linear_forms(len(events)))
-        return self.bound_constraint.rate_gap.estimates(ends), forms
+        forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
+        return self.bound_constraint.gap.estimates(ends), forms

@@ -63,7 +63,7 @@ constraint_docs = make_docstring_decorator(
     Parameters
     ----------
     surrogate, loss : callable
-        As in :meth:`Constraint.rate`.
+        As in :meth:`Constraint.terms`.
 
     Returns
     -------
@@ -376,7 +376,7 @@ class Constraint(BaseEstimator):
     ...     def cells(self, samples):
     ...         return {"all": np.ones(len(samples.target), dtype=bool)}
     ...
-    ...     def rate(self, surrogate, loss):
+    ...     def terms(self, surrogate, loss):
     ...         return lambda scores, target: surrogate(scores - 2.0)
     >>> check_constraint(HighScoreParity(tolerance=0.05))
 
@@ -473,7 +473,7 @@ class Constraint(BaseEstimator):
             Name of a cell -> mask of its samples.
         """
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Any:
+    def terms(self, surrogate: Callable, loss: Callable) -> Any:
         """What is averaged over a cell: by default what `table` counts.
 
         Parameters
@@ -560,9 +560,9 @@ class Constraint(BaseEstimator):
             events.report_order,
             events.counts,
             samples.target,
-            smooth=as_terms(self.rate(surrogate, loss)),
-            exact=as_terms(self.rate(step_function, loss)),
-            rate_gap=gap,
+            smooth=as_terms(self.terms(surrogate, loss)),
+            exact=as_terms(self.terms(step_function, loss)),
+            gap=gap,
             tolerance=tolerance,
             metric_input="decisions" if self.counts_decisions else "values",
             uncompared=uncompared,

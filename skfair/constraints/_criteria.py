@@ -226,7 +226,7 @@ class MeanParity(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+    def terms(self, surrogate: Callable, loss: Callable) -> Callable:
         """The score of each sample.
 
         {rate_signature}
@@ -412,7 +412,7 @@ class ConstraintOnLoss(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+    def terms(self, surrogate: Callable, loss: Callable) -> Callable:
         """The loss of each sample.
 
         {rate_signature}
@@ -726,7 +726,7 @@ def check_constraint(
     # The pointwise rate: slope and curvature against central differences.
     scores = rng.normal(size=n_samples)
     surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
-    for rate in as_terms(constraint.rate(surrogate, loss)):
+    for rate in as_terms(constraint.terms(surrogate, loss)):
         _, slope, curvature = rate(scores, target)
         above, below = rate(scores + step, target), rate(scores - step, target)
         _check_derivative(constraint, "slope", slope, (above.value - below.value) / (2 * step))
@@ -745,7 +745,7 @@ def check_constraint(
     features = None if X is None else safe_indexing(X, rows)
     subset = samples.take(rows)._replace(X=features)
     of_subset = of_all_groups.bind(subset, surrogate, loss, tolerance=0.1)
-    taken, expected = (one.gap(scores[rows]) for one in (bound.take(rows), of_subset))
+    taken, expected = (one.value(scores[rows]) for one in (bound.take(rows), of_subset))
     if not np.isclose(taken, expected, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise ValueError(
             f"The gap of {constraint} on a subset of samples is {taken:.6g} by its method take, "

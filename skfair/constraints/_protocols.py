@@ -128,7 +128,7 @@ class MetricConstraint(Protocol):
     >>> from skfair.surrogates import Sigmoid
     >>> samples = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
     >>> parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), tolerance=0.1)
-    >>> parity.gap(np.array([2.0, -1.0]))
+    >>> parity.value(np.array([2.0, -1.0]))
     1.0
     """
 
@@ -143,7 +143,7 @@ class MetricConstraint(Protocol):
     criterion: Any
     uncompared: Any
 
-    def gap(self, scores):
+    def value(self, scores):
         """The gap by the public metric; nan where it is unknown."""
 
     def linearize_at(self, scores):
@@ -189,7 +189,7 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
         counts; two of each are numerator and denominator of a quotient.
-    rate_gap : Gap
+    gap : Gap
         How rates become one gap.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums.
@@ -210,7 +210,7 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     target: np.ndarray
     smooth: tuple
     exact: tuple
-    rate_gap: Any
+    gap: Any
     offset: Any
     one_row: bool
     rates_to_rows: Any
@@ -227,9 +227,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
 
     def rates(self, sums):
         """Rates of the events, (n_events,): the sums, or quotients of two."""
-
-    def gap_of(self, sums):
-        """The gap of sums, or of each column of (n_sums, n_columns)."""
 
     def rows_at(self, sums, aux=None):
         """Values of the rows at sums, and their slope by these; aux of None is the best one."""

@@ -597,7 +597,7 @@ def _smallest_tolerance(constraint, posterior):
     size = posterior.sizes.min()
     if constraint.metric_input == "ranks":
         return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
-    return constraint.rate_gap.one_sample_change(posterior.means, size)
+    return constraint.gap.one_sample_change(posterior.means, size)
 
 
 def _assign_folds(constraint, n_samples, clusters=None):

@@ -467,7 +467,7 @@ def _check_partitionable(estimator, constraints, solver, columns):
 def _is_by_group_and_class(constraint):
     """Whether a constraint is on rates whose cells depend on groups and classes alone."""
     return (
-        constraint.rate(step_function, LogisticLoss()) is not None and not constraint.uses_features
+        constraint.terms(step_function, LogisticLoss()) is not None and not constraint.uses_features
     )
 
 

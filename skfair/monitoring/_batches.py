@@ -409,7 +409,7 @@ def evaluate(constraint, samples, scores):
         )
     values, *sizes = (
         np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
-        for term in as_terms(constraint.rate(step_function, LogisticLoss()))
+        for term in as_terms(constraint.terms(step_function, LogisticLoss()))
     )
     if not sizes or not is_share(values, sizes[0]):
         return cells, values

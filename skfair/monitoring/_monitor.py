@@ -204,7 +204,7 @@ def _check_constraint(constraint):
 
 def _has_mean_rates(constraint):
     """Whether rates are means, or shares of samples that all count the same."""
-    terms = as_terms(constraint.rate(step_function, LogisticLoss()))
+    terms = as_terms(constraint.terms(step_function, LogisticLoss()))
     if len(terms) == 1:
         return True
     # What the four outcomes count: decisions and targets -1 and +1.

@@ -134,7 +134,7 @@ def group_codes(groups):
 
 def _decision_effects(constraint, cell, problem):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
-    rate = constraint.rate(step_function, LogisticLoss())
+    rate = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
     if rate is None or problem.classes is None:
         return [[(cell, 1.0)]]

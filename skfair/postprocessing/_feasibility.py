@@ -194,7 +194,7 @@ class _LinearProgram(NamedTuple):
         parities = [
             [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
             for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
-            if one.is_quotient and isinstance(one.rate_gap, RangeGap)
+            if one.is_quotient and isinstance(one.gap, RangeGap)
         ]
         if not parities:
             return np.nan, *self.minimize(np.nan)
@@ -303,7 +303,7 @@ def _quotient_rows(constraint, sums, decisions, level):
     plain, positive = (sizes + size_changes @ one for one in decisions)
     # Denominators are largest where all decisions are positive, or all negative.
     smallest = _MIN_DENOMINATOR * np.maximum(sizes, positive)
-    if isinstance(constraint.rate_gap, RangeGap):
+    if isinstance(constraint.gap, RangeGap):
         smallest = np.maximum(smallest, _MIN_COMPARED_DENOMINATOR * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
@@ -322,7 +322,7 @@ def _quotient_rows(constraint, sums, decisions, level):
 
 def _quotient_limits(constraint, level):
     """Smallest and largest quotient of every group, with the smallest one at a level."""
-    gap, tolerance = constraint.rate_gap, constraint.tolerance
+    gap, tolerance = constraint.gap, constraint.tolerance
     if isinstance(gap, Shortfall):
         return gap.largest - tolerance, np.inf
     if isinstance(gap, LargestMean):
@@ -336,7 +336,7 @@ def _select_linear(constraints):
     for one in constraints:
         if one.metric_input != "decisions":
             continue
-        gap = one.rate_gap
+        gap = one.gap
         if one.is_quotient and not isinstance(gap, LargestMean | Shortfall):
             # One parity of quotients, of one block of groups.
             is_range = isinstance(gap, RangeGap) and gap.is_range

@@ -98,12 +98,12 @@ def _find_windows(constraint, codes, groups):
     windows = []
     for one in constraint:
         is_searched = one.metric_input == "decisions" and not one.is_quotient
-        if not (is_searched and (one.rate_gap.is_range or one.is_ratio) and one.tolerance < 1.0):
+        if not (is_searched and (one.gap.is_range or one.is_ratio) and one.tolerance < 1.0):
             return None
         (exact,) = one.exact
         negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
         averages = one.events.averaging_matrix
-        for block in one.rate_gap.blocks:
+        for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members, weights = averages.indices[start:end], averages.data[start:end]

@@ -653,7 +653,7 @@ class _HighScoreParity(Constraint):
     def cells(self, samples):
         return {"all": np.ones(len(samples.target), dtype=bool)}
 
-    def rate(self, surrogate, loss):
+    def terms(self, surrogate, loss):
         return lambda scores, target: surrogate(scores - 0.5)
 
 

@@ -337,7 +337,7 @@ def test_a_wrong_derivative_fails_the_check_and_is_warned_of(data):
         def cells(self, samples):
             return {"all": np.ones(len(samples.target), dtype=bool)}
 
-        def rate(self, surrogate, loss):
+        def terms(self, surrogate, loss):
             def backwards(scores, target):
                 value, slope, curvature = surrogate(scores)
                 return Pointwise(value, -slope, curvature)

@@ -384,7 +384,7 @@ class OverlappingCells(Constraint):
         everything = np.ones(len(samples.target), dtype=bool)
         return {"one": everything, "two": everything}
 
-    def rate(self, surrogate, loss):
+    def terms(self, surrogate, loss):
         return lambda scores, target: surrogate(scores)
 
 
