@@ -217,8 +217,6 @@ class BoundConstraint:
         Whether the gap is bounded by one piecewise linear row instead of several linear ones.
     uncompared : BoundConstraint or None
         The same rates of groups that are too small to be compared, for the report alone.
-    is_ratio : bool
-        Whether the gap is 1 minus a ratio, which messages state.
     """
 
     name: str
@@ -235,7 +233,6 @@ class BoundConstraint:
     offset: np.ndarray | float = 0.0
     one_row: bool = False
     uncompared: "BoundConstraint | None" = None
-    is_ratio: bool = False
     row_gap: Gap = field(init=False)
     """The gap that the rows bound, as `GapRows.gap`."""
     rates_to_rows: Any = field(init=False)

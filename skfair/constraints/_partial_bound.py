@@ -534,12 +534,16 @@ class BoundPartialParity:
     uncompared: IntervalEvents | None = None
 
     metric_input = "ranks"
-    is_ratio = False
 
     @property
     def name(self):
         """Name in messages and reports."""
         return type(self.criterion).__name__
+
+    @property
+    def gap(self):
+        """The class of its gap."""
+        return self.criterion.gap
 
     @property
     def events(self):

@@ -192,7 +192,7 @@ def evaluate_lines(problem, effects, starts):
     max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, MIN_ERROR] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
-    if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
+    if not any(one.gap.is_ratio or one.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]

@@ -654,7 +654,7 @@ class _HighScoreParity(Constraint):
         return {"all": np.ones(len(samples.target), dtype=bool)}
 
     def terms(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores - 0.5)
+        return (lambda scores, target: surrogate(scores - 0.5),)
 
 
 def test_a_constraint_without_a_public_metric_can_be_certified():

@@ -342,7 +342,7 @@ def test_a_wrong_derivative_fails_the_check_and_is_warned_of(data):
                 value, slope, curvature = surrogate(scores)
                 return Pointwise(value, -slope, curvature)
 
-            return backwards
+            return (backwards,)
 
     with pytest.raises(ValueError, match="slope of .* rate is wrong"):
         check_constraint(Wrong())

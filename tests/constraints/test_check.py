@@ -23,7 +23,7 @@ def test_parameters_do_not_matter(constraint):
 def make_with_rate(change):
     class Changed(DemographicParity):
         def terms(self, surrogate, loss):
-            return lambda scores, target: change(surrogate(scores))
+            return (lambda scores, target: change(surrogate(scores)),)
 
     return Changed()
 

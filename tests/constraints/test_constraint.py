@@ -160,7 +160,7 @@ class Quiet(Constraint):
         return {"large targets": samples.target > 0}
 
     def terms(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores)
+        return (lambda scores, target: surrogate(scores),)
 
 
 def test_a_custom_constraint():

@@ -38,7 +38,8 @@ def test_cells(constraint, expected):
     ],
 )
 def test_the_default_loss_is_that_of_the_estimator(loss, expected_loss):
-    result = LossParity(loss=loss).terms(Sigmoid(), LogisticLoss())(SCORES, TARGET)
+    (term,) = LossParity(loss=loss).terms(Sigmoid(), LogisticLoss())
+    result = term(SCORES, TARGET)
     for one, other in zip(result, expected_loss(SCORES, TARGET), strict=True):
         np.testing.assert_array_equal(one, other)
     assert LossParity().counts_decisions is False

@@ -50,13 +50,14 @@ def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign)
 
 
 def test_errors_are_wrong_decisions():
-    rate = ErrorRateParity().terms(step_function, LogisticLoss())
+    (rate,) = ErrorRateParity().terms(step_function, LogisticLoss())
     result = rate(np.array([1.0, 1.0, -1.0]), TARGET)
     np.testing.assert_array_equal(result.value, [0, 1, 1])
 
 
 def test_smooth_errors_fall_with_the_margin():
-    result = ErrorRateParity().terms(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
+    (rate,) = ErrorRateParity().terms(Sigmoid(), LogisticLoss())
+    result = rate(np.zeros(3), TARGET)
     np.testing.assert_allclose(result.value, 0.5)
     np.testing.assert_allclose(result.slope, [-0.25, 0.25, -0.25])
 

@@ -385,7 +385,7 @@ class OverlappingCells(Constraint):
         return {"one": everything, "two": everything}
 
     def terms(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores)
+        return (lambda scores, target: surrogate(scores),)
 
 
 @pytest.mark.parametrize(
