@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
-    MaximumRate,
-    MinimumRate,
     applicable_constraint_names,
     check_applies_to_numbers,
 )
@@ -116,7 +114,7 @@ def _rate_unit(constraint):
     """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
-    if constraint.ratio is not None:
+    if constraint.gap.is_ratio:
         return RATIO_UNIT
     inside = getattr(constraint, "scale", None) == "normalized"
     return f"{RATE_UNIT} of those ranked in the interval" if inside else RATE_UNIT
@@ -217,8 +215,10 @@ def _make_scaled_loss(loss, scale, factor):
 
 
 def resolve_constraint(constraint):
-    """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
-    return resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters."""
+    constraint = resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    constraint._check_parameters()
+    return constraint
 
 
 def metric_kind(constraint):
@@ -464,8 +464,7 @@ class GroupInformation(NamedTuple):
         argument = "missing='at_random'"
         if self.sensitive_features is None:
             argument = "group_probabilities alone"
-        compares = constraint.counts_decisions and constraint.reference == "groups"
-        if not compares or isinstance(constraint, MinimumRate | MaximumRate):
+        if not constraint.counts_decisions or constraint.gap.compares != "groups":
             raise ValueError(
                 f"{argument} is for differences and ratios of rates of decisions between groups, "
                 f"which {constraint} does not compare. Pass a constraint such as "
@@ -539,7 +538,7 @@ class HiddenGroupConstraint(NamedTuple):
         """Cell and group of each event."""
         return self.bound_constraint.labels
 
-    def gap(self, scores):
+    def value(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
@@ -569,5 +568,5 @@ class HiddenGroupConstraint(NamedTuple):
             )
         values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
         ends = self.hidden.extreme_rates(values, events)
-        forms = extreme_contrasts(self.bound_constraint.rate_gap.linear_forms(len(events)))
-        return self.bound_constraint.rate_gap.estimates(ends), forms
+        forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
+        return self.bound_constraint.gap.estimates(ends), forms

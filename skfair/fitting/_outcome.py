@@ -114,7 +114,9 @@ def warn_of_outcome(estimator, constraint, guarantee):
 
 def advise_relaxation(constraints):
     """Advice by which bounds are easier to keep."""
-    changes = {"lower the ratio" if one.is_ratio else "raise the tolerance" for one in constraints}
+    changes = {
+        "lower the ratio" if one.gap.is_ratio else "raise the tolerance" for one in constraints
+    }
     return " or ".join(sorted(changes)).capitalize()
 
 
@@ -156,7 +158,7 @@ def _describe_limits(constraints, limits):
     rounded = np.ceil(1e3 * limits) / 1e3
     return ", ".join(
         f"a ratio of {1.0 - limit:.3g} ({one.name})"
-        if one.is_ratio
+        if one.gap.is_ratio
         else f"a tolerance of {limit:.3g} ({one.name})"
         for one, limit in zip(constraints, rounded, strict=True)
     )
@@ -180,7 +182,7 @@ def _describe_violation(constraint, candidate):
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
         f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."
     )
-    if one.is_ratio:
+    if one.gap.is_ratio:
         excess = (
             f"The ratio of {one.name} is {1.0 - gap:.4g} on the training data, less than "
             f"{1.0 - one.tolerance:g}."
@@ -477,7 +479,7 @@ def _describe_largest_violation(constraint, scores):
     cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
-    if part.is_ratio:
+    if part.gap.is_ratio:
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "

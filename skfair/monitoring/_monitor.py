@@ -19,16 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skfair import constraints
-from skfair.constraints import (
-    CONSTRAINTS,
-    PARTIAL_CRITERIA,
-    BoundedGroupLoss,
-    Constraint,
-    MaximumRate,
-    MinimumRate,
-    RankingParity,
-    as_terms,
-)
+from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
 from skfair.monitoring._batches import (
@@ -64,6 +55,9 @@ if TYPE_CHECKING:
 # Parameters of a monitor, as its first batch fixes them, and what follows from them.
 
 
+_HYPOTHESES = {"RangeGap": DifferenceHypotheses, "LargestMean": MeanHypotheses}
+"""Hypotheses on the means of groups, by the name of the gap that a tolerance bounds."""
+
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
 
@@ -93,8 +87,7 @@ class Settings:
     @cached_property
     def hypothesis(self):
         """What certificates and alarms are about."""
-        is_bound = isinstance(self.constraint, BoundedGroupLoss | MaximumRate)
-        return MeanHypotheses() if is_bound else DifferenceHypotheses()
+        return _HYPOTHESES[self.constraint.gap.name]()
 
     @cached_property
     def range(self):
@@ -192,30 +185,23 @@ def _resolve_constraint(constraint):
 def _check_constraint(constraint):
     """A copy of the constraint, if it is a difference of means or a bound on them."""
     resolved = _resolve_constraint(constraint)
-    is_supported = (
-        not isinstance(resolved, (*PARTIAL_CRITERIA.values(), RankingParity))
-        and resolved.reference == "groups"
-        and resolved.aggregate == "max"
-        and resolved.ratio is None
-        and not isinstance(resolved, MinimumRate)
-        and _has_mean_rates(resolved)
-    )
-    if not is_supported:
+    resolved._check_parameters()
+    if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
         raise ValueError(
             "constraint must be the largest difference between the means of two groups "
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
-            f"equality), BoundedGroupLoss or MaximumRate; got {constraint}. In place of a floor "
-            "bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) for recall. "
-            "Other criteria can be certified once, by skfair.audit.certify."
+            f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
+            f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
+            "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
+            "for recall. Other criteria can be certified once, by skfair.audit.certify."
         )
-    resolved._check_parameters()
     return resolved
 
 
 def _has_mean_rates(constraint):
     """Whether rates are means, or shares of samples that all count the same."""
-    terms = as_terms(constraint.rate(step_function, LogisticLoss()))
+    terms = constraint.terms(step_function, LogisticLoss())
     if len(terms) == 1:
         return True
     # What the four outcomes count: decisions and targets -1 and +1.

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ConstraintSystem, as_terms, bind_all
+from skfair.constraints import ConstraintSystem, bind_all
 from skfair.fitting import (
     Fitter,
     Guarantee,
@@ -134,11 +134,11 @@ def group_codes(groups):
 
 def _decision_effects(constraint, cell, problem):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
-    rate = constraint.rate(step_function, LogisticLoss())
+    terms = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
-    if rate is None or problem.classes is None:
+    if not terms or problem.classes is None:
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, problem.samples.target) for one in as_terms(rate)]
+    return [_term_effects(one, cell, problem.samples.target) for one in terms]
 
 
 def _term_effects(rate, cell, target):

@@ -21,7 +21,6 @@ from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.constraints import as_terms
 from skfair.fitting import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
@@ -88,9 +87,9 @@ def suits_joint_probabilities(problems, events, constraints):
     follows = all(source != "learned" for _, source in events.sources)
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES
     is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
-    rates = [constraint.rate(step_function, LogisticLoss()) for constraint in constraints]
+    terms = [constraint.terms(step_function, LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
-    is_quotient = len(rates) == 1 and len(as_terms(rates[0])) > 1
+    is_quotient = len(terms) == 1 and len(terms[0]) > 1
     return follows and is_small and not is_quotient
 
 

@@ -653,8 +653,8 @@ class _HighScoreParity(Constraint):
     def cells(self, samples):
         return {"all": np.ones(len(samples.target), dtype=bool)}
 
-    def rate(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores - 0.5)
+    def terms(self, surrogate, loss):
+        return (lambda scores, target: surrogate(scores - 0.5),)
 
 
 def test_a_constraint_without_a_public_metric_can_be_certified():

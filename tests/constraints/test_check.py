@@ -22,8 +22,8 @@ def test_parameters_do_not_matter(constraint):
 
 def make_with_rate(change):
     class Changed(DemographicParity):
-        def rate(self, surrogate, loss):
-            return lambda scores, target: change(surrogate(scores))
+        def terms(self, surrogate, loss):
+            return (lambda scores, target: change(surrogate(scores)),)
 
     return Changed()
 
