@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.base import clone
 
 from skfair.problems import example_problem
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt, Share
 
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
@@ -372,18 +371,12 @@ class SQP(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "hessian": [StrOptions({"exact", "lbfgs"})],
-        "memory": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 200,
-        tol: float = 1e-6,
+        max_iter: PositiveInt = 200,
+        tol: NonNegative = 1e-6,
         hessian: Literal["exact", "lbfgs"] = "exact",
-        memory: int = 20,
+        memory: PositiveInt = 20,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -665,22 +658,14 @@ class AugmentedLagrangian(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "rho": [Interval(Real, 0, None, closed="neither")],
-        "growth": [Interval(Real, 1, None, closed="left")],
-        "shrink": [Interval(Real, 0, 1, closed="both")],
-        "inner_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        rho: float = 10.0,
-        growth: float = 4.0,
-        shrink: float = 0.25,
-        inner_iter: int = 1000,
+        max_iter: PositiveInt = 100,
+        tol: NonNegative = 1e-6,
+        rho: Positive = 10.0,
+        growth: AtLeastOne = 4.0,
+        shrink: Share = 0.25,
+        inner_iter: PositiveInt = 1000,
     ):
         self.max_iter = max_iter
         self.tol = tol
