@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
 from skfair.constraints._constraint import (
+    Aggregate,
     Constraint,
     all_samples,
     as_terms,
@@ -28,13 +28,15 @@ from skfair.losses import (
     SELECTION_RATE_TABLE,
     HingeLoss,
     LogisticLoss,
+    LossName,
     SquaredHingeLoss,
     pointwise_score,
 )
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
-from skfair.utils._sklearn import Interval, StrOptions, safe_indexing
+from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveInt, PositiveShare
+from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from skfair.groups import Samples
@@ -214,11 +216,11 @@ class MeanParity(Constraint):
     def __init__(
         self,
         *,
-        tolerance: float | None = None,
+        tolerance: NonNegative | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.tolerance = tolerance
         self.reference = reference
@@ -283,21 +285,16 @@ class ConditionalDemographicParity(DecisionRateParity):
     metric = "conditional_demographic_parity_difference"
     ratio_metric = "conditional_demographic_parity_ratio"
 
-    _parameter_constraints = {
-        **DecisionRateParity._parameter_constraints,
-        "strata": [str, int, np.integer, list, callable],
-    }
-
     def __init__(
         self,
-        strata: Any,
+        strata: str | int | np.integer | list | Callable,
         *,
-        tolerance: float | None = None,
-        ratio: float | None = None,
+        tolerance: NonNegative | None = None,
+        ratio: PositiveShare | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         super().__init__(
             tolerance=tolerance,
@@ -390,20 +387,15 @@ class ConstraintOnLoss(Constraint):
         loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
         return ("scores",) if isinstance(loss, _CLASSIFICATION_LOSSES) else ("scores", "numbers")
 
-    _parameter_constraints = {
-        **Constraint._parameter_constraints,
-        "loss": [StrOptions(LOSSES), callable, None],
-    }
-
     def __init__(
         self,
         *,
-        loss: Callable | None = None,
-        tolerance: float | None = None,
+        loss: LossName | Callable | None = None,
+        tolerance: NonNegative | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.loss = loss
         self.tolerance = tolerance
@@ -515,14 +507,6 @@ class BoundedGroupLoss(ConstraintOnLoss):
     BoundedGroupLoss(upper_bound=0.6)
     """
 
-    _parameter_constraints = {
-        "upper_bound": [Interval(Real, 0, None, closed="left")],
-        **{
-            name: ConstraintOnLoss._parameter_constraints[name]
-            for name in ("loss", "attributes", "min_group_size")
-        },
-    }
-
     metric = "largest_group_loss"
 
     # No rate is compared with another one, so these are no parameters here.
@@ -530,11 +514,11 @@ class BoundedGroupLoss(ConstraintOnLoss):
 
     def __init__(
         self,
-        upper_bound: float,
+        upper_bound: NonNegative,
         *,
-        loss: str | Callable | None = None,
+        loss: LossName | Callable | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.upper_bound = upper_bound
         self.loss = loss
@@ -594,18 +578,16 @@ class RankingParity(DecisionRateParity):
     RankingParity(per_query=True, tolerance=0.05)
     """
 
-    _parameter_constraints = {
-        "tolerance": [Interval(Real, 0, None, closed="left"), None],
-        "per_query": ["boolean"],
-        "min_pairs": [Interval(Integral, 1, None, closed="left")],
-    }
-
     metric = "ranking_parity_difference"
     cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
     def __init__(
-        self, *, tolerance: float | None = None, per_query: bool = False, min_pairs: int = 1
+        self,
+        *,
+        tolerance: NonNegative | None = None,
+        per_query: bool = False,
+        min_pairs: PositiveInt = 1,
     ):
         self.tolerance = tolerance
         self.per_query = per_query
