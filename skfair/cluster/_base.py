@@ -28,7 +28,8 @@ from skfair.groups import (
 from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions import is_partitioned
 from skfair.utils._checks import join_names, spelling_hint, warn
-from skfair.utils._sklearn import CallbackSupportMixin, validate_params
+from skfair.utils._parameters import validate_params
+from skfair.utils._sklearn import CallbackSupportMixin
 
 if TYPE_CHECKING:
     import pandas as pd

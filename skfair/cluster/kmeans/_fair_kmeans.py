@@ -1,10 +1,11 @@
 """k-means whose clusters mirror the groups of the data: the estimator and its input."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +42,6 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
 )
 from skfair.groups import (
-    VALID_HANDLE_UNKNOWN,
     Groups,
     GroupSummary,
     SampleSummary,
@@ -58,11 +58,18 @@ from skfair.partitions import is_partitioned, partitions_of, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import check_finite_squares, explain_conversion, resolve_name
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    Array,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Share,
+    Verbose,
+    validate_params,
+)
 from skfair.utils._sklearn import (
-    Interval,
     StrOptions,
     check_sample_weight,
-    validate_params,
     with_callbacks,
 )
 
@@ -377,8 +384,6 @@ ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
 N_STARTS = 3  # "auto"
-POSITIVE_INTEGERS = Interval(Integral, 1, None, closed="left")
-OPEN_UNIT_INTERVAL = Interval(Real, 0, 1, closed="neither")
 
 
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -589,46 +594,28 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
-    _parameter_constraints = {
-        "n_clusters": [POSITIVE_INTEGERS],
-        "min_balance": [Interval(Real, 0, 1, closed="both"), None],
-        "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
-        "attributes": [StrOptions({"intersections", "each"})],
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-        "min_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
-        "max_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
-        "min_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
-        "max_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-        "n_init": [POSITIVE_INTEGERS, StrOptions({"auto"})],
-        "max_iter": [POSITIVE_INTEGERS],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "algorithm": [StrOptions(ALGORITHMS), *ALGORITHMS.values()],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: PositiveInt = 8,
         *,
-        min_balance: float | None = 0.8,
-        min_share_ratio: float | None = None,
-        min_group_share: float | dict | ArrayLike | None = None,
-        max_group_share: float | dict | ArrayLike | None = None,
+        min_balance: Share | None = 0.8,
+        min_share_ratio: Share | None = None,
+        min_group_share: Share | dict | Array | None = None,
+        max_group_share: Share | dict | Array | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
         handle_unknown: Literal["error", "overall"] = "error",
-        min_cluster_size: int | float | None = None,
-        max_cluster_size: int | float | None = None,
-        init: Literal["k-means++", "random"] | ArrayLike | Callable = "k-means++",
-        n_init: int | Literal["auto"] = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        algorithm: str | Homotopy | AlternatingSwaps = "homotopy",
+        min_cluster_size: PositiveInt | OpenShare | None = None,
+        max_cluster_size: PositiveInt | OpenShare | None = None,
+        init: Literal["k-means++", "random"] | Callable | Array = "k-means++",
+        n_init: PositiveInt | Literal["auto"] = "auto",
+        max_iter: PositiveInt = 300,
+        tol: NonNegative = 1e-5,
+        algorithm: Annotated[
+            str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
+        ] = "homotopy",
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance
