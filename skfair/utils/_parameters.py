@@ -43,8 +43,6 @@ def parameter_constraints(cls: Any) -> dict[str, Any]:
     The hint of the class itself counts before that of a base. Classes of users inherit the checks
     of their bases and add none, as their hints need not be meant as such.
     """
-    if hasattr(cls, "_parameter_constraints"):
-        return cls._parameter_constraints
     own = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "skfair"]
     # Attributes of abstract bases first, which the constructors of subclasses may narrow.
     hints = get_type_hints(own[0], include_extras=True)
