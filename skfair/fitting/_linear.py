@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
-from skfair.fitting import Fitter, enforce_in_population
+from skfair.fitting._enforce import enforce_in_population
+from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
     TrainingData,
     Unit,

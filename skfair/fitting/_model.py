@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.constraints import ConstraintSystem, bind_all
-from skfair.fitting import Fitter, Guarantee, enforce_in_population
+from skfair.fitting._enforce import enforce_in_population
+from skfair.fitting._fitter import Fitter
+from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._input import Unit, warn_of_dependence
 from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,

@@ -43,10 +43,10 @@ def parameter_constraints(cls: Any) -> dict[str, Any]:
     The hint of the class itself counts before that of a base. Classes of users inherit the checks
     of their bases and add none, as their hints need not be meant as such.
     """
-    own = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "skfair"]
+    classes = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "skfair"]
     # Attributes of abstract bases first, which the constructors of subclasses may narrow.
-    hints = get_type_hints(own[0], include_extras=True)
-    for base in reversed(own):
+    hints = get_type_hints(classes[0], include_extras=True)
+    for base in reversed(classes):
         if "__init__" in vars(base):
             hints |= get_type_hints(base.__init__, include_extras=True)
     checks = {name: [*_checks(hints.get(name, Any))] for name in cls._get_param_names()}
@@ -62,16 +62,16 @@ def validate_params(estimator: Any) -> None:
 
 def _checks(hint: Any) -> Iterator[Any]:
     """Yield what scikit-learn checks of values with a hint."""
-    origin, parts = get_origin(hint), get_args(hint)
+    origin, members = get_origin(hint), get_args(hint)
     if hint is Any:
         yield "no_validation"
     elif origin is Annotated:
         yield from hint.__metadata__
     elif origin in (Union, UnionType):
-        for part in parts:
-            yield from _checks(part)
+        for member in members:
+            yield from _checks(member)
     elif origin is Literal:
-        yield StrOptions({*parts})
+        yield StrOptions({*members})
     elif hint is Callable:
         yield callable
     else:

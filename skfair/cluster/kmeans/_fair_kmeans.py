@@ -22,6 +22,7 @@ from skfair.cluster._base import (
     FairClusterer,
     balance_attributes,
     check_requirements,
+    encode_and_summarize,
     missing_groups_message,
     resolve_size,
     warn_if_one_group,
@@ -34,27 +35,23 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
-    PartitionedClusteringProblem,
     compared_groups,
     find_equal_centers,
+    make_partitioned_problem,
     order_groups,
     recompute_point,
     sum_by_group,
 )
 from skfair.groups import (
-    Groups,
     GroupSummary,
-    SampleSummary,
     check_alignment,
     check_samples,
-    encode_block,
     encode_known_groups,
     encode_known_values,
     find_first_rows,
     refuse_continuous_attributes,
-    warn_of_similar_labels,
 )
-from skfair.partitions import is_partitioned, partitions_of, row_by_row
+from skfair.partitions import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import check_finite_squares, explain_conversion, resolve_name
 from skfair.utils._fit import restore_on_failure
@@ -297,63 +294,14 @@ def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
     total, is_count = summary.weights.sum(), summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
-    data = partitioned_input(blocks, summary, requirements, estimator.attributes, estimator.n_jobs)
-    is_single = sensitive_features is not None and warn_if_one_group(
-        estimator, data.groups, data.requirements.attribute_slices
+    problem, groups, requirements = make_partitioned_problem(
+        blocks, summary, requirements, estimator.attributes, estimator.n_jobs
     )
-    return data._replace(lacks_groups=is_single)
-
-
-def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
-    """The encoded blocks of partitioned data, and their `SampleSummary`.
-
-    Raises
-    ------
-    ValueError
-        For what is refused of data in memory, with the number of the partition; if clusters are to
-        be balanced, but there are no groups; if there are fewer samples than clusters.
-    """
-    if sensitive_features is None and missing_groups_message(estimator) is not None:
-        raise ValueError(
-            "Balanced clusters of partitioned data need sensitive_features, but none came; pass a "
-            "collection with the same partitions, or min_balance=None."
-        )
-    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = partitions_of(estimator.n_jobs, X=X, **columns)
-    blocks = rows.map(encode_block, type(estimator).__name__).persist()
-    summary = SampleSummary(blocks)
-    groups = intersection_groups(summary)
-    refuse_continuous_attributes(groups)
-    warn_of_similar_labels(groups)
-    n_samples = summary.counts.sum()
-    if n_samples < estimator.n_clusters:
-        raise ValueError(
-            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
-            "clusters."
-        )
-    return blocks, summary
-
-
-def intersection_groups(summary):
-    """Groups of one sample of each intersection of a summary."""
-    return Groups.disjoint(np.arange(len(summary.cells)), np.array(summary.cells, dtype=object))
-
-
-def partitioned_input(blocks, summary, requirements, attributes="intersections", n_jobs=None):
-    """The input of summarized partitions of encoded blocks."""
-    # Each intersection of the summary stands for one sample, with its weight.
-    codes = np.arange(len(summary.cells))
-    groups, intersections, columns = compared_groups(intersection_groups(summary), attributes)
-    counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
-    groups = groups._replace(counts=counts)
-    # The order of groups does not depend on their labels.
-    order, intersections, places = order_groups(summary.first_rows, intersections, columns)
-    summary = summary.reorder_cells(order)
-    by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
-    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
-    problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
-    return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
+    is_single = sensitive_features is not None and warn_if_one_group(
+        estimator, groups, requirements.attribute_slices
+    )
+    mean, complete = summary.mean, problem.complete_labels
+    return KMeansInput(problem, mean, groups, requirements, complete, lacks_groups=is_single)
 
 
 def _append_offsets(X, centers, groups, offsets):
