@@ -662,6 +662,10 @@ def _merge_queries(groups):
 # A check for constraints of one's own: what the tests of registered ones ask of them.
 
 
+_MIN_CHECKED = 60
+"""Samples of a check of a constraint: those of a group and class are enough for rates."""
+
+
 def check_constraint(
     constraint: Constraint, *, X: MatrixLike | None = None, random_state: RandomState = 0
 ) -> None:
@@ -690,8 +694,8 @@ def check_constraint(
     ------
     ValueError
         If a cell is not a boolean mask over the samples, a slope or curvature differs from finite
-        differences, a gap depends on other samples than those it is bound to, or blocks do not add
-        up; the message says by how much, and where.
+        differences, a gap depends on other samples than those it is bound to, blocks do not add up,
+        or samples of one group raise an error; the message says by how much, and where.
 
     Examples
     --------
@@ -701,6 +705,11 @@ def check_constraint(
     # Random classes in three groups of equal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
     n_samples = 240 if X is None else len(X)
+    if n_samples < _MIN_CHECKED:
+        raise ValueError(
+            f"X must have at least {_MIN_CHECKED} samples, which are divided into three groups of "
+            f"two classes, but it has {n_samples}; pass more samples."
+        )
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
     samples = Samples(target, groups, np.ones(n_samples), X)
@@ -735,8 +744,14 @@ def check_constraint(
             "on the samples that they are passed, and on nothing else."
         )
     one_group = samples._replace(groups=Groups.single(n_samples))
-    alone = of_all_groups.bind(one_group, surrogate, loss, tolerance=0.1).linearize_at(scores)
-    alone.rows(scores, alone.rows.initial_aux(scores))
+    try:
+        alone = of_all_groups.bind(one_group, surrogate, loss, tolerance=0.1).linearize_at(scores)
+        alone.rows(scores, alone.rows.initial_aux(scores))
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"{constraint} fails where all samples are in one group, as in a fold or a block: "
+            f"{error}. Its cells and its gap must be made of the groups that are there."
+        ) from error
 
 
 def _check_row_derivatives(constraint, rows, scores, rng):
